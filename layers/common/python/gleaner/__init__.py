@@ -1,0 +1,1 @@
+"""Gleaner: a question-answering service over your own documents that learns from the web."""

@@ -1,0 +1,108 @@
+"""The error tree.
+
+GleanerError
+├── InvalidInput              the caller can mend it (4xx)
+│   ├── NotFound              a session, query or keyword that does not exist, or is somebody else's
+│   ├── UnknownKnowledgeBase  the knowledge base named does not exist
+│   └── NotAllowed            the caller lacks the right for this
+├── AnswerFailed              the model did not do its part after the retry (502)
+│   ├── MandatoryToolMissing  a mandatory tool was never called
+│   └── AnswerRejected        the answer's arguments stayed invalid
+├── DeadlineExceeded          no time is left (504)
+├── ServiceUnavailable        a remote service failed (503); `service` names it
+│   ├── ModelUnavailable      the language model
+│   ├── KnowledgeBaseUnavailable
+│   ├── WebSearchUnavailable
+│   └── StoreUnavailable      DynamoDB
+├── ContextTooLong            the model refused the length of the conversation
+├── ToolChoiceRefused         the provider does not accept a forced tool_choice
+├── ToolCallRejected          a tool call that is answered in band: what is wrong and how to mend it
+└── ConfigurationError        a setting is missing or malformed; raised at start
+
+Messages are for people: they say what is wrong and how to mend it, and never hold a key, a prompt or the
+text of a remote service's answer.
+"""
+
+from __future__ import annotations
+
+
+class GleanerError(Exception):
+    """Root of all errors this package raises on purpose."""
+
+
+class InvalidInput(GleanerError):
+    """The caller sent something that cannot be served; the message says how to mend it."""
+
+
+class NotFound(InvalidInput):
+    """The thing named does not exist, or belongs to somebody else (the two are indistinguishable)."""
+
+
+class UnknownKnowledgeBase(InvalidInput):
+    """The knowledge base named does not exist."""
+
+
+class NotAllowed(InvalidInput):
+    """The caller is known but lacks the right for this."""
+
+
+class AnswerFailed(GleanerError):
+    """The model did not do its part, also after feedback and one retry."""
+
+
+class MandatoryToolMissing(AnswerFailed):
+    """A mandatory tool was never called."""
+
+
+class AnswerRejected(AnswerFailed):
+    """The arguments of the answer stayed invalid."""
+
+
+class DeadlineExceeded(GleanerError):
+    """The time for this query is used up."""
+
+
+class ServiceUnavailable(GleanerError):
+    """A remote service failed or could not be reached."""
+
+    service = "a remote service"
+
+
+class ModelUnavailable(ServiceUnavailable):
+    """The language model failed or could not be reached."""
+
+    service = "language model"
+
+
+class KnowledgeBaseUnavailable(ServiceUnavailable):
+    """The vector index failed or could not be reached."""
+
+    service = "knowledge base"
+
+
+class WebSearchUnavailable(ServiceUnavailable):
+    """The web search failed, could not be reached or gave no usable result."""
+
+    service = "web search"
+
+
+class StoreUnavailable(ServiceUnavailable):
+    """DynamoDB failed, throttled beyond the deadline or could not be reached."""
+
+    service = "store"
+
+
+class ContextTooLong(GleanerError):
+    """The model refused the conversation because of its length."""
+
+
+class ToolChoiceRefused(GleanerError):
+    """The provider answered 400 to a forced tool_choice."""
+
+
+class ToolCallRejected(GleanerError):
+    """A tool call that was not executed; the message is feedback for the model."""
+
+
+class ConfigurationError(GleanerError):
+    """A setting is missing or malformed."""

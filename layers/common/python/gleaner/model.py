@@ -1,0 +1,172 @@
+"""Domain types: what the parts of the service hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from ulid import ULID
+
+JsonObject = dict[str, Any]
+
+
+def new_id() -> str:
+    """A new identifier: a ULID, so that ids sort by the time they were made (millisecond resolution)."""
+    return str(ULID())
+
+
+def utc_now() -> datetime:
+    """The present moment, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+class Mode(StrEnum):
+    """What a question is asked of."""
+
+    WHOLE_BOOK = "whole_book"
+    SELECTED_TEXT = "selected_text"
+
+
+class Grounding(StrEnum):
+    """How far an answer may go beyond the knowledge base."""
+
+    OPEN = "open"  # the web may be searched
+    STRICT = "strict"  # retrieved context only: the textbook assistant
+
+
+class SourceType(StrEnum):
+    """Where a passage comes from."""
+
+    KNOWLEDGE_BASE = "knowledge_base"
+    EXTERNAL = "external"
+
+
+class AnswerStatus(StrEnum):
+    """`fallback`: answered on a degraded path (web search failed, answer forced by the deadline)."""
+
+    SUCCESS = "success"
+    FALLBACK = "fallback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One chunk of a document as it stands in the vector index. `id` is `<document id>#<chunk index>`."""
+
+    id: str
+    text: str
+    title: str
+    source_file_path: str
+    chunk_index: int
+    content_hash: str  # of the whole document: all chunks of one version share it
+    chapter: str | None = None
+    source_url: str | None = None
+    page_number: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordHit:
+    """A record found by a search; `score` is 0 to 1, higher is closer."""
+
+    record: Record
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """One page the web search relied on."""
+
+    url: str
+    title: str
+    snippet: str = ""
+    date: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAnswer:
+    """A complete answer of the web search, as it is stored for reuse within one knowledge base."""
+
+    result_id: str
+    kb_id: str
+    query: str
+    answer: str
+    citations: tuple[Citation, ...]
+    model: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A piece of context that the model may cite by `id`, unique within one query."""
+
+    id: str
+    content: str
+    score: float  # 0 to 1, one scale for both kinds of source
+    source_type: SourceType
+    title: str
+    chapter: str | None = None
+    source_file_path: str | None = None
+    source_url: str | None = None
+    page_number: int | None = None
+    chunk_index: int | None = None
+    keywords: tuple[str, ...] = ()
+    date: str | None = None
+    urls: tuple[str, ...] = ()  # every address an answer resting on this passage may link to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call as the model made it; `arguments` is unparsed text that is not to be trusted."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One message of a conversation with the model."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as it is offered to the model; `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenUsage:
+    """Tokens as the model's provider counts them."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        """The sum, field by field."""
+        return TokenUsage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTurn:
+    """What the model answered to one request."""
+
+    tool_calls: tuple[ToolCall, ...]
+    content: str
+    finish_reason: str
+    model: str
+    usage: TokenUsage = field(default_factory=TokenUsage)

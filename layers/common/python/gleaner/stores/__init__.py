@@ -1,0 +1,1 @@
+"""DynamoDB: one concrete class per table family."""
