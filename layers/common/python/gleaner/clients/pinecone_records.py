@@ -1,0 +1,65 @@
+"""How a record stands in the Pinecone index: the field names on the wire, both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gleaner.model import JsonObject, Record
+
+
+def to_wire(record: Record) -> JsonObject:
+    """The record as one JSON object; fields that are None are left out, since the index stores no nulls."""
+    fields: JsonObject = {
+        "_id": record.id,
+        "text": record.text,
+        "title": record.title,
+        "chapter": record.chapter,
+        "source_file_path": record.source_file_path,
+        "source_url": record.source_url,
+        "page_number": record.page_number,
+        "chunk_index": record.chunk_index,
+        "content_hash": record.content_hash,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None:
+    """The record behind stored fields, or None when it has no text.
+
+    Records may have been written by others, so a missing or mistyped field gets the plainest value instead
+    of an error.
+    """
+    stored = fields or {}
+    text = _text(stored, "text")
+    if not text:
+        return None
+    document_id, _, position = record_id.rpartition("#")
+    chunk_index = _number(stored, "chunk_index")
+    if chunk_index is None:
+        chunk_index = int(position) if position.isascii() and position.isdigit() else 0
+    source_file_path = _text(stored, "source_file_path") or ""
+    return Record(
+        id=record_id,
+        text=text,
+        title=_text(stored, "title") or source_file_path or document_id or record_id,
+        source_file_path=source_file_path,
+        chunk_index=chunk_index,
+        content_hash=_text(stored, "content_hash") or "",
+        chapter=_text(stored, "chapter"),
+        source_url=_text(stored, "source_url"),
+        page_number=_number(stored, "page_number"),
+    )
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _number(fields: Mapping[str, Any], name: str) -> int | None:
+    """The service stores every number as a float, so 3 may come back as 3.0."""
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
+        return None
+    return int(value)

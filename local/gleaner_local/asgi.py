@@ -1,0 +1,61 @@
+"""Runs an ASGI application on a loopback port, in a thread of this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import uvicorn
+from starlette.types import ASGIApp
+
+START_SECONDS = 10.0
+# Requests still running this long after stop() are cut off.
+STOP_SECONDS = 5
+
+
+class AsgiServer:
+    """One application on 127.0.0.1; port 0 takes a free one. Started once, stopped once."""
+
+    def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
+        self._port = port
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=STOP_SECONDS
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="asgi-server", daemon=True
+        )
+
+    def start(self) -> None:
+        """Return once connections are accepted.
+
+        Raises OSError when the port is taken, RuntimeError when the application does not start.
+        """
+        try:
+            self._socket.bind(("127.0.0.1", self._port))
+        except OSError:
+            self._socket.close()
+            raise
+        self._thread.start()
+        give_up = time.monotonic() + START_SECONDS
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > give_up:
+                self.stop()
+                raise RuntimeError("The local server did not start.")
+            time.sleep(0.005)
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:<port>`, without a slash at the end; known once started."""
+        host, port = self._socket.getsockname()
+        return f"http://{host}:{port}"
+
+    def stop(self) -> None:
+        """Finish the requests in hand and free the port."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join()
+        self._socket.close()
