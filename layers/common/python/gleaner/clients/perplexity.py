@@ -1,0 +1,131 @@
+"""Web search through Perplexity's Agent API, within a time budget and with one bounded retry."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from gleaner.clients.perplexity_answer import WebSearchResult, read_answer
+from gleaner.errors import WebSearchUnavailable
+
+__all__ = ["WebSearch", "WebSearchResult", "connect"]
+
+MAX_OUTPUT_TOKENS = 2048
+MAX_BODY_BYTES = 4_000_000
+# A search takes a second or more: with less than this left a second try only delays the fallback.
+SHORTEST_TRY_SECONDS = 2.0
+LONGEST_CONNECT_SECONDS = 2.0
+
+_REASONS = {
+    400: "The web search did not accept the request.",
+    401: "The web search refused the API key.",
+    403: "The web search refused the API key.",
+    429: "The web search is over its rate limit.",
+}
+
+
+class _WorthARetry(Exception):
+    """A failure that may be gone in a moment: `shown` is what the caller is told if it is not."""
+
+    def __init__(self, shown: str, wait: float) -> None:
+        super().__init__(shown)
+        self.shown = shown
+        self.wait = wait
+
+
+class WebSearch:
+    """Asks the Agent API one question at a time; safe to share between threads, as the httpx client is."""
+
+    def __init__(
+        self, http: httpx.Client, *, model: str, instructions: str, retry_wait_seconds: float = 0.5
+    ) -> None:
+        """`http` has the base URL (without `/v1`) and the Authorization header set."""
+        self._http = http
+        self._model = model
+        self._instructions = instructions
+        self._retry_wait_seconds = retry_wait_seconds
+
+    def search(self, query: str, *, context: str | None, timeout: float) -> WebSearchResult:
+        """The web's answer to `query`; `timeout` is the budget in seconds for everything, the retry included.
+
+        Raises WebSearchUnavailable, with a reason that is safe to show, for anything but a complete answer.
+        """
+        ends_at = time.monotonic() + timeout
+        body = self._body(query, context)
+        try:
+            return read_answer(self._post(body, ends_at))
+        except _WorthARetry as failure:
+            if ends_at - time.monotonic() < failure.wait + SHORTEST_TRY_SECONDS:
+                raise WebSearchUnavailable(failure.shown) from None
+            time.sleep(failure.wait)
+        try:
+            return read_answer(self._post(body, ends_at))
+        except _WorthARetry as failure:
+            raise WebSearchUnavailable(failure.shown) from None
+
+    def _body(self, query: str, context: str | None) -> dict[str, Any]:
+        question = {"type": "message", "role": "user", "content": query}
+        background = {"type": "message", "role": "user", "content": f"Background to my question:\n{context}"}
+        return {
+            "model": self._model,
+            "input": [background, question] if context else query,
+            "instructions": self._instructions,
+            "tools": [{"type": "web_search"}],
+            # Without it the model may answer from memory, that is, without sources.
+            "tool_choice": {"type": "web_search"},
+            "max_output_tokens": MAX_OUTPUT_TOKENS,
+        }
+
+    def _post(self, body: Mapping[str, Any], ends_at: float) -> bytes:
+        """The body of a 200 answer."""
+        left = ends_at - time.monotonic()
+        if left <= 0:
+            raise WebSearchUnavailable("The web search did not answer in time.")
+        connect = min(left / 4, LONGEST_CONNECT_SECONDS)
+        limits = httpx.Timeout(left - connect, connect=connect, pool=connect)
+        try:
+            with self._http.stream("POST", "/v1/agent", json=body, timeout=limits) as response:
+                self._require_ok(response)
+                return _read(response, ends_at)
+        except (httpx.ConnectTimeout, httpx.NetworkError, httpx.RemoteProtocolError):
+            raise _WorthARetry("The web search could not be reached.", self._retry_wait_seconds) from None
+        except httpx.TimeoutException:
+            raise WebSearchUnavailable("The web search did not answer in time.") from None
+        except (httpx.HTTPError, httpx.InvalidURL):
+            raise WebSearchUnavailable("The web search could not be reached.") from None
+
+    def _require_ok(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status == httpx.codes.OK:
+            return
+        shown = _REASONS.get(status, f"The web search answered with HTTP status {status}.")
+        if status == httpx.codes.TOO_MANY_REQUESTS or response.is_server_error:
+            raise _WorthARetry(shown, _asked_wait(response, self._retry_wait_seconds))
+        raise WebSearchUnavailable(shown)
+
+
+def connect(*, base_url: str, api_key: str, model: str, instructions: str) -> WebSearch:
+    """A web search over a client of its own; nothing is sent yet. `base_url` is without `/v1`."""
+    http = httpx.Client(base_url=base_url, headers={"Authorization": f"Bearer {api_key}"})
+    return WebSearch(http, model=model, instructions=instructions)
+
+
+def _asked_wait(response: httpx.Response, otherwise: float) -> float:
+    """Seconds the service asked to wait (`Retry-After`, as a number), else `otherwise`."""
+    asked = response.headers.get("retry-after", "")
+    return float(asked) if asked.isascii() and asked.isdigit() else otherwise
+
+
+def _read(response: httpx.Response, ends_at: float) -> bytes:
+    """The whole body. httpx bounds each wait, not their sum, so a body that drips is watched here."""
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if time.monotonic() > ends_at:
+            raise WebSearchUnavailable("The web search did not answer in time.")
+        if len(body) > MAX_BODY_BYTES:
+            raise WebSearchUnavailable("The web search gave an answer that is too large.")
+    return bytes(body)
