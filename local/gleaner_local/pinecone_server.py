@@ -1,4 +1,4 @@
-"""Speaks the Pinecone data plane of a record index (text in, embedded by the index) over the embedded index."""
+"""Speaks the data plane of a Pinecone record index (text in, embedded by the index), locally."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED, _UNAUTHENTICATED = 3, 5, 12, 16
 class _Call(NamedTuple):
     """What an operation works on."""
 
-    index: EmbeddedIndex
+    records: EmbeddedIndex
     path: Mapping[str, str]
     parameters: QueryParams
     body: bytes
@@ -71,13 +71,13 @@ def create_app(index: EmbeddedIndex) -> Starlette:
 
 
 def _upsert(call: _Call) -> Response:
-    call.index.upsert(call.path["namespace"], parse_records(call.body))
+    call.records.upsert(call.path["namespace"], parse_records(call.body))
     return Response(status_code=201)
 
 
 def _search(call: _Call) -> Response:
     wanted = parse_body(SearchRequest, call.body)
-    found = call.index.search(
+    found = call.records.search(
         call.path["namespace"],
         wanted.query.inputs.text,
         top_k=wanted.query.top_k,
@@ -92,7 +92,7 @@ def _search(call: _Call) -> Response:
 
 def _list(call: _Call) -> Response:
     wanted = parse_list(call.parameters)
-    ids = call.index.list_ids(
+    ids = call.records.list_ids(
         _named(wanted.namespace),
         prefix=wanted.prefix,
         after=_after(wanted.pagination_token),
@@ -111,7 +111,7 @@ def _list(call: _Call) -> Response:
 
 def _fetch(call: _Call) -> Response:
     namespace = call.parameters.get("namespace", "")
-    records = call.index.fetch(_named(namespace), parse_ids(call.parameters.getlist("ids")))
+    records = call.records.fetch(_named(namespace), parse_ids(call.parameters.getlist("ids")))
     vectors = {record.id: _vector(record) for record in records}
     return JSONResponse({"vectors": vectors, "namespace": namespace, "usage": {"readUnits": 1}})
 
@@ -122,20 +122,20 @@ def _delete(call: _Call) -> Response:
         raise BadRequest("Name the records by exactly one of ids, deleteAll and filter.")
     matches = parse_filter(wanted.filter) if wanted.filter is not None else None
     namespace = _named(wanted.namespace)
-    if namespace not in call.index.counts():
+    if namespace not in call.records.counts():
         return _failure(404, _NOT_FOUND, "Namespace not found")
     if wanted.ids is not None:
-        call.index.delete(namespace, wanted.ids)
+        call.records.delete(namespace, wanted.ids)
     elif matches is not None:
-        call.index.delete_matching(namespace, matches)
+        call.records.delete_matching(namespace, matches)
     else:
-        call.index.delete_all(namespace)
+        call.records.delete_all(namespace)
     return JSONResponse({})
 
 
 def _stats(call: _Call) -> Response:
     parse_body(StatsRequest, call.body)
-    counts = call.index.counts()
+    counts = call.records.counts()
     return JSONResponse(
         {
             "namespaces": {name: {"vectorCount": count} for name, count in counts.items()},
@@ -150,7 +150,7 @@ def _stats(call: _Call) -> Response:
 
 def _namespaces(call: _Call) -> Response:
     listed = [
-        {"name": name, "record_count": str(count)} for name, count in sorted(call.index.counts().items())
+        {"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())
     ]
     return JSONResponse({"namespaces": listed, "total_count": len(listed)})
 
