@@ -99,9 +99,10 @@ class WebAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A piece of context that the model may cite by `id`, unique within one query."""
+    """A piece of context that the model may cite by `id`, which is unique within one query."""
 
-    id: str
+    key: str  # of what it stands for: a record, a stored web answer, a page; the same in every search
+    id: str = ""  # empty until it is handed to the model
     content: str
     score: float  # 0 to 1, one scale for both kinds of source
     source_type: SourceType

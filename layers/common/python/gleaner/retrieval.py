@@ -1,0 +1,135 @@
+"""Passages for a query: chunks of the knowledge base and web answers learned earlier, on one scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from gleaner import text
+from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.deadline import Deadline
+from gleaner.errors import StoreUnavailable
+from gleaner.model import Passage, RecordHit, SourceType, WebAnswer, utc_now
+from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
+from gleaner.stores.keywords import KeywordStore
+
+_SEARCH_SECONDS = 5.0  # what one vector search may take
+_MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search: room must stay for the chunks
+_LOWEST_SCORE = 0.35  # a stored answer below this shares too little with the query to be worth reading
+_CITATION_MARK = re.compile(r"\s?\[\d+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What one search found; `stored_failed` tells that stored web answers could not be looked up."""
+
+    passages: tuple[Passage, ...]
+    stored_failed: bool
+
+
+class Retrieval:
+    """Searches the vector index and the keyword index at once."""
+
+    def __init__(
+        self,
+        knowledge_base: KnowledgeBase,
+        lookup: KeywordLookup,
+        keywords: KeywordStore,
+        executor: Executor,
+        *,
+        web_answer_max_age: timedelta,
+    ) -> None:
+        self._knowledge_base = knowledge_base
+        self._lookup = lookup
+        self._keywords = keywords
+        self._executor = executor
+        self._max_age = web_answer_max_age
+        self._known: set[str] = set()
+
+    def search(self, kb_id: str, query: str, *, top_k: int, deadline: Deadline) -> Retrieved:
+        """The `top_k` best passages for `query`, best first, without ids.
+
+        Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failing keyword index is told, not raised:
+        the knowledge base answers without it.
+        """
+        hits = self._executor.submit(
+            self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=deadline.timeout(_SEARCH_SECONDS)
+        )
+        try:
+            stored, failed = self._stored_answers(kb_id, query, deadline), False
+        except StoreUnavailable:
+            stored, failed = [], True
+        passages = [_from_hit(hit) for hit in hits.result()] + stored
+        ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))
+        return Retrieved(tuple(ranked[:top_k]), failed)
+
+    def knows(self, kb_id: str, *, deadline: Deadline) -> bool:
+        """Whether the knowledge base holds records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
+        if kb_id not in self._known:  # once it exists it is not asked for again
+            self._known.update(self._knowledge_base.record_counts(timeout=deadline.timeout(_SEARCH_SECONDS)))
+        return kb_id in self._known
+
+    def _stored_answers(self, kb_id: str, query: str, deadline: Deadline) -> list[Passage]:
+        matches = self._lookup.find(kb_id, query, deadline=deadline)
+        result_ids = list(dict.fromkeys(result for match in matches for result in match.result_ids))
+        oldest = utc_now() - self._max_age
+        passages = [
+            _from_answer(answer, query, [match for match in matches if answer.result_id in match.result_ids])
+            for answer in self._keywords.get_answers(result_ids, deadline=deadline)
+            if answer.created_at >= oldest
+        ]
+        close = [passage for passage in passages if passage.score >= _LOWEST_SCORE]
+        return sorted(close, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+
+
+def _from_hit(hit: RecordHit) -> Passage:
+    record = hit.record
+    return Passage(
+        key=record.id,
+        content=record.text,
+        score=hit.score,
+        source_type=SourceType.KNOWLEDGE_BASE,
+        title=record.title,
+        chapter=record.chapter,
+        source_file_path=record.source_file_path,
+        source_url=record.source_url,
+        page_number=record.page_number,
+        chunk_index=record.chunk_index,
+        urls=(record.source_url,) if record.source_url else (),
+    )
+
+
+def _from_answer(answer: WebAnswer, query: str, matches: Sequence[KeywordMatch]) -> Passage:
+    keywords = tuple(match.keyword_text for match in matches)
+    return Passage(
+        key=answer.result_id,
+        content=_CITATION_MARK.sub("", answer.answer),
+        score=_closeness(query, answer, keywords),
+        source_type=SourceType.EXTERNAL,
+        title=answer.citations[0].title,
+        source_url=answer.citations[0].url,
+        keywords=keywords,
+        date=_day(answer.created_at),
+        urls=tuple(citation.url for citation in answer.citations),
+    )
+
+
+def _closeness(query: str, answer: WebAnswer, keywords: Sequence[str]) -> float:
+    """How much of the query the stored answer covers, from 0 to 1.
+
+    A term of the query counts in full where the keywords or the question it was fetched for hold it, and
+    by half where only the answer's text does: the answer mentions much that it is not about.
+    """
+    asked = text.stems(query)
+    if not asked:
+        return 0.0
+    about = set(text.stems(" ".join((answer.query, *keywords))))
+    mentioned = set(text.stems(answer.answer))
+    return sum(1.0 if stem in about else 0.5 if stem in mentioned else 0.0 for stem in asked) / len(asked)
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()

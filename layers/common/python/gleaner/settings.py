@@ -1,0 +1,91 @@
+"""Settings, read once from a mapping of environment variables; nothing else reads the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from gleaner.errors import ConfigurationError
+
+_REQUIRED = (
+    "OPENAI_API_KEY",
+    "PINECONE_API_KEY",
+    "PINECONE_INDEX_HOST",
+    "KEYWORDS_TABLE",
+    "CONVERSATIONS_TABLE",
+    "TOOL_CALLS_TABLE",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings:
+    """How one deployment is configured. Has no repr: it holds keys."""
+
+    openai_api_key: str
+    openai_base_url: str | None
+    openai_model: str
+    openai_max_completion_tokens: int
+    pinecone_api_key: str
+    pinecone_index_host: str
+    perplexity_api_key: str | None  # None: the web is not searched
+    perplexity_base_url: str
+    perplexity_model: str
+    keywords_table: str
+    conversations_table: str
+    tool_calls_table: str
+    dynamodb_endpoint_url: str | None
+    default_kb_id: str
+    query_deadline_seconds: float
+    web_answer_max_age_days: float
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> Settings:
+        """Read the settings from environment variables.
+
+        Raises ConfigurationError that names every variable that is missing, or the one that is malformed.
+        """
+        missing = [name for name in _REQUIRED if not env.get(name)]
+        if missing:
+            raise ConfigurationError(f"Set the environment variable(s) {', '.join(missing)}.")
+        return cls(
+            openai_api_key=env["OPENAI_API_KEY"],
+            openai_base_url=_url(env, "OPENAI_BASE_URL"),
+            openai_model=env.get("OPENAI_MODEL") or "gpt-5.4-mini",
+            openai_max_completion_tokens=int(_positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
+            pinecone_api_key=env["PINECONE_API_KEY"],
+            pinecone_index_host=env["PINECONE_INDEX_HOST"],
+            perplexity_api_key=env.get("PERPLEXITY_API_KEY") or None,
+            perplexity_base_url=_url(env, "PERPLEXITY_BASE_URL") or "https://api.perplexity.ai",
+            perplexity_model=env.get("PERPLEXITY_MODEL") or "perplexity/sonar",
+            keywords_table=env["KEYWORDS_TABLE"],
+            conversations_table=env["CONVERSATIONS_TABLE"],
+            tool_calls_table=env["TOOL_CALLS_TABLE"],
+            dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            default_kb_id=env.get("DEFAULT_KB_ID") or "default_kb",
+            query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
+            web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
+        )
+
+
+def _url(env: Mapping[str, str], name: str) -> str | None:
+    value = env.get(name)
+    if not value:
+        return None
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(f"{name} must be an http or https URL.")
+    return value
+
+
+def _positive(env: Mapping[str, str], name: str, default: float) -> float:
+    value = env.get(name)
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ConfigurationError(f"{name} must be a positive number.")
+    return number

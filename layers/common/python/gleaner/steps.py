@@ -1,0 +1,81 @@
+"""The steps of the agent loop, and which tools each offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gleaner.model import Grounding, Mode
+from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
+from gleaner.tools.workspace import Workspace
+
+
+class Step(StrEnum):
+    """Where a query stands."""
+
+    SEARCH = "search"  # the knowledge base must be searched
+    DECIDE = "decide"  # the passages are judged: refine, ask the web, or answer
+    LEARN = "learn"  # a web answer is there: index keywords and answer
+    ANSWER = "answer"  # nothing but the answer is left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopLimits:
+    """What one query may spend. A knowledge base question needs 2 model calls, one with the web 3."""
+
+    model_calls: int = 10
+    knowledge_base_searches: int = 3
+    web_searches: int = 2
+    calls_per_turn: int = 8
+    answer_seconds: float = 8.0  # with less left, the answer is forced
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a query has spent, and which failures it has had."""
+
+    step: Step = Step.SEARCH
+    model_calls: int = 0
+    spent: dict[str, int] = field(default_factory=dict)  # executed calls by tool
+    web_failures: int = 0
+    failures: dict[str, int] = field(default_factory=dict)  # turns without the call that was due, by tool
+
+    def count(self, tool: str) -> int:
+        """Executed calls of a tool."""
+        return self.spent.get(tool, 0)
+
+
+def offered_tools(progress: Progress, workspace: Workspace, limits: LoopLimits) -> list[str]:
+    """The names of the tools that the model may call now."""
+    match progress.step:
+        case Step.SEARCH:
+            return [knowledge_base_search.NAME]
+        case Step.DECIDE:
+            return [
+                *_refinements(progress, limits),
+                *_web(progress, workspace, limits),
+                generate_response.NAME,
+            ]
+        case Step.LEARN if workspace.answer is not None:
+            return [index_keywords.NAME]
+        case Step.LEARN:
+            return [index_keywords.NAME, generate_response.NAME, *_web(progress, workspace, limits)]
+        case Step.ANSWER:
+            return [generate_response.NAME]
+
+
+def web_allowed(workspace: Workspace) -> bool:
+    """Whether this question may go to the web at all."""
+    question = workspace.question
+    return workspace.web is not None and question.mode is Mode.WHOLE_BOOK and question.grounding is Grounding.OPEN
+
+
+def _refinements(progress: Progress, limits: LoopLimits) -> list[str]:
+    left = progress.count(knowledge_base_search.NAME) < limits.knowledge_base_searches
+    return [knowledge_base_search.NAME] if left else []
+
+
+def _web(progress: Progress, workspace: Workspace, limits: LoopLimits) -> list[str]:
+    # A web search that failed is not offered again: it would cost this question its time-out once more.
+    left = progress.web_failures == 0 and progress.count(perplexity_search.NAME) < limits.web_searches
+    return [perplexity_search.NAME] if left and web_allowed(workspace) else []

@@ -1,0 +1,193 @@
+"""One DynamoDB table: reads and conditional writes with retries inside the deadline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from gleaner.deadline import Deadline
+from gleaner.errors import GleanerError, StoreUnavailable
+from gleaner.retries import with_retries
+from gleaner.stores.items import from_item, to_item
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+T = TypeVar("T")
+
+# Attempts at one call; the deadline ends them earlier. Enough for a keyword that dozens of writers want.
+_ATTEMPTS = 64
+_BATCH_GET_LIMIT = 100  # keys of one BatchGetItem
+TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
+
+_PASSING_ERRORS = frozenset(
+    [
+        "TransactionInProgressException",
+        "ThrottlingException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "InternalServerError",
+        "ServiceUnavailable",
+        "TransactionConflictException",
+    ]
+)
+_PASSING_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+_NAME = re.compile(r"#(\w+)")
+_CONDITION_FAILED = "ConditionalCheckFailed"
+
+
+class ConditionFailed(GleanerError):
+    """Conditions of a write did not hold; nothing was written. `positions` are the actions they belong to."""
+
+    def __init__(self, positions: tuple[int, ...]) -> None:
+        super().__init__("The condition of a write did not hold.")
+        self.positions = positions
+
+
+class Table:
+    """A table with the string keys `pk` and `sk`. Every method raises StoreUnavailable when the store fails."""
+
+    def __init__(self, client: DynamoDBClient, name: str) -> None:
+        self._client = client
+        self._name = name
+
+    def get(self, key: Mapping[str, str], *, deadline: Deadline) -> dict[str, Any] | None:
+        """The item under `key`, read consistently, or None."""
+        answer = self._call(
+            lambda: self._client.get_item(TableName=self._name, Key=to_item(key), ConsistentRead=True),
+            deadline,
+        )
+        return from_item(answer["Item"]) if "Item" in answer else None
+
+    def get_many(
+        self, keys: Sequence[Mapping[str, str]], *, deadline: Deadline, consistent: bool = False
+    ) -> list[dict[str, Any]]:
+        """The items under `keys` that exist, in no order."""
+        items: list[dict[str, Any]] = []
+        waiting: list[Any] = [to_item(key) for key in keys]
+        while waiting:
+            batch, waiting = waiting[:_BATCH_GET_LIMIT], waiting[_BATCH_GET_LIMIT:]
+            request: Any = {self._name: {"Keys": batch, "ConsistentRead": consistent}}
+            answer = self._call(partial(self._client.batch_get_item, RequestItems=request), deadline)
+            items += [from_item(item) for item in answer["Responses"].get(self._name, [])]
+            left = answer.get("UnprocessedKeys", {}).get(self._name)
+            if left:  # DynamoDB returns these when it throttles; they count against the deadline
+                deadline.timeout(1.0)
+                waiting += left["Keys"]
+        return items
+
+    def query(
+        self,
+        *,
+        partition: str,
+        begins_with: str = "",
+        limit: int,
+        deadline: Deadline,
+        newest_first: bool = False,
+        consistent: bool = False,
+    ) -> list[dict[str, Any]]:
+        """At most `limit` items of a partition, by sort key, in one round trip."""
+        condition, values = "pk = :pk", {":pk": partition}
+        if begins_with:
+            condition, values = "pk = :pk AND begins_with(sk, :sk)", {":pk": partition, ":sk": begins_with}
+        answer = self._call(
+            lambda: self._client.query(
+                TableName=self._name,
+                KeyConditionExpression=condition,
+                ExpressionAttributeValues=to_item(values),
+                Limit=limit,
+                ScanIndexForward=not newest_first,
+                ConsistentRead=consistent,
+            ),
+            deadline,
+        )
+        return [from_item(item) for item in answer["Items"]]
+
+    def put_new(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
+        """Put an item that must not exist; False when it does, which is how a repeated write ends."""
+        try:
+            self._call(lambda: self._client.put_item(**self.new_item(item)["Put"]), deadline)
+        except ConditionFailed:
+            return False
+        return True
+
+    def transact(self, actions: Sequence[Mapping[str, Any]], *, deadline: Deadline) -> None:
+        """Do all actions or none. Raises ConditionFailed when a condition does not hold."""
+        items: Any = list(actions)
+        self._call(lambda: self._client.transact_write_items(TransactItems=items), deadline)
+
+    def new_item(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """The action that puts an item which must not exist yet: a repeated write must change nothing."""
+        return {
+            "Put": {
+                "TableName": self._name,
+                "Item": to_item(item),
+                "ConditionExpression": "attribute_not_exists(pk)",
+            }
+        }
+
+    def update(
+        self, key: Mapping[str, str], *, expression: str, condition: str, values: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """The action that updates an item under a condition.
+
+        Attributes are written `#name` in both expressions: half of all good names are reserved words.
+        """
+        action: dict[str, Any] = {
+            "TableName": self._name,
+            "Key": to_item(key),
+            "UpdateExpression": expression,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": {f"#{name}": name for name in _NAME.findall(expression + condition)},
+            "ExpressionAttributeValues": to_item(values),
+        }
+        return {"Update": action}
+
+    def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
+        deadline.timeout(1.0)  # raises when nothing is left
+        try:
+            return with_retries(call, retry_after=_retry_after, deadline=deadline, attempts=_ATTEMPTS)
+        except ClientError as error:
+            positions = _failed_conditions(error)
+            if positions:
+                raise ConditionFailed(positions) from error
+            code = error.response.get("Error", {}).get("Code", "unknown")
+            raise StoreUnavailable(f"The store failed ({code}).") from error
+        except BotoCoreError as error:
+            raise StoreUnavailable("The store could not be reached.") from error
+
+
+def _reasons(error: ClientError) -> list[str]:
+    response: Any = error.response
+    return [reason.get("Code", "None") for reason in response.get("CancellationReasons", [])]
+
+
+def _failed_conditions(error: ClientError) -> tuple[int, ...]:
+    if error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
+        return (0,)
+    return tuple(position for position, code in enumerate(_reasons(error)) if code == _CONDITION_FAILED)
+
+
+def _retry_after(error: Exception) -> float | None:
+    # A lost connection may hide a write that was done; every write here is conditional, so doing it
+    # again changes nothing.
+    if isinstance(error, BotoCoreError):
+        return 0.0 if type(error).__name__ in ("ReadTimeoutError", "ConnectionClosedError") else None
+    if not isinstance(error, ClientError):
+        return None
+    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS:
+        return 0.0
+    reasons = set(_reasons(error)) - {"None"}
+    return 0.0 if reasons and reasons <= _PASSING_REASONS else None
+
+
+def connect(*, endpoint_url: str | None) -> DynamoDBClient:
+    """A DynamoDB client that does not retry by itself: retries are held inside the deadline."""
+    config = Config(connect_timeout=1, read_timeout=3, retries={"total_max_attempts": 1}, max_pool_connections=50)
+    return boto3.client("dynamodb", endpoint_url=endpoint_url, config=config)

@@ -1,0 +1,158 @@
+"""From the words of a query to keywords, and on to the web answers stored under them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from gleaner import text
+from gleaner.deadline import Deadline
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import Table
+
+# What bounds a look-up, whatever the table holds: 16 stems and 15 pairs make at most 31 queries of 25
+# entries in the first round trip; 12 keywords, each with its newest 5 associations, make 13 reads in the second.
+_MAX_STEMS = 16
+_ENTRIES_PER_TERM = 25
+_MAX_KEYWORDS = 12
+_ASSOCIATIONS_PER_KEYWORD = 5
+
+_PREFIX_WEIGHT = 0.6  # a stem that only begins the keyword's term, against one that equals it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordMatch:
+    """A keyword found for a query; `score` is 0 to 1: how much of the keyword and of the query it covers."""
+
+    keyword_id: str
+    keyword_text: str
+    score: float
+    usage_count: int
+    result_ids: tuple[str, ...]  # of its newest stored web answers in this knowledge base, newest first
+
+
+@dataclass(slots=True)
+class _Candidate:
+    keyword_text: str
+    term_count: int
+    matched: dict[str, float] = field(default_factory=dict)  # stem of the query -> weight of the match
+
+
+class KeywordLookup:
+    """Reads the look-up entries of the keywords table, in parallel on `executor`."""
+
+    def __init__(self, table: Table, executor: Executor) -> None:
+        self._table = table
+        self._executor = executor
+
+    def find(self, kb_id: str, query: str, *, deadline: Deadline) -> list[KeywordMatch]:
+        """Active keywords that share terms, or beginnings of terms, with `query`, best first.
+
+        Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
+        """
+        stems = text.stems(query)[:_MAX_STEMS]
+        entries = self._read_entries(kb_id, stems, deadline)
+        ranked = _rank(stems, entries)[:_MAX_KEYWORDS]
+        return self._with_answers(kb_id, ranked, deadline) if ranked else []
+
+    def _read_entries(
+        self, kb_id: str, stems: Sequence[str], deadline: Deadline
+    ) -> list[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+        """Entries by the stems they were found with: one stem, or two adjacent ones."""
+
+        def read(found_with: tuple[str, ...]) -> list[dict[str, Any]]:
+            partition, begins_with = _entry_range(kb_id, found_with)
+            return self._table.query(
+                partition=partition, begins_with=begins_with, limit=_ENTRIES_PER_TERM, deadline=deadline
+            )
+
+        asked: list[tuple[str, ...]] = [(stem,) for stem in stems]
+        asked += list(pairwise(stems))
+        return list(zip(asked, self._parallel(read, asked), strict=True))
+
+    def _with_answers(
+        self, kb_id: str, ranked: Sequence[tuple[str, _Candidate, float]], deadline: Deadline
+    ) -> list[KeywordMatch]:
+        def associations(keyword_id: str) -> list[dict[str, Any]]:
+            return self._table.query(
+                partition=schema.keyword_key(keyword_id)["pk"],
+                begins_with=schema.association_prefix(kb_id),
+                limit=_ASSOCIATIONS_PER_KEYWORD,
+                newest_first=True,
+                deadline=deadline,
+            )
+
+        ids = [keyword_id for keyword_id, _, _ in ranked]
+        keys = [schema.keyword_key(keyword_id) for keyword_id in ids]
+        keywords = self._executor.submit(lambda: self._table.get_many(keys, deadline=deadline))
+        found = dict(zip(ids, self._parallel(associations, ids), strict=True))
+        active = {item["keyword_id"]: item for item in keywords.result() if item["status"] == "active"}
+        matches = [
+            KeywordMatch(
+                keyword_id=keyword_id,
+                keyword_text=active[keyword_id]["keyword_text"],
+                score=score,
+                usage_count=active[keyword_id]["usage_count"],
+                result_ids=_result_ids(found[keyword_id]),
+            )
+            for keyword_id, _, score in ranked
+            if keyword_id in active
+        ]
+        return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
+
+    def _parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+        return list(self._executor.map(read, arguments))
+
+
+def _entry_range(kb_id: str, found_with: tuple[str, ...]) -> tuple[str, str]:
+    if len(found_with) > 1:
+        return schema.pair_partition(kb_id, *found_with), ""
+    stem = found_with[0]
+    # Equal stems sort before longer ones, since the separator sorts before letters and digits. A stem that
+    # is shorter than a partition's name is looked up by itself: its extensions stand elsewhere.
+    exact = schema.KEY_SEPARATOR if len(stem) < schema.HEAD_LENGTH else ""
+    return schema.term_partition(kb_id, stem), stem + exact
+
+
+def _rank(
+    stems: Sequence[str], entries: Sequence[tuple[tuple[str, ...], list[dict[str, Any]]]]
+) -> list[tuple[str, _Candidate, float]]:
+    """Keyword id, candidate and score, best first."""
+    candidates: dict[str, _Candidate] = {}
+    for found_with, items in entries:
+        for item in items:
+            entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
+            candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
+            for stem in found_with:
+                weight = 1.0 if len(found_with) > 1 or entry_stem == stem else _PREFIX_WEIGHT
+                candidate.matched[stem] = max(weight, candidate.matched.get(stem, 0.0))
+    rarity = {found_with[0]: _rarity(len(items)) for found_with, items in entries if len(found_with) == 1}
+    scored = [(key, candidate, _score(candidate, stems, rarity)) for key, candidate in candidates.items()]
+    return sorted(scored, key=lambda item: (-item[2], item[0]))
+
+
+def _rarity(entries: int) -> float:
+    """Weight of a term by the entries read for it: 1 for a term of one keyword, 0.43 at the read limit."""
+    return 1.0 / (1.0 + 0.4 * math.log(max(entries, 1)))
+
+
+def _score(candidate: _Candidate, stems: Sequence[str], rarity: dict[str, float]) -> float:
+    """Geometric mean of the share of the keyword and the share of the query (by rarity) that match."""
+    of_keyword = min(1.0, sum(candidate.matched.values()) / candidate.term_count)
+    matched = sum(weight * rarity[stem] for stem, weight in candidate.matched.items())
+    of_query = matched / sum(rarity[stem] for stem in stems)
+    return math.sqrt(of_keyword * of_query)
+
+
+def _result_ids(associations: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(
+            item["perplexity_result_id"]
+            for item in associations
+            if item["status"] == "active" and "perplexity_result_id" in item
+        )
+    )

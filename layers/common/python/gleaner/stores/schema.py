@@ -1,0 +1,127 @@
+"""Keys and index names of the tables: the one place that knows how items are addressed.
+
+Every table has the string keys `pk` and `sk`.
+
+Keywords table
+    KW#<keyword id>          KEYWORD                                     the keyword
+    KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
+    T#<kb id>#<head>         <stem>#<number of terms>#<keyword id>       look-up entry of one term
+    T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
+    W#<result id>            ANSWER                                      a stored web answer
+    index by_last_use: active_shard, last_used_at; active keywords only
+Conversations table
+    S#<session id>           SESSION                                     the session
+    S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
+    index by_owner: owner, updated_at; sessions only
+Tool calls table
+    Q#<query id>             C#<position>                                a tool call
+    indexes by_session, by_tool, by_status: that attribute, created_at
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+KEY_SEPARATOR = "#"
+HEAD_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
+ACTIVE_SHARDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A global secondary index that projects all attributes; both keys are strings."""
+
+    name: str
+    partition_key: str
+    sort_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """A table with the string keys `pk` and `sk`."""
+
+    indexes: tuple[Index, ...]
+
+
+KEYWORDS = TableSchema((Index("by_last_use", "active_shard", "last_used_at"),))
+CONVERSATIONS = TableSchema((Index("by_owner", "owner", "updated_at"),))
+TOOL_CALLS = TableSchema(
+    (
+        Index("by_session", "session_id", "created_at"),
+        Index("by_tool", "tool_name", "created_at"),
+        Index("by_status", "status", "created_at"),
+    )
+)
+
+Key = dict[str, str]
+
+
+def derived_id(*parts: str) -> str:
+    """An id that is the same whenever its parts are: 128 bits of SHA-256, in hexadecimal."""
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+def keyword_id(folded: str) -> str:
+    """The id of the keyword with this identity (`text.fold`)."""
+    return derived_id("keyword", folded)
+
+
+def association_id(keyword: str, query_id: str | None, result_id: str | None) -> str:
+    """The id of the association of a keyword with a query and a web answer."""
+    return derived_id("association", keyword, query_id or "", result_id or "")
+
+
+def active_shard(keyword: str) -> str:
+    """The partition of `by_last_use` that an active keyword stands in."""
+    return f"ACTIVE#{int(keyword[:4], 16) % ACTIVE_SHARDS:02d}"
+
+
+def keyword_key(keyword: str) -> Key:
+    """Key of a keyword."""
+    return {"pk": f"KW#{keyword}", "sk": "KEYWORD"}
+
+
+def association_prefix(kb_id: str) -> str:
+    """What the sort keys of a keyword's associations within one knowledge base begin with."""
+    return f"A#{kb_id}#"
+
+
+def association_key(keyword: str, kb_id: str, query_id: str | None, association: str) -> Key:
+    """Key of an association."""
+    return {"pk": f"KW#{keyword}", "sk": f"{association_prefix(kb_id)}{query_id or ''}#{association}"}
+
+
+def term_partition(kb_id: str, stem: str) -> str:
+    """Partition of the look-up entries of a stem."""
+    return f"T#{kb_id}#{stem[:HEAD_LENGTH]}"
+
+
+def pair_partition(kb_id: str, first: str, second: str) -> str:
+    """Partition of the look-up entries of two adjacent stems."""
+    return f"T#{kb_id}#{first} {second}"
+
+
+def entry_sort_key(stem: str, term_count: int, keyword: str) -> str:
+    """Sort key of a look-up entry: keywords of few terms first, since more of them is covered."""
+    return f"{stem}#{term_count:02d}#{keyword}"
+
+
+def answer_key(result_id: str) -> Key:
+    """Key of a stored web answer."""
+    return {"pk": f"W#{result_id}", "sk": "ANSWER"}
+
+
+def session_key(session_id: str) -> Key:
+    """Key of a session."""
+    return {"pk": f"S#{session_id}", "sk": "SESSION"}
+
+
+def message_key(session_id: str, query_id: str, position: int) -> Key:
+    """Key of a message; position 0 is the question, 1 the answer."""
+    return {"pk": f"S#{session_id}", "sk": f"M#{query_id}#{position}"}
+
+
+def tool_call_key(query_id: str, position: int) -> Key:
+    """Key of a tool call; `position` counts the calls of one query."""
+    return {"pk": f"Q#{query_id}", "sk": f"C#{position:04d}"}

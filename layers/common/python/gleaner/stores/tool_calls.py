@@ -1,0 +1,68 @@
+"""The history of tool calls: what the model called, with what, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from gleaner.deadline import Deadline
+from gleaner.model import JsonObject
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import Table
+
+_LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallRecord:
+    """One tool call of a query; `position` counts the calls of the query from 0."""
+
+    query_id: str
+    session_id: str
+    owner: str
+    position: int
+    tool_call_id: str
+    tool_name: str
+    parameters: str
+    result: JsonObject
+    status: str  # success | error
+    error_message: str | None
+    duration_ms: float
+    retry_count: int
+    created_at: datetime
+
+
+class ToolCallStore:
+    """The tool calls table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def record(self, call: ToolCallRecord, *, deadline: Deadline) -> None:
+        """Keep the record of one call; recording it again changes nothing.
+
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        self._table.put_new(_to_item(call), deadline=deadline)
+
+
+def _to_item(call: ToolCallRecord) -> dict[str, Any]:
+    return (
+        schema.tool_call_key(call.query_id, call.position)
+        | {
+            "query_id": call.query_id,
+            "session_id": call.session_id,
+            "owner": call.owner,
+            "tool_call_id": call.tool_call_id,
+            "tool_name": call.tool_name or "(none)",  # a key of an index must not be empty
+            "parameters": call.parameters[:_LONGEST_TEXT],
+            "result": json.dumps(call.result, ensure_ascii=False)[:_LONGEST_TEXT],
+            "status": call.status,
+            "error_message": call.error_message,
+            "duration_ms": round(call.duration_ms, 1),
+            "retry_count": call.retry_count,
+            "created_at": call.created_at,
+        }
+    )

@@ -1,0 +1,74 @@
+"""The tool that stores a web answer under keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from gleaner.errors import ToolCallRejected
+from gleaner.learning import Learned
+from gleaner.model import JsonObject, WebAnswer
+from gleaner.stores.keywords import KeywordUse
+from gleaner.tools.tool import Arguments, Tool
+from gleaner.tools.workspace import Workspace
+
+NAME = "index_keywords"
+_MOST_REJECTIONS_TOLD = 20
+
+# Items of any type are taken, so that one bad keyword is refused by itself and the others are indexed.
+Keywords = Annotated[
+    list[Any],
+    WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}),
+]
+
+
+class KeywordArguments(Arguments):
+    """What to store, and under which keywords."""
+
+    keywords: Keywords = Field(min_length=1, description="3 to 10 keywords of 2 to 50 characters.")
+    perplexity_result_id: str | None = Field(
+        None, description="The web answer they belong to; leave out for the latest."
+    )
+
+
+def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
+    learned = learn(arguments.keywords, _answer_meant(arguments.perplexity_result_id, workspace), workspace)
+    indexed = [keyword.keyword_text for keyword in learned.indexed]
+    rejected = [{"keyword": item.keyword, "reason": item.reason} for item in learned.rejected]
+    if not indexed:
+        reasons = "; ".join(f"{item['keyword']!r}: {item['reason']}" for item in rejected[:_MOST_REJECTIONS_TOLD])
+        raise ToolCallRejected(
+            f"No keyword was taken ({reasons}). Give names, products, concepts or tasks, such as "
+            "'DynamoDB transactions' or 'Python packaging'."
+        )
+    return {
+        "indexed": indexed,
+        "keyword_count": len(indexed),
+        "merged": any(keyword.existed for keyword in learned.indexed),
+        "rejected": rejected[:_MOST_REJECTIONS_TOLD],
+    }
+
+
+def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
+    """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
+    question = workspace.question
+    use = KeywordUse(kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer)
+    learned = workspace.learning.learn(keywords, use, deadline=workspace.deadline)
+    if learned.indexed:
+        workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
+        workspace.learned_results.add(answer.result_id)
+    return learned
+
+
+def _answer_meant(result_id: str | None, workspace: Workspace) -> WebAnswer:
+    if not workspace.web_answers:
+        raise ToolCallRejected("There is no web answer to index: keywords are for what the web taught.")
+    if result_id and result_id in workspace.web_answers:
+        return workspace.web_answers[result_id]
+    # A mistyped id still means this query's web answer: ids of other queries are never looked up.
+    return list(workspace.web_answers.values())[-1]
+
+
+TOOL = Tool(NAME, KeywordArguments, _index)

@@ -1,0 +1,64 @@
+"""The tool that searches the knowledge base and the web answers learned earlier."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from gleaner.errors import ToolCallRejected
+from gleaner.model import JsonObject, Passage
+from gleaner.tools.tool import Arguments, Tool
+from gleaner.tools.workspace import Workspace
+
+NAME = "knowledge_base_search"
+DEFAULT_TOP_K = 5
+
+SearchText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+
+
+class SearchArguments(Arguments):
+    """What to search for."""
+
+    query: SearchText = Field(description="What to look for, as a question or phrase that stands on its own.")
+    kb_id: str | None = Field(None, description="The knowledge base; leave out for the one of this question.")
+    top_k: int = Field(DEFAULT_TOP_K, ge=1, le=20, description="How many passages to return.")
+
+
+def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
+    if arguments.kb_id not in (None, "", "default_kb", workspace.question.kb_id):
+        raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
+    began = time.monotonic()
+    found = workspace.retrieval.search(
+        workspace.question.kb_id, arguments.query, top_k=arguments.top_k, deadline=workspace.deadline
+    )
+    if found.stored_failed:
+        workspace.degraded.add("stored web answers could not be looked up")
+    passages = workspace.admit(found.passages)
+    return {
+        "chunks": [_to_json(passage) for passage in passages],
+        "total_chunks_found": len(passages),
+        "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
+    }
+
+
+def _to_json(passage: Passage) -> JsonObject:
+    chunk = {
+        "id": passage.id,
+        "content": passage.content,
+        "score": round(passage.score, 4),
+        "source_type": passage.source_type.value,
+        "title": passage.title,
+        "chapter": passage.chapter,
+        "source_file_path": passage.source_file_path,
+        "source_url": passage.source_url,
+        "page_number": passage.page_number,
+        "chunk_index": passage.chunk_index,
+    }
+    if passage.keywords:
+        chunk |= {"keywords": list(passage.keywords), "date": passage.date}
+    return chunk
+
+
+TOOL = Tool(NAME, SearchArguments, _search)

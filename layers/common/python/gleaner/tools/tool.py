@@ -1,0 +1,93 @@
+"""A tool: what the model is told of it, how its arguments are checked, and what it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from gleaner.errors import ToolCallRejected
+from gleaner.model import JsonObject, ToolSpec
+from gleaner.prompts import read_prompt
+from gleaner.tools.workspace import Workspace
+
+_MOST_PROBLEMS = 5  # that one rejection names: enough to mend the call, and bounded
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool. Unknown ones are ignored: models add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[A]):
+    """One tool; `run` raises ToolCallRejected or ServiceUnavailable, which the model is told in band."""
+
+    name: str
+    arguments: type[A]
+    run: Callable[[A, Workspace], JsonObject]
+
+    def spec(self) -> ToolSpec:
+        """The tool as it is offered to the model."""
+        schema = self.arguments.model_json_schema(schema_generator=_PlainSchema)
+        return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=schema)
+
+    def call(self, arguments: str, workspace: Workspace) -> JsonObject:
+        """Check the arguments as the model wrote them, and run. Nothing is executed on a guess."""
+        return self.run(self.parse(arguments), workspace)
+
+    def parse(self, arguments: str) -> A:
+        """The arguments. Raises ToolCallRejected, which says what is wrong and how to mend it."""
+        try:
+            return self.arguments.model_validate(_json_object(arguments))
+        except ValidationError as error:
+            raise ToolCallRejected(f"The arguments are invalid: {_problems(error)}.") from error
+
+
+class _PlainSchema(GenerateJsonSchema):
+    """Schemas without the titles that pydantic makes from names: they only cost tokens."""
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        plain = super().generate_inner(schema)
+        plain.pop("title", None)
+        return plain
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+
+def _json_object(arguments: str) -> JsonObject:
+    try:
+        # Raw newlines in strings are unambiguous, so they pass; NaN and Infinity are not JSON.
+        value = json.loads(arguments, strict=False, parse_constant=_reject_constant)
+    except RecursionError as error:
+        raise ToolCallRejected("The arguments are nested too deeply. Send a flat JSON object.") from error
+    except ValueError as error:
+        raise ToolCallRejected(
+            "The arguments are not valid JSON (cut off or malformed). Send one complete JSON object."
+        ) from error
+    if isinstance(value, str):
+        raise ToolCallRejected("The arguments are JSON encoded twice. Send the JSON object itself.")
+    if not isinstance(value, dict):
+        raise ToolCallRejected(f"The arguments are not a JSON object but {type(value).__name__}.")
+    return value
+
+
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _problems(error: ValidationError) -> str:
+    problems = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
+        for problem in problems[:_MOST_PROBLEMS]
+    )

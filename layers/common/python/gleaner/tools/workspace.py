@@ -1,0 +1,78 @@
+"""What the tools of one query work on, and what they leave behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from gleaner.clients.perplexity import WebSearch
+from gleaner.deadline import Deadline
+from gleaner.learning import Learning
+from gleaner.model import Grounding, Mode, Passage, SourceType, WebAnswer
+from gleaner.retrieval import Retrieval
+from gleaner.stores.keywords import IndexedKeyword
+
+_ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question as it was asked."""
+
+    query_id: str
+    session_id: str
+    text: str
+    kb_id: str
+    mode: Mode
+    grounding: Grounding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedAnswer:
+    """An answer whose citations were checked."""
+
+    text: str
+    sources: tuple[Passage, ...]  # as the model ordered them
+    confidence_score: float | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Workspace:
+    """The state of one query that tools read and write; calls of one turn run at the same time."""
+
+    question: Question
+    retrieval: Retrieval
+    web: WebSearch | None
+    learning: Learning
+    deadline: Deadline
+    answer: AcceptedAnswer | None = None
+    web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in the order they came
+    learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
+    learned_results: set[str] = field(default_factory=set)  # ids of the web answers that were indexed
+    degraded: set[str] = field(default_factory=set)  # why the answer is a fallback
+    _passages: dict[str, Passage] = field(default_factory=dict)  # by id
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def admit(self, passages: Iterable[Passage]) -> list[Passage]:
+        """The passages with the ids under which the model may cite them; one seen before keeps its id."""
+        with self._lock:
+            return [self._admit(passage) for passage in passages]
+
+    def passage(self, passage_id: str) -> Passage | None:
+        """The passage that was handed to the model under this id."""
+        return self._passages.get(passage_id)
+
+    def passage_ids(self) -> list[str]:
+        """The ids that may be cited, in the order they were given."""
+        return list(self._passages)
+
+    def _admit(self, passage: Passage) -> Passage:
+        for known in self._passages.values():
+            if known.key == passage.key:
+                return known
+        prefix = _ID_PREFIX[passage.source_type]
+        number = 1 + sum(known.source_type == passage.source_type for known in self._passages.values())
+        admitted = replace(passage, id=f"{prefix}-{number}")
+        self._passages[admitted.id] = admitted
+        return admitted

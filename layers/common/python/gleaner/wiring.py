@@ -1,0 +1,84 @@
+"""Builds the clients once per process. The only module that imports inside functions: what a function
+does not need it does not load."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from gleaner.settings import Settings
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger, Metrics, Tracer
+
+    from gleaner.answering import Services
+    from gleaner.api.app import Api
+    from gleaner.clients.perplexity import WebSearch
+
+_TOOL_THREADS = 8  # calls of one turn
+_IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
+
+
+def build_services(settings: Settings) -> Services:
+    """Everything that answering a question needs, connected as `settings` say; sends nothing yet."""
+    from gleaner.answering import Services
+    from gleaner.clients import openai_chat, pinecone
+    from gleaner.learning import Learning
+    from gleaner.retrieval import Retrieval
+    from gleaner.stores import dynamodb
+    from gleaner.stores.conversations import ConversationStore
+    from gleaner.stores.dynamodb import Table
+    from gleaner.stores.keyword_lookup import KeywordLookup
+    from gleaner.stores.keywords import KeywordStore
+    from gleaner.stores.tool_calls import ToolCallStore
+
+    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
+    io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
+    keywords_table = Table(client, settings.keywords_table)
+    keywords = KeywordStore(keywords_table)
+    return Services(
+        model=openai_chat.connect(
+            api_key=settings.openai_api_key,
+            base_url=settings.openai_base_url,
+            model=settings.openai_model,
+            max_completion_tokens=settings.openai_max_completion_tokens,
+        ),
+        retrieval=Retrieval(
+            pinecone.connect(host=settings.pinecone_index_host, api_key=settings.pinecone_api_key),
+            KeywordLookup(keywords_table, io_executor),
+            keywords,
+            io_executor,
+            web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
+        ),
+        web=_build_web(settings),
+        learning=Learning(keywords),
+        conversations=ConversationStore(Table(client, settings.conversations_table)),
+        tool_calls=ToolCallStore(Table(client, settings.tool_calls_table)),
+        tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
+        io_executor=io_executor,
+        default_kb_id=settings.default_kb_id,
+    )
+
+
+def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
+    """The HTTP application over the services."""
+    from gleaner.api.app import Api
+
+    services = build_services(settings)
+    seconds = settings.query_deadline_seconds
+    return Api(services, deadline_seconds=seconds, logger=logger, tracer=tracer, metrics=metrics)
+
+
+def _build_web(settings: Settings) -> WebSearch | None:
+    from gleaner.clients import perplexity
+    from gleaner.prompts import read_prompt
+
+    if settings.perplexity_api_key is None:
+        return None
+    return perplexity.connect(
+        base_url=settings.perplexity_base_url,
+        api_key=settings.perplexity_api_key,
+        model=settings.perplexity_model,
+        instructions=read_prompt("web_search"),
+    )

@@ -1,0 +1,132 @@
+"""API Gateway's REST proxy on this machine: HTTP requests become proxy events, answers become responses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from gleaner_local.execution_environment import HandlerFailed
+
+LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
+LOCAL_CALLER = "local"
+_STAGE = "local"
+_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+
+logger = logging.getLogger(__name__)
+
+Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
+
+
+def create_app(invoke: Invoke) -> Starlette:
+    """An application that hands every request to `invoke(event, request_id)`."""
+
+    async def proxy(request: Request) -> Response:
+        body = await _body(request)
+        if body is None:
+            return _gateway_problem(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
+        request_id = str(uuid.uuid4())
+        try:
+            answer = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
+        except HandlerFailed:
+            logger.exception("The function failed")
+            return _gateway_problem(502, "function-failed", "The function failed. Its log says why.")
+        return to_response(answer)
+
+    return Starlette(routes=[Route("/{path:path}", proxy, methods=_METHODS)])
+
+
+def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
+    """The REST API proxy event (payload version 1.0) of an HTTP request.
+
+    The `x-api-key` header names the caller, as the key's id would; without it the caller is `local`.
+    """
+    headers: defaultdict[str, list[str]] = defaultdict(list)
+    for name, value in request.headers.items():
+        headers[name].append(value)
+    query: defaultdict[str, list[str]] = defaultdict(list)
+    for name, value in request.query_params.multi_items():
+        query[name].append(value)
+    text, is_base64 = _as_text(body)
+    return {
+        "resource": "/{proxy+}",
+        "path": request.url.path,
+        "httpMethod": request.method,
+        "headers": {name: values[-1] for name, values in headers.items()},
+        "multiValueHeaders": dict(headers),
+        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
+        "multiValueQueryStringParameters": dict(query) or None,
+        "pathParameters": {"proxy": request.url.path.lstrip("/")},
+        "stageVariables": None,
+        "body": text,
+        "isBase64Encoded": is_base64,
+        "requestContext": {
+            "requestId": request_id,
+            "stage": _STAGE,
+            "httpMethod": request.method,
+            "path": f"/{_STAGE}{request.url.path}",
+            "resourcePath": "/{proxy+}",
+            "protocol": "HTTP/1.1",
+            "requestTimeEpoch": int(time.time() * 1000),
+            "identity": {
+                "sourceIp": request.client.host if request.client else "127.0.0.1",
+                "userAgent": request.headers.get("user-agent"),
+                "apiKeyId": request.headers.get("x-api-key") or LOCAL_CALLER,
+            },
+        },
+    }
+
+
+def to_response(answer: dict[str, Any]) -> Response:
+    """The HTTP response of a function's proxy answer."""
+    body = answer.get("body") or ""
+    content = base64.b64decode(body) if answer.get("isBase64Encoded") else body.encode()
+    response = Response(content, status_code=answer["statusCode"])
+    for name, value in (answer.get("headers") or {}).items():
+        response.headers[name] = value
+    for name, values in (answer.get("multiValueHeaders") or {}).items():
+        response.headers[name] = values[0]
+        for value in values[1:]:
+            response.headers.append(name, value)
+    return response
+
+
+async def _body(request: Request) -> bytes | None:
+    """The body, or None when it is larger than the gateway takes."""
+    received = bytearray()
+    async for part in request.stream():
+        received += part
+        if len(received) > LARGEST_BODY:
+            return None
+    return bytes(received)
+
+
+def _as_text(body: bytes) -> tuple[str | None, bool]:
+    """The body as the event carries it, and whether it is base64."""
+    if not body:
+        return None, False
+    try:
+        return body.decode(), False
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode(), True
+
+
+def _gateway_problem(status: int, slug: str, detail: str) -> Response:
+    problem = {
+        "type": f"urn:gleaner:problem:{slug}",
+        "title": slug.replace("-", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+    }
+    return Response(json.dumps(problem), status_code=status, media_type="application/problem+json")

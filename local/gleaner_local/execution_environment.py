@@ -1,0 +1,159 @@
+"""Lambda's execution environments on this machine: processes that load a handler and serve one event at a time."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import queue
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 60.0
+_FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
+
+
+class HandlerFailed(Exception):
+    """The handler raised, or its process ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalContext:
+    """What a handler is told of its invocation."""
+
+    function_name: str
+    aws_request_id: str
+    ends_at: float  # monotonic
+    memory_limit_in_mb: int = 1024
+    function_version: str = "$LATEST"
+
+    @property
+    def invoked_function_arn(self) -> str:
+        """The address of the function."""
+        return _FUNCTION_ARN.format(name=self.function_name)
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the invocation is ended."""
+        return max(0, int((self.ends_at - time.monotonic()) * 1000))
+
+
+class ExecutionEnvironments:
+    """Environments of one function; made on demand, at most `concurrency`; further calls wait for a free one."""
+
+    def __init__(
+        self,
+        handler: str,
+        env: Mapping[str, str],
+        *,
+        log_path: Path,
+        timeout_seconds: float,
+        concurrency: int,
+    ) -> None:
+        self._handler = handler
+        self._env = dict(env)
+        self._log_path = log_path
+        self._timeout_seconds = timeout_seconds
+        self._idle: queue.LifoQueue[_Environment | None] = queue.LifoQueue()
+        for _ in range(concurrency):
+            self._idle.put(None)  # a place that holds no environment yet
+
+    def warm_up(self) -> None:
+        """Start one environment. Raises HandlerFailed with the reason when its handler cannot be loaded."""
+        place = self._idle.get()
+        try:
+            place = place or self._start()
+        finally:
+            self._idle.put(place)
+
+    def invoke(self, event: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """The handler's answer to `event`. Raises HandlerFailed."""
+        environment = self._idle.get()
+        try:
+            environment = environment or self._start()
+            return environment.invoke(event, request_id, self._timeout_seconds)
+        except HandlerFailed:
+            if environment is not None and not environment.alive():
+                environment = None
+            raise
+        finally:
+            self._idle.put(environment)
+
+    def stop(self) -> None:
+        """End the environments that are idle; call it when no more events come."""
+        while not self._idle.empty():
+            environment = self._idle.get()
+            if environment is not None:
+                environment.stop()
+
+    def _start(self) -> _Environment:
+        return _Environment(self._handler, self._env, self._log_path)
+
+
+class _Environment:
+    def __init__(self, handler: str, env: dict[str, str], log_path: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, handler, env, str(log_path)), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._name = handler
+        self._receive(START_SECONDS)
+
+    def invoke(self, event: dict[str, Any], request_id: str, timeout: float) -> dict[str, Any]:
+        self._pipe.send((event, self._name, request_id, timeout))
+        answer: dict[str, Any] = self._receive(timeout)
+        return answer
+
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.join()
+        self._pipe.close()
+
+    def _receive(self, timeout: float) -> Any:
+        if not self._pipe.poll(timeout):
+            self.stop()
+            raise HandlerFailed("The function did not answer in time.")
+        try:
+            outcome, value = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            raise HandlerFailed("The function's process ended.") from None
+        if outcome == "failed":
+            raise HandlerFailed(value)
+        return value
+
+
+def _serve(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> None:
+    """The life of one environment: load the handler, then serve events until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its environments itself
+    log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    os.dup2(log, sys.stdout.fileno())
+    os.dup2(log, sys.stderr.fileno())
+    os.environ.clear()
+    os.environ.update(env)
+    module_name, function_name = handler.rsplit(".", 1)
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except Exception as error:  # noqa: BLE001 - the outermost edge of this process
+        pipe.send(("failed", f"{type(error).__name__}: {error}"))
+        return
+    pipe.send(("ready", None))
+    while True:
+        try:
+            event, name, request_id, timeout = pipe.recv()
+        except EOFError:
+            return
+        context = LocalContext(name, request_id, time.monotonic() + timeout)
+        try:
+            pipe.send(("answer", function(event, context)))
+        except Exception as error:  # noqa: BLE001 - as Lambda: the error is the invocation's answer
+            pipe.send(("failed", f"{type(error).__name__}: {error}"))

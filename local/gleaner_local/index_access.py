@@ -1,0 +1,34 @@
+"""The knowledge base that a command works on: Pinecone, the running service's index, or the index on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner_local import pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.service import LOCAL_KEY, CannotStart, running_service
+
+
+@contextmanager
+def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase]:
+    """The knowledge base of `data_dir`, unless the environment names a Pinecone index. Raises CannotStart."""
+    host = env.get("PINECONE_INDEX_HOST") or running_service(data_dir).get("pinecone_index_host")
+    if host:
+        yield connect(host=host, api_key=env.get("PINECONE_API_KEY") or LOCAL_KEY)
+        return
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        index = EmbeddedIndex.open(data_dir / "index")
+    except OSError as error:
+        raise CannotStart(f"Cannot write to the data directory {data_dir}: {error.strerror}.") from error
+    server = AsgiServer(pinecone_server.create_app(index))
+    server.start()
+    try:
+        yield connect(host=server.url, api_key=LOCAL_KEY)
+    finally:
+        server.stop()
+        index.close()

@@ -1,0 +1,73 @@
+"""What the `gleaner` command prints for people."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.markup import escape
+
+_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
+_EXAMPLES = (
+    'gleaner ask "How are duplicate keywords merged?"',
+    'gleaner ask "What is Starlette?"',
+)
+
+
+def show_started(url: str, data_dir: Path) -> None:
+    """Where the service is, and three things to try."""
+    console = Console(highlight=False)
+    console.print(f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n")
+    option = "" if data_dir == Path(".gleaner") else f" --data-dir {data_dir}"
+    console.print("Three things to try, in another terminal:\n")
+    console.print(f"  .venv/bin/{_EXAMPLES[0]}{option}", markup=False)
+    console.print(f"  .venv/bin/{_EXAMPLES[1]}{option}      (the web teaches it; ask again)", markup=False)
+    body = '{"query": "How long may a query be?"}'
+    console.print(
+        f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def show_answer(answer: dict[str, Any]) -> None:
+    """An answer with numbered sources and the tools that were used."""
+    console = Console(highlight=False)
+    numbers = {source["id"]: number for number, source in enumerate(answer["sources"], start=1)}
+    console.print(Markdown(_MARK.sub(lambda mark: _number(mark, numbers), answer["answer"])))
+    if numbers:
+        console.print("\n[bold]Sources[/bold]")
+    for source in answer["sources"]:
+        console.print(f"  [{numbers[source['id']]}] {_place(source)}", markup=False, soft_wrap=True)
+    console.print(f"\n[dim]{escape(_facts(answer))}[/dim]", soft_wrap=True)
+
+
+def _number(mark: re.Match[str], numbers: dict[str, int]) -> str:
+    return f"[{numbers[mark[1]]}]" if mark[1] in numbers else mark[0]
+
+
+def _place(source: dict[str, Any]) -> str:
+    if source["source_type"] == "external":
+        return f"{source['title']} <{source['source_url']}>"
+    parts = [source["source_file_path"], source["chapter"]]
+    if source["page_number"] is not None:
+        parts.append(f"page {source['page_number']}")
+    parts.append(f"chunk {source['chunk_index']}")
+    return " · ".join(part for part in parts if part)
+
+
+def _facts(answer: dict[str, Any]) -> str:
+    facts = [
+        f"Tools: {', '.join(answer['used_tools'])}",
+        f"{answer['latency_ms']:.0f} ms",
+        f"model {answer['metadata']['model']}",
+        f"session {answer['session_id']}",
+    ]
+    if answer["keyword_count"]:
+        facts.insert(1, f"{answer['keyword_count']} keywords indexed")
+    if answer["status"] != "success":
+        facts.insert(0, answer["status"])
+    return " · ".join(facts)

@@ -1,0 +1,161 @@
+"""The whole service on this machine: the local servers, the function behind the gateway, and their data."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO
+
+from gleaner_local import api_gateway, ministack, openai_server, perplexity_server, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
+from gleaner_local.index.embedded import EmbeddedIndex
+
+QUERY_HANDLER = "functions.query.handler.lambda_handler"
+QUERY_TIMEOUT_SECONDS = 29.0
+TABLES = {
+    "KEYWORDS_TABLE": "gleaner-keywords",
+    "CONVERSATIONS_TABLE": "gleaner-conversations",
+    "TOOL_CALLS_TABLE": "gleaner-tool-calls",
+}
+LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
+
+
+class CannotStart(Exception):
+    """The service cannot start here; the message says in one line why, and what to do."""
+
+
+class LocalService:
+    """One running service over one data directory."""
+
+    def __init__(self, data_dir: Path, env: Mapping[str, str], *, port: int, concurrency: int) -> None:
+        self._data_dir = data_dir
+        self._env = dict(env)
+        self._port = port
+        self._concurrency = concurrency
+        self._stack = ExitStack()
+        self.url = ""
+
+    def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
+        """Return once questions are answered. Raises CannotStart; nothing runs on then.
+
+        `before_gateway` is called with the index host when the local servers run and questions do not come yet.
+        """
+        try:
+            self._lock_data_dir()
+            function_env = self._start_servers()
+            before_gateway(function_env["PINECONE_INDEX_HOST"])
+            self._start_gateway(function_env)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop everything, in the reverse order; data is on disk then."""
+        self._stack.close()
+
+    def _lock_data_dir(self) -> None:
+        try:
+            (self._data_dir / "logs").mkdir(parents=True, exist_ok=True)
+            lock = self._stack.enter_context((self._data_dir / "lock").open("w"))
+        except OSError as error:
+            raise CannotStart(f"Cannot write to the data directory {self._data_dir}: {error.strerror}.") from error
+        _lock(lock, self._data_dir)
+
+    def _start_servers(self) -> dict[str, str]:
+        """Start a local server for each service that the environment does not name; the function's variables."""
+        env = dict(self._env)
+        if not env.get("OPENAI_API_KEY") and not env.get("OPENAI_BASE_URL"):
+            env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
+            env["OPENAI_MODEL"] = openai_server.MODEL
+        env.setdefault("OPENAI_API_KEY", LOCAL_KEY)
+        if not env.get("PINECONE_INDEX_HOST"):
+            env["PINECONE_INDEX_HOST"] = self._serve_index()
+        env.setdefault("PINECONE_API_KEY", LOCAL_KEY)
+        if not env.get("PERPLEXITY_API_KEY") and not env.get("PERPLEXITY_BASE_URL"):
+            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
+        env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
+        for variable, name in TABLES.items():
+            env.setdefault(variable, name)
+        if not env.get("AWS_ENDPOINT_URL_DYNAMODB"):
+            env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+        self._write_state({"pinecone_index_host": env["PINECONE_INDEX_HOST"]})
+        return env
+
+    def _serve_index(self) -> str:
+        index = EmbeddedIndex.open(self._data_dir / "index")
+        self._stack.callback(index.close)
+        return self._serve(pinecone_server.create_app(index))
+
+    def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
+        server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")
+        try:
+            server.start()
+        except RuntimeError as error:
+            raise CannotStart(str(error)) from error
+        self._stack.callback(server.stop)
+        schemas = ministack.table_schemas(*(env[variable] for variable in TABLES))
+        ministack.create_tables(ministack.admin_client(server.url), schemas)
+        return server.url
+
+    def _start_gateway(self, function_env: dict[str, str]) -> None:
+        environments = ExecutionEnvironments(
+            QUERY_HANDLER,
+            function_env,
+            log_path=self._data_dir / "logs" / "query.log",
+            timeout_seconds=QUERY_TIMEOUT_SECONDS,
+            concurrency=self._concurrency,
+        )
+        self._stack.callback(environments.stop)
+        try:
+            environments.warm_up()
+        except HandlerFailed as error:
+            raise CannotStart(f"The query function does not start: {error}") from error
+        self.url = self._serve(api_gateway.create_app(environments.invoke), port=self._port)
+        self._write_state({"url": self.url})
+
+    def _serve(self, app: object, *, port: int = 0) -> str:
+        server = AsgiServer(app, port=port)  # type: ignore[arg-type]
+        try:
+            server.start()
+        except OSError as error:
+            raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.") from error
+        self._stack.callback(server.stop)
+        return server.url
+
+    def _write_state(self, state: dict[str, str]) -> None:
+        path = self._data_dir / "running.json"
+        merged = (json.loads(path.read_text()) if path.exists() and "url" in state else {}) | state
+        path.write_text(json.dumps(merged))
+        if "url" in state:
+            self._stack.callback(_forget, path)
+
+
+def running_service(data_dir: Path) -> dict[str, str]:
+    """What a service that runs over `data_dir` says of itself: `url` and `pinecone_index_host`; empty if none runs."""
+    with suppress(OSError), (data_dir / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            state: dict[str, str] = json.loads((data_dir / "running.json").read_text())
+            return state
+    return {}
+
+
+def _lock(lock: IO[str], data_dir: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise CannotStart(
+            f"Another gleaner serve uses the data directory {data_dir}. Stop it, or choose another with --data-dir."
+        ) from error
+    lock.write(str(os.getpid()))
+    lock.flush()
+
+
+def _forget(path: Path) -> None:
+    path.unlink(missing_ok=True)

@@ -1,0 +1,100 @@
+"""Bad input: a problem answer that says how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse
+
+from tests.conftest import Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+CHAT = "/api/chat/query"
+
+
+@pytest.mark.parametrize("body", [None, "", "not json", "[1", '"x"', "[]", "[" * 100_000, '{"query": NaN}'])
+def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
+    status, problem = client.post(CHAT, body)
+    assert status == 400
+    assert problem["type"] in ("urn:gleaner:problem:invalid-request", "urn:gleaner:problem:validation-failed")
+    assert problem["detail"] and problem["query_id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "query"),
+        ({"query": None}, "query"),
+        ({"query": 7}, "query"),
+        ({"query": ["x"]}, "query"),
+        ({"query": ""}, "query"),
+        ({"query": " \n\t"}, "query"),
+        ({"query": "\u0000\u202e"}, "query"),
+        ({"query": "x" * 50_001}, "query"),
+        ({"query": "x", "session_id": "nope"}, "session_id"),
+        ({"query": "x", "session_id": 3}, "session_id"),
+        ({"query": "x", "kb_id": "a#b"}, "kb_id"),
+        ({"query": "x", "kb_id": "x" * 200}, "kb_id"),
+        ({"query": "x", "grounding": "loose"}, "grounding"),
+        ({"query": "x", "surprise": 1}, "surprise"),
+    ],
+)
+def test_wrong_fields_are_named(client: Client, body: Any, field: str) -> None:
+    status, problem = client.post(CHAT, body)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert problem["errors"][0]["field"] == field
+    assert problem["errors"][0]["message"]
+
+
+def test_an_unknown_knowledge_base(client: Client) -> None:
+    status, problem = client.ask(kb_id="nowhere")
+    assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-knowledge-base")
+
+
+def test_an_unknown_route_and_method(client: Client) -> None:
+    status, problem = client.request("GET", "/api/nothing")
+    assert (status, problem["type"]) == (404, "urn:gleaner:problem:not-found")
+    status, problem = client.request("GET", CHAT)
+    assert (status, problem["type"]) == (405, "urn:gleaner:problem:method-not-allowed")
+
+
+def test_another_content_type(client: Client) -> None:
+    status, problem = client.post(CHAT, {"query": "x"}, headers={"content-type": "text/xml"})
+    assert (status, problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
+
+
+def test_a_query_of_full_length_with_any_characters(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    status, _ = client.ask("𝔘 \ud800" + "x" * 49_990)
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "slug"),
+    [
+        (
+            JSONResponse({"error": {"message": "bad secret-openai-key"}}, status_code=401),
+            503,
+            "model-unavailable",
+        ),
+        (JSONResponse({"error": {"message": "boom"}}, status_code=500), 503, "model-unavailable"),
+        (JSONResponse({"error": {"message": "boom"}}), 503, "model-unavailable"),
+        (
+            JSONResponse({"error": {"message": "long", "code": "context_length_exceeded"}}, status_code=400),
+            413,
+            "context-too-long",
+        ),
+    ],
+)
+def test_a_failing_model_shows_neither_key_nor_trace(
+    client: Client, model: ScriptedModel, reply: Any, status: int, slug: str
+) -> None:
+    model.plays(reply)
+    got, problem = client.ask()
+    assert (got, problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
+    assert "secret" not in str(problem) and "Traceback" not in str(problem)
+
+
+def test_health(client: Client) -> None:
+    assert client.request("GET", "/api/health") == (200, {"status": "ok"})

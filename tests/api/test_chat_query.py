@@ -1,0 +1,335 @@
+"""A question through the handler's application: the loop, its enforcement, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import MERGING, Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
+from tests.doubles.scripted_web import ScriptedWeb, result
+
+FOUND = "Starlette 1.0 was released in 2026 [1]. It is an ASGI framework [2]."
+RESULTS = (
+    result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026."),
+    result(2, "https://starlette.dev/", "Starlette", "An ASGI framework."),
+)
+
+
+def offered(request: dict[str, Any]) -> list[str]:
+    return [tool["function"]["name"] for tool in request["tools"]]
+
+
+def test_an_answer_from_the_knowledge_base_takes_two_model_calls(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer(confidence_score=0.9)))
+    status, body = client.ask()
+    assert status == 200
+    assert body["status"] == "success"
+    assert body["answer"] == "Merged. [kb-1]"
+    assert body["used_tools"] == ["knowledge_base_search", "generate_response"]
+    assert (body["tool_call_count"], body["keyword_count"], body["confidence_score"]) == (2, 0, 0.9)
+    assert (body["used_internal_kb"], body["used_external_kb"]) == (True, False)
+    source = body["sources"][0]
+    assert (source["id"], source["source_type"], source["chapter"]) == ("kb-1", "knowledge_base", "Keywords")
+    assert (source["source_file_path"], source["chunk_index"]) == ("docs/keywords.md", 0)
+    assert source["text_preview"] == MERGING
+    assert len(model.requests) == 2
+
+
+def test_each_step_offers_its_tools_and_forces_them(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    client.ask()
+    first, second = model.requests
+    assert first["tool_choice"] == {"type": "function", "function": {"name": "knowledge_base_search"}}
+    assert offered(first) == ["knowledge_base_search"]
+    assert second["tool_choice"] == "required"
+    assert offered(second) == ["knowledge_base_search", "perplexity_search", "generate_response"]
+
+
+def test_a_web_answer_takes_three_model_calls_and_is_learned(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
+) -> None:
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search("starlette release")),
+        calls(("perplexity_search", {"query": "When was Starlette 1.0 released?"})),
+        calls(index("Starlette 1.0", "ASGI frameworks", "the"), answer("In 2026. [web-1]", ("web-1",))),
+    )
+    status, body = client.ask("When was Starlette 1.0 released?")
+    assert status == 200
+    assert len(model.requests) == 3
+    assert body["used_tools"] == [
+        "knowledge_base_search",
+        "perplexity_search",
+        "index_keywords",
+        "generate_response",
+    ]
+    assert body["keyword_count"] == 2
+    assert (body["used_internal_kb"], body["used_external_kb"]) == (False, True)
+    assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
+    stored = items("KEYWORDS_TABLE")
+    keywords = {item["keyword_text"]: item for item in stored if item["sk"] == "KEYWORD"}
+    assert set(keywords) == {"Starlette 1.0", "ASGI frameworks"}
+    assert all(item["usage_count"] == 1 and item["status"] == "active" for item in keywords.values())
+    associations = [item for item in stored if item["sk"].startswith("A#")]
+    assert {item["query_id"] for item in associations} == {body["query_id"]}
+    assert {item["session_id"] for item in associations} == {body["session_id"]}
+    [kept] = [item for item in stored if item["sk"] == "ANSWER"]
+    assert (kept["answer"], kept["query"]) == (FOUND, "When was Starlette 1.0 released?")
+    assert [citation["url"] for citation in kept["citations"]] == [r["url"] for r in RESULTS]
+
+
+def test_a_related_question_finds_the_stored_web_answer(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search("starlette release")),
+        calls(("perplexity_search", {"query": "When was Starlette 1.0 released?"})),
+        calls(index("Starlette release", "ASGI framework"), answer("In 2026. [web-1]", ("web-1",))),
+    )
+    client.ask("When was Starlette 1.0 released?")
+    web.finds("not asked", *RESULTS)
+    model.plays(calls(search("release date of Starlette")), calls(answer("In 2026. [web-1]", ("web-1",))))
+    status, body = client.ask("What is the release date of Starlette?")
+    assert status == 200
+    assert web.requests == []
+    tool_message = json.loads(model.requests[1]["messages"][-1]["content"])
+    [passage] = [chunk for chunk in tool_message["chunks"] if chunk["source_type"] == "external"]
+    assert passage["keywords"] and passage["date"]
+    assert "[1]" not in passage["content"]
+    assert body["sources"][0]["source_type"] == "external"
+    assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
+
+
+def test_a_stored_web_answer_stays_in_its_knowledge_base(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, index_host: str
+) -> None:
+    from gleaner.clients import pinecone
+    from gleaner.model import Record
+
+    other = Record(id="o#0", text="Other.", title="O", source_file_path="o.md", chunk_index=0, content_hash="h")
+    pinecone.connect(host=index_host, api_key="k").upsert("other_kb", [other], timeout=5)
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "Starlette release"})),
+        calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))),
+    )
+    client.ask("When was Starlette released?", kb_id="other_kb")
+    model.plays(calls(search("Starlette release")), calls(answer("Unknown.", ())))
+    client.ask("When was Starlette released?")
+    chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
+    assert all(chunk["source_type"] == "knowledge_base" for chunk in chunks)
+
+
+def test_keywords_left_out_are_asked_for_once(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "Starlette"})),
+        calls(answer("In 2026. [web-1]", ("web-1",))),
+        calls(index("Starlette release")),
+    )
+    status, body = client.ask()
+    assert (status, body["keyword_count"]) == (200, 1)
+    assert offered(model.requests[3]) == ["index_keywords"]
+    assert model.requests[3]["messages"][-1]["content"].startswith("[gleaner]")
+
+
+def test_keywords_that_never_come_are_taken_from_the_result(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
+) -> None:
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "Starlette release date"})),
+        calls(answer("In 2026. [web-1]", ("web-1",))),
+        says("I indexed them."),
+    )
+    status, body = client.ask()
+    assert (status, body["status"]) == (200, "success")
+    assert body["keyword_count"] >= 2
+    texts = {item["keyword_text"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    assert any("Starlette" in keyword for keyword in texts)
+
+
+def test_an_answer_survives_a_model_that_dies_while_keywords_are_asked_for(
+    client: Client, model: ScriptedModel, web: ScriptedWeb
+) -> None:
+    from starlette.responses import JSONResponse
+
+    web.finds(FOUND, *RESULTS)
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "Starlette release date"})),
+        calls(answer("In 2026. [web-1]", ("web-1",))),
+        JSONResponse({"error": {"message": "bad"}}, status_code=400),
+    )
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "In 2026. [web-1]")
+    assert body["keyword_count"] >= 2
+
+
+@pytest.mark.parametrize(
+    "first",
+    [says("No tool."), calls(("generate_response", {"answer": "x", "sources": []})), calls(("nothing", {}))],
+)
+def test_a_missing_search_gets_feedback_and_one_retry(client: Client, model: ScriptedModel, first: Any) -> None:
+    model.plays(first, calls(search()), calls(answer()))
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]")
+    feedback = model.requests[1]["messages"][-1]
+    assert feedback["role"] == "user"
+    assert "knowledge_base_search" in feedback["content"]
+
+
+def test_a_search_that_never_comes_is_an_error(client: Client, model: ScriptedModel, items: Any) -> None:
+    model.plays(says("No tool."))
+    status, body = client.ask()
+    assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
+    assert body["query_id"]
+    assert len(model.requests) == 2
+    assert items("CONVERSATIONS_TABLE") == []
+
+
+def test_a_missing_answer_gets_feedback_and_one_forced_retry(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), says("Merged."), calls(answer()))
+    status, _ = client.ask()
+    assert status == 200
+    assert model.requests[2]["tool_choice"]["function"]["name"] == "generate_response"
+
+
+def test_an_answer_that_never_comes_is_an_error(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), says("Merged."))
+    status, body = client.ask()
+    assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
+    assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        answer(sources=("kb-9",)),
+        answer("Merged. [kb-9]", ()),
+        ("generate_response", '{"answer": "Mer'),
+        ("generate_response", json.dumps(json.dumps({"answer": "x", "sources": []}))),
+        ("generate_response", "[]"),
+        ("generate_response", ""),
+        answer(confidence_score=7),
+        ("generate_response", '{"answer": "x", "sources": [], "confidence_score": NaN}'),
+        answer(" ", ()),
+    ],
+)
+def test_an_invalid_answer_gets_feedback_and_one_retry(client: Client, model: ScriptedModel, wrong: Any) -> None:
+    model.plays(calls(search()), calls(wrong), calls(answer()))
+    assert client.ask()[0] == 200
+    refused = [message for message in model.requests[2]["messages"] if message["role"] == "tool"][-1]
+    assert json.loads(refused["content"])["error"]["message"]
+    model.plays(calls(search()), calls(wrong))
+    status, body = client.ask()
+    assert (status, body["type"]) == (502, "urn:gleaner:problem:answer-rejected")
+
+
+def test_search_and_answer_in_one_turn_search_first(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search(), answer("Guessed.", ())), calls(answer()))
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]")
+
+
+def test_every_call_gets_exactly_one_tool_message(client: Client, model: ScriptedModel) -> None:
+    model.plays(
+        calls(search("a"), search("a"), search("pruned keywords"), ("nothing", {}), ids=["x", "x", "", "y"]),
+        calls(answer()),
+    )
+    assert client.ask()[0] == 200
+    sent = model.requests[1]["messages"]
+    [assistant] = [message for message in sent if message["role"] == "assistant"]
+    called = [call["id"] for call in assistant["tool_calls"]]
+    assert len(set(called)) == 4
+    assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == called
+
+
+def test_an_endless_searcher_is_made_to_answer(client: Client, model: ScriptedModel) -> None:
+    def always_search(request: dict[str, Any]) -> dict[str, Any]:
+        names = offered(request)
+        number = len(request["messages"])
+        return calls(search(f"keywords {number}")) if "knowledge_base_search" in names else calls(answer())
+
+    model.plays(always_search)
+    status, body = client.ask()
+    assert status == 200
+    assert body["tool_call_count"] == 4
+
+
+def test_a_failing_web_search_is_told_and_not_offered_again(
+    client: Client, model: ScriptedModel, web: ScriptedWeb
+) -> None:
+    web.fails(401)
+    model.plays(calls(search()), calls(("perplexity_search", {"query": "x"})), calls(answer()))
+    status, body = client.ask()
+    assert (status, body["status"]) == (200, "fallback")
+    assert "perplexity_search" not in offered(model.requests[2])
+    told = json.loads(model.requests[2]["messages"][-1]["content"])
+    assert told["error"]["code"] == "unavailable"
+
+
+def test_strict_grounding_never_offers_the_web(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(web()), calls(answer()))
+    status, _ = client.ask(grounding="strict")
+    assert status == 200
+    assert all("perplexity_search" not in offered(request) for request in model.requests)
+
+
+def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: ScriptedModel) -> None:
+    from starlette.responses import JSONResponse
+
+    def picky(request: dict[str, Any]) -> Any:
+        if request["tool_choice"] != "auto":
+            body = {"error": {"message": "tool_choice must be auto", "param": "tool_choice", "code": None}}
+            return JSONResponse(body, status_code=400)
+        return calls(search()) if offered(request) == ["knowledge_base_search"] else calls(answer())
+
+    model.plays(picky)
+    assert client.ask()[0] == 200
+    model.plays(picky)
+    assert client.ask()[0] == 200
+    assert {request["tool_choice"] for request in model.requests} == {"auto"}
+
+
+def test_a_session_is_begun_and_continued(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    _, first = client.ask("How are duplicates merged?")
+    model.plays(calls(search()), calls(answer()))
+    status, second = client.ask("And pruned?", session_id=first["session_id"])
+    assert (status, second["session_id"]) == (200, first["session_id"])
+    spoken = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
+    assert spoken == [
+        ("user", "How are duplicates merged?"),
+        ("assistant", "Merged. [kb-1]"),
+        ("user", "And pruned?"),
+    ]
+
+
+def test_somebody_elses_session_is_an_unknown_one(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    _, first = client.ask()
+    body = {"query": "x", "session_id": first["session_id"]}
+    theirs = client.post("/api/chat/query", body, caller="somebody")
+    unknown = client.post("/api/chat/query", {"query": "x", "session_id": "0" * 26})
+    for status, problem in (theirs, unknown):
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
+    assert theirs[1]["detail"] == unknown[1]["detail"]
+
+
+def test_every_tool_call_is_recorded(client: Client, model: ScriptedModel, items: Any) -> None:
+    model.plays(calls(search()), calls(answer(sources=("kb-9",))), calls(answer()))
+    _, body = client.ask()
+    records = sorted(items("TOOL_CALLS_TABLE"), key=lambda item: item["sk"])
+    assert [(r["tool_name"], r["status"], r["retry_count"]) for r in records] == [
+        ("knowledge_base_search", "success", 0),
+        ("generate_response", "error", 0),
+        ("generate_response", "success", 1),
+    ]
+    assert {r["query_id"] for r in records} == {body["query_id"]}
+    assert records[1]["error_message"].startswith("Unknown source ids: kb-9")

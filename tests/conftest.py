@@ -1,0 +1,195 @@
+"""Servers that the whole test session shares, and the API over them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aws_lambda_powertools import Logger, Metrics, Tracer
+
+from gleaner.api.app import Api
+from gleaner.clients import pinecone
+from gleaner.model import Record
+from gleaner.settings import Settings
+from gleaner.wiring import build_api
+from gleaner_local import ministack, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.execution_environment import LocalContext
+from gleaner_local.index.embedded import EmbeddedIndex
+from tests.doubles.scripted_model import ScriptedModel
+from tests.doubles.scripted_web import ScriptedWeb
+
+MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
+PRUNING = "Keywords are pruned when nobody used them for ninety days."
+
+
+@pytest.fixture(scope="session")
+def dynamodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A strict DynamoDB. moto's transactions lose writes of other threads, so it cannot stand here."""
+    path = tmp_path_factory.mktemp("dynamodb")
+    server = ministack.Ministack(path / "state", path / "log")
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def scripted_model_server() -> Iterator[tuple[ScriptedModel, str]]:
+    model = ScriptedModel()
+    server = AsgiServer(model.app)
+    server.start()
+    yield model, f"{server.url}/v1"
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def scripted_web_server() -> Iterator[tuple[ScriptedWeb, str]]:
+    web = ScriptedWeb()
+    server = AsgiServer(web.app)
+    server.start()
+    yield web, server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A knowledge base of two chunks, searched lexically."""
+    index = EmbeddedIndex(tmp_path_factory.mktemp("index"), None)
+    server = AsgiServer(pinecone_server.create_app(index))
+    server.start()
+    records = [
+        Record(
+            id=f"book#{number}",
+            text=text,
+            title="Handbook",
+            chapter="Keywords",
+            source_file_path="docs/keywords.md",
+            chunk_index=number,
+            content_hash="h",
+        )
+        for number, text in enumerate((MERGING, PRUNING))
+    ]
+    pinecone.connect(host=server.url, api_key="k").upsert("default_kb", records, timeout=5)
+    yield server.url
+    server.stop()
+    index.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Calls the API as API Gateway does."""
+
+    api: Api
+
+    def post(self, path: str, body: Any, *, caller: str = "local", **event: Any) -> tuple[int, Any]:
+        """Status and decoded body; a body that is no string is encoded."""
+        text = body if isinstance(body, str) or body is None else json.dumps(body)
+        return self.request("POST", path, caller=caller, body=text, **event)
+
+    def request(self, method: str, path: str, *, caller: str = "local", **event: Any) -> tuple[int, Any]:
+        """Status and decoded body."""
+        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
+        answer = self.api.handle(proxy_event(method, path, caller) | event, context)  # type: ignore[arg-type]
+        return answer["statusCode"], json.loads(answer["body"])
+
+    def ask(self, query: str = "How are duplicates merged?", **body: Any) -> tuple[int, Any]:
+        """Ask a question."""
+        return self.post("/api/chat/query", {"query": query, **body})
+
+
+def proxy_event(method: str, path: str, caller: str) -> dict[str, Any]:
+    """A REST proxy event as API Gateway sends it."""
+    return {
+        "resource": "/{proxy+}",
+        "path": path,
+        "httpMethod": method,
+        "headers": {"content-type": "application/json"},
+        "multiValueHeaders": {"content-type": ["application/json"]},
+        "queryStringParameters": None,
+        "multiValueQueryStringParameters": None,
+        "pathParameters": None,
+        "stageVariables": None,
+        "body": None,
+        "isBase64Encoded": False,
+        "requestContext": {"requestId": "r", "stage": "test", "identity": {"apiKeyId": caller}},
+    }
+
+
+@pytest.fixture(scope="session")
+def shared_settings(
+    dynamodb_url: str,
+    index_host: str,
+    scripted_model_server: tuple[ScriptedModel, str],
+    scripted_web_server: tuple[ScriptedWeb, str],
+) -> dict[str, str]:
+    """The environment of a function over the scripted services."""
+    return ministack.CREDENTIALS | {
+        "OPENAI_API_KEY": "secret-openai-key",
+        "OPENAI_BASE_URL": scripted_model_server[1],
+        "PINECONE_API_KEY": "secret-pinecone-key",
+        "PINECONE_INDEX_HOST": index_host,
+        "PERPLEXITY_API_KEY": "secret-perplexity-key",
+        "PERPLEXITY_BASE_URL": scripted_web_server[1],
+        "AWS_ENDPOINT_URL_DYNAMODB": dynamodb_url,
+        "KEYWORDS_TABLE": "keywords",
+        "CONVERSATIONS_TABLE": "conversations",
+        "TOOL_CALLS_TABLE": "tool-calls",
+    }
+
+
+@pytest.fixture
+def settings(
+    shared_settings: dict[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, str]:
+    """The environment, with tables of this test alone."""
+    for name, value in ministack.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    prefix = f"t{abs(hash(request.node.nodeid)):x}"
+    own = {name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
+    schemas = ministack.table_schemas(own["KEYWORDS_TABLE"], own["CONVERSATIONS_TABLE"], own["TOOL_CALLS_TABLE"])
+    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), schemas)
+    return own
+
+
+@pytest.fixture
+def client(settings: dict[str, str]) -> Client:
+    """The API over scripted services."""
+    return Client(make_api(settings))
+
+
+def make_api(environment: dict[str, str]) -> Api:
+    """The application that the function builds from this environment."""
+    return build_api(
+        Settings.from_env(environment),
+        logger=Logger(service="gleaner"),
+        tracer=Tracer(service="gleaner", disabled=True),
+        metrics=Metrics(namespace="Gleaner", service="query"),
+    )
+
+
+@pytest.fixture
+def model(scripted_model_server: tuple[ScriptedModel, str]) -> ScriptedModel:
+    """The model, to be scripted."""
+    return scripted_model_server[0]
+
+
+@pytest.fixture
+def web(scripted_web_server: tuple[ScriptedWeb, str]) -> ScriptedWeb:
+    """The web search, to be scripted."""
+    return scripted_web_server[0]
+
+
+@pytest.fixture
+def items(settings: dict[str, str]) -> Any:
+    """Reads all items of one of the tables: `items("KEYWORDS_TABLE")`."""
+    from gleaner.stores.items import from_item
+
+    def read(variable: str) -> list[dict[str, Any]]:
+        found = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
+        return [from_item(item) for item in found["Items"]]
+
+    return read

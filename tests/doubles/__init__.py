@@ -1,0 +1,1 @@
+"""Servers that answer as a test scripts them, behind the real clients."""

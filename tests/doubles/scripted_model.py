@@ -1,0 +1,100 @@
+"""An OpenAI-compatible server whose turns a test writes down in advance."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] | Response"]
+
+
+class ScriptedModel:
+    """Gives the replies of `script` in order; keeps the requests. The last reply is repeated when they run out."""
+
+    def __init__(self) -> None:
+        self.script: list[Reply] = []
+        self.requests: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+        self.app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+
+    def plays(self, *replies: Reply) -> None:
+        """Begin anew with these replies."""
+        with self._lock:
+            self.script = list(replies)
+            self.requests = []
+
+    async def _complete(self, request: Request) -> Response:
+        body = await request.json()
+        with self._lock:
+            self.requests.append(body)
+            reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        if callable(reply) and not isinstance(reply, Response):
+            reply = await run_in_threadpool(reply, body)
+        return reply if isinstance(reply, Response) else JSONResponse(reply)
+
+
+def completion(message: dict[str, Any], *, finish_reason: str = "tool_calls") -> dict[str, Any]:
+    """A chat completion with one choice."""
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+    }
+
+
+def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: str = "tool_calls") -> dict[str, Any]:
+    """A turn that calls tools; arguments that are no string are encoded."""
+    return completion(
+        {
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": ids[position] if ids else f"call_{position}",
+                    "type": "function",
+                    "function": {
+                        "name": name,
+                        "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
+                    },
+                }
+                for position, (name, arguments) in enumerate(named)
+            ],
+        },
+        finish_reason=finish_reason,
+    )
+
+
+def says(text: str | None, **more: Any) -> dict[str, Any]:
+    """A turn in plain text."""
+    return completion({"content": text}, finish_reason="stop", **more)
+
+
+def search(query: str = "merging keywords", **more: Any) -> tuple[str, Any]:
+    """A call of knowledge_base_search."""
+    return "knowledge_base_search", {"query": query, **more}
+
+
+def web(query: str = "latest release of starlette") -> tuple[str, Any]:
+    """A call of perplexity_search."""
+    return "perplexity_search", {"query": query}
+
+
+def index(*keywords: Any) -> tuple[str, Any]:
+    """A call of index_keywords."""
+    return "index_keywords", {"keywords": list(keywords)}
+
+
+def answer(text: str = "Merged. [kb-1]", sources: tuple[str, ...] = ("kb-1",), **more: Any) -> tuple[str, Any]:
+    """A call of generate_response."""
+    facts = {"used_internal_kb": True, "used_external_kb": False}
+    return "generate_response", {"answer": text, "sources": list(sources), **facts, **more}
