@@ -19,7 +19,7 @@ class AsgiServer:
 
     def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
         self._port = port
-        # asyncio turns Nagle's algorithm off only where the protocol is named; left on, each answer waits 40 ms.
+        # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers wait 40 ms.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         config = uvicorn.Config(

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gleaner_local.embedder import DIMENSIONS, Embedder, Vectors, WeightsMissing, unit_mean
 from gleaner_local.index.filters import Predicate
-from gleaner_local.index.postings import Scores
 from gleaner_local.index.rows import NamespaceRows, Row
 from gleaner_local.index.store import RecordStore, StoredRecord
 from gleaner_local.index.terms import count_terms
@@ -22,7 +20,9 @@ from gleaner_local.index.terms import count_terms
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "index.sqlite3"
-TEXT_FIELD = "text"  # the field that is searched, as in the embed configuration of the remote index
+TEXT_FIELD = "text"  # must be there in every record, as in the embed configuration of the remote index
+# The first of these that a record has is searched with its text: a passage seldom repeats its own heading.
+HEADING_FIELDS = ("chapter", "title")
 # Dead rows cost a search as much as live ones. Beyond this share a namespace is read afresh.
 MOST_DEAD = 0.25
 _FILTERED_AT_ONCE = 500
@@ -36,6 +36,13 @@ class ScoredRecord(NamedTuple):
     id: str
     fields: dict[str, Any]
     score: float
+
+
+def searched_text(fields: Mapping[str, Any]) -> str:
+    """What a record is found by: its heading, when it has one, and its text."""
+    headings = (fields.get(name) for name in HEADING_FIELDS)
+    heading = next((value for value in headings if isinstance(value, str) and value), None)
+    return f"{heading}\n{fields[TEXT_FIELD]}" if heading else str(fields[TEXT_FIELD])
 
 
 class EmbeddedIndex:
@@ -70,7 +77,7 @@ class EmbeddedIndex:
     def upsert(self, namespace: str, records: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Write records (id, fields with `text`), replacing those of the same id; the last of two counts."""
         latest = {record_id: dict(fields) for record_id, fields in records}
-        texts = [fields[TEXT_FIELD] for fields in latest.values()]
+        texts = [searched_text(fields) for fields in latest.values()]
         vectors = self._embedded(texts)
         written = [
             StoredRecord(record_id, fields, *count_terms(text), windows)
@@ -85,15 +92,13 @@ class EmbeddedIndex:
             rows.add([Row(key, *record[2:]) for key, record in zip(added, written, strict=True)])
             self._forget_if_dead(namespace)
 
-    def search(
-        self, namespace: str, text: str, *, top_k: int, matches: Predicate | None = None
-    ) -> list[ScoredRecord]:
-        """The `top_k` best records among those that match, best first; those with score 0 are left out."""
+    def search(self, namespace: str, text: str, *, top_k: int, matches: Predicate | None = None) -> list[ScoredRecord]:
+        """The `top_k` best records among those that match, best first; a record that scores 0 is none."""
         windows = self._embedded([text])[0]
         vector = unit_mean(windows) if len(windows) else None
         with self._lock:
-            keys, scores = self._loaded(namespace).ranked(text, vector)
-            found = self._read(keys[scores > 0], scores, at_once=_FILTERED_AT_ONCE if matches else top_k)
+            ranked = self._loaded(namespace).ranked(text, vector)
+            found = self._read(ranked, at_once=_FILTERED_AT_ONCE if matches else top_k)
             return list(islice((hit for hit in found if matches is None or matches(hit.fields)), top_k))
 
     def fetch(self, namespace: str, ids: Sequence[str]) -> list[StoredRecord]:
@@ -123,9 +128,7 @@ class EmbeddedIndex:
     def delete_matching(self, namespace: str, matches: Predicate) -> None:
         """Delete the records whose fields match."""
         with self._lock:
-            self.delete(
-                namespace, [record_id for record_id, fields in self._store.scan(namespace) if matches(fields)]
-            )
+            self.delete(namespace, [record_id for record_id, fields in self._store.scan(namespace) if matches(fields)])
 
     def counts(self) -> dict[str, int]:
         """How many records each namespace holds; one that holds none does not exist."""
@@ -154,19 +157,14 @@ class EmbeddedIndex:
             logger.info("Embedding %d records that were written without the weights", len(missing))
         for start in range(0, len(missing), _EMBEDDED_AT_ONCE):
             part = missing[start : start + _EMBEDDED_AT_ONCE]
-            vectors = self._embedded([record.fields[TEXT_FIELD] for record in part])
-            renewed = [
-                record._replace(vectors=windows) for record, windows in zip(part, vectors, strict=True)
-            ]
+            vectors = self._embedded([searched_text(record.fields) for record in part])
+            renewed = [record._replace(vectors=windows) for record, windows in zip(part, vectors, strict=True)]
             self._store.put(namespace, renewed)
 
-    def _read(self, keys: NDArray[np.int64], scores: Scores, *, at_once: int) -> Iterator[ScoredRecord]:
-        for start in range(0, len(keys), at_once):
-            part = keys[start : start + at_once].tolist()
-            stored = self._store.fields_of(part)
-            for offset, key in enumerate(part, start):
-                record_id, fields = stored[key]
-                yield ScoredRecord(record_id, fields, float(scores[offset]))
+    def _read(self, ranked: Iterator[tuple[int, float]], *, at_once: int) -> Iterator[ScoredRecord]:
+        while part := list(islice(ranked, at_once)):
+            stored = self._store.fields_of([key for key, _ in part])
+            yield from (ScoredRecord(*stored[key], score) for key, score in part)
 
     def _forget_if_dead(self, namespace: str) -> None:
         rows = self._namespaces[namespace]

@@ -71,11 +71,12 @@ class Postings:
         documents = int(alive.sum())
         if not documents or not len(query):
             return scores
+        all_alive = documents == len(alive)
         norm = K1 * (1 - B + B * lengths / max(1.0, float(lengths[alive].mean())))
         best = 0.0
         for key in query:
             found = [_postings_of(segment, key) for segment in self._segments]
-            frequency = sum(int(alive[rows].sum()) for rows, _ in found)
+            frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in found)
             total = max(documents, LEAST_DOCUMENTS)
             weight = float(np.log1p((total - frequency + 0.5) / (frequency + 0.5)))
             best += weight * (K1 + 1)
@@ -85,10 +86,11 @@ class Postings:
 
 
 def _sorted(keys: Keys, rows: Rows, counts: Counts) -> _Segment:
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)
     return _Segment(keys[order], rows[order], counts[order])
 
 
 def _postings_of(segment: _Segment, key: np.uint32) -> tuple[Rows, Counts]:
-    start, end = np.searchsorted(segment.keys, [key, key + np.uint64(1)])
+    start = np.searchsorted(segment.keys, key, side="left")
+    end = np.searchsorted(segment.keys, key, side="right")
     return segment.rows[start:end], segment.counts[start:end]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from gleaner_local.index.terms import Counts, Keys, query_terms
 
 # Of the fused score, the part of meaning; the rest is that of words. See docs/decisions/0002.
 DENSE_WEIGHT = 0.6
+SORTED_FIRST = 1000
 
 
 class Row(NamedTuple):
@@ -68,15 +69,18 @@ class NamespaceRows:
                 self._alive.view[row] = False
                 self.dead += 1
 
-    def ranked(self, text: str, vector: Vectors | None) -> tuple[NDArray[np.int64], Scores]:
-        """All live keys and their scores (0 to 1), best first; words alone count when there is no vector."""
+    def ranked(self, text: str, vector: Vectors | None) -> Iterator[tuple[int, float]]:
+        """Key and score (0 to 1) of every live row that scores above 0, best first.
+
+        Words alone count when there is no vector.
+        """
         alive = self._alive.view
         scores = self._postings.score(query_terms(text), self._lengths.view, alive)
         if vector is not None:
             scores = DENSE_WEIGHT * self._cosines(vector) + (1 - DENSE_WEIGHT) * scores
-        live = np.flatnonzero(alive)
-        order = live[np.argsort(-scores[live], kind="stable")]
-        return self._keys.view[order], np.clip(scores[order], 0.0, 1.0)
+        found = np.flatnonzero(alive & (scores > 0))
+        for rows in _best_first(found, scores[found]):
+            yield from zip(self._keys.view[rows].tolist(), np.minimum(scores[rows], 1.0).tolist(), strict=True)
 
     def _cosines(self, vector: Vectors) -> Scores:
         """For each row the best cosine of its windows, at least 0; 0 for a row that was not embedded."""
@@ -86,6 +90,15 @@ class NamespaceRows:
             similarity = self._windows.view @ vector
             best[embedded] = np.maximum.reduceat(similarity, self._window_starts.view[embedded])
         return np.maximum(best, 0.0)
+
+
+def _best_first(rows: NDArray[np.int64], scores: Scores) -> Iterator[NDArray[np.int64]]:
+    """The rows by falling score, in two parts: few searches read beyond the first, so few sort everything."""
+    if len(rows) > SORTED_FIRST:
+        split = np.argpartition(-scores, SORTED_FIRST)
+        rows, scores = rows[split], scores[split]
+    for part in (slice(None, SORTED_FIRST), slice(SORTED_FIRST, None)):
+        yield rows[part][np.argsort(-scores[part], kind="stable")]
 
 
 class _Column:

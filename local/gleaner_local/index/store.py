@@ -89,10 +89,8 @@ class RecordStore:
             self._db.execute("DELETE FROM records WHERE namespace = ?", (namespace,))
 
     def rows(self, namespace: str) -> list[Row]:
-        """All rows of a namespace as the index holds them in memory."""
-        found = self._db.execute(
-            "SELECT key, terms, counts, vectors FROM records WHERE namespace = ? ORDER BY key", (namespace,)
-        )
+        """All rows of a namespace as the index holds them in memory, in no order."""
+        found = self._db.execute("SELECT key, terms, counts, vectors FROM records WHERE namespace = ?", (namespace,))
         return [Row(key, *_decoded(terms, counts, vectors)) for key, terms, counts, vectors in found]
 
     def fields_of(self, keys: Sequence[int]) -> dict[int, tuple[str, dict[str, Any]]]:
