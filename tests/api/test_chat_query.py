@@ -219,6 +219,8 @@ def test_an_answer_that_never_comes_is_an_error(client: Client, model: ScriptedM
         answer(confidence_score=7),
         ("generate_response", '{"answer": "x", "sources": [], "confidence_score": NaN}'),
         answer(" ", ()),
+        ("generate_response", '{"answer": "x' + "\ud800" + '", "sources": "kb-1"}'),
+        ("generate_response", "[" * 50_000),
     ],
 )
 def test_an_invalid_answer_gets_feedback_and_one_retry(client: Client, model: ScriptedModel, wrong: Any) -> None:

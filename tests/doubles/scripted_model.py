@@ -10,7 +10,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] | Response"]
@@ -38,7 +38,8 @@ class ScriptedModel:
             reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if callable(reply) and not isinstance(reply, Response):
             reply = await run_in_threadpool(reply, body)
-        return reply if isinstance(reply, Response) else JSONResponse(reply)
+        # Escaped throughout, so that a test can send what no encoding can hold, such as a lone surrogate.
+        return reply if isinstance(reply, Response) else Response(json.dumps(reply), media_type="application/json")
 
 
 def completion(message: dict[str, Any], *, finish_reason: str = "tool_calls") -> dict[str, Any]:

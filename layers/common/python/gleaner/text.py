@@ -43,6 +43,11 @@ def clean(text: str) -> str:
     return unicodedata.normalize("NFC", _INVISIBLE.sub("", kept))
 
 
+def encodable(text: str) -> str:
+    """`text` without lone surrogates, which no encoding of the wire or the store can hold."""
+    return text.encode("utf-8", "ignore").decode("utf-8")
+
+
 def collapse(text: str) -> str:
     """`text` trimmed, with every run of white space made one space."""
     return _SPACES.sub(" ", text).strip()

@@ -14,6 +14,7 @@ from gleaner.deadline import Deadline
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable, ToolChoiceRefused
 from gleaner.model import ChatMessage, ModelTurn, TokenUsage, ToolCall, ToolSpec
 from gleaner.retries import with_retries
+from gleaner.text import encodable
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def _to_turn(completion: ChatCompletion) -> ModelTurn:
     choice = completion.choices[0]
     return ModelTurn(
         tool_calls=_to_calls(choice.message.tool_calls or []),
-        content=choice.message.content or choice.message.refusal or "",
+        content=encodable(choice.message.content or choice.message.refusal or ""),
         finish_reason=choice.finish_reason or "",
         model=model,
         usage=usage,
@@ -127,7 +128,8 @@ def _to_calls(calls: Sequence[Any]) -> tuple[ToolCall, ...]:
             continue
         call_id = call.id if call.id and call.id not in seen else f"call_{position}_{len(seen)}"
         seen.add(call_id)
-        result.append(ToolCall(id=call_id, name=call.function.name or "", arguments=call.function.arguments or ""))
+        name, arguments = encodable(call.function.name or ""), encodable(call.function.arguments or "")
+        result.append(ToolCall(id=encodable(call_id), name=name, arguments=arguments))
     return tuple(result)
 
 

@@ -1,0 +1,76 @@
+"""Which keywords are taken, and which are made when the model gives none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gleaner import text
+from gleaner.learning import MOST_KEYWORDS, check_keywords, extract_keywords
+from gleaner.model import Citation, WebAnswer
+
+
+@pytest.mark.parametrize(
+    ("keyword", "reason"),
+    [
+        ("x", "shorter"),
+        ("", "shorter"),
+        ("\u0000\u202e", "shorter"),
+        ("k" * 51, "longer"),
+        ("ß" * 26, "longer"),  # 52 code points once folded
+        ("the", "generic"),
+        ("how to", "generic"),
+        ("information", "generic"),
+        (7, "string"),
+        (None, "string"),
+        (["a"], "string"),
+    ],
+)
+def test_a_bad_keyword_is_refused_by_itself(keyword: object, reason: str) -> None:
+    valid, rejected = check_keywords(["DynamoDB", keyword])
+    assert valid == ["DynamoDB"]
+    assert len(rejected) == 1 and reason in rejected[0].reason
+
+
+@pytest.mark.parametrize("keyword", ["k8", "k" * 50, "ß" * 25, "name", "SELECT", "日本", "C#", "naïve Bayes"])
+def test_keywords_at_the_limits_are_taken(keyword: str) -> None:
+    assert check_keywords([keyword]) == ([keyword], [])
+
+
+def test_spellings_of_one_keyword_are_one_and_the_first_is_shown() -> None:
+    assert check_keywords(["Straße", "STRASSE", " strasse "]) == (["Straße"], [])
+
+
+def test_more_than_the_limit_are_refused() -> None:
+    valid, rejected = check_keywords([f"keyword {number}" for number in range(10_000)])
+    assert len(valid) == MOST_KEYWORDS
+    assert len(rejected) == 10_000 - MOST_KEYWORDS
+
+
+@given(st.lists(st.one_of(st.text(st.characters()), st.integers(), st.none())))
+def test_what_is_taken_is_valid_and_nothing_is_lost(proposed: list[object]) -> None:
+    valid, rejected = check_keywords(proposed)
+    folds = [text.fold(keyword) for keyword in valid]
+    assert len(set(folds)) == len(folds) <= MOST_KEYWORDS
+    assert all(2 <= len(fold) <= 50 for fold in folds)
+    assert len(valid) + len(rejected) <= len(proposed)
+    for item in rejected:
+        item.keyword.encode("utf-8", "surrogatepass")
+
+
+def test_keywords_are_made_from_query_and_titles() -> None:
+    answer = WebAnswer(
+        result_id="r",
+        kb_id="default_kb",
+        query="When was the Starlette framework released?",
+        answer="Starlette is an ASGI framework. Starlette 1.0 came in 2026.",
+        citations=(Citation(url="https://x.example/", title="Starlette: the little ASGI framework"),),
+        model="m",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    keywords = extract_keywords(answer)
+    assert "Starlette framework released" in keywords or "Starlette" in keywords
+    assert check_keywords(keywords) == (keywords, [])
