@@ -1,0 +1,221 @@
+"""Finds keywords for a web answer: the phrases that a related question would use."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from gleaner.text import fold, stem, stop_words, words
+
+MIN_KEYWORDS = 5
+MAX_KEYWORDS = 8
+MIN_CHARS = 2
+MAX_CHARS = 50
+MAX_WORDS = 3
+
+QUESTION_SCORE = 3.0
+TITLE_SCORE = 1.5
+ANSWER_SCORE = 0.5
+MAX_ANSWER_COUNT = 4
+LENGTH_BONUS = 0.6  # for each word after the first: "property-based testing" says more than "testing"
+
+# Words that stand in many questions and name no topic: they may not begin or end a keyword, nor be one.
+_WEAK = frozenset(
+    [
+        "use",
+        "used",
+        "uses",
+        "using",
+        "make",
+        "makes",
+        "made",
+        "making",
+        "get",
+        "gets",
+        "got",
+        "getting",
+        "give",
+        "gives",
+        "given",
+        "want",
+        "wants",
+        "need",
+        "needs",
+        "work",
+        "works",
+        "working",
+        "know",
+        "find",
+        "finds",
+        "found",
+        "show",
+        "shows",
+        "tell",
+        "does",
+        "done",
+        "like",
+        "good",
+        "better",
+        "best",
+        "new",
+        "old",
+        "big",
+        "small",
+        "many",
+        "much",
+        "several",
+        "different",
+        "example",
+        "examples",
+        "following",
+        "first",
+        "last",
+        "next",
+        "also",
+        "well",
+        "way",
+        "ways",
+        "thing",
+        "things",
+        "kind",
+        "type",
+        "types",
+        "people",
+        "person",
+        "time",
+        "times",
+        "today",
+        "now",
+        "year",
+        "years",
+        "day",
+        "days",
+        "let",
+        "lets",
+        "try",
+        "help",
+        "helps",
+        "provide",
+        "provides",
+        "provided",
+        "include",
+        "includes",
+        "including",
+        "support",
+        "supports",
+        "allow",
+        "allows",
+        "based",
+        "can",
+        "see",
+        "read",
+        "write",
+        "run",
+        "runs",
+        "set",
+        "sets",
+        "called",
+        "call",
+        "calls",
+        "available",
+        "easy",
+        "simple",
+        "fast",
+        "quick",
+        "quickly",
+        "simply",
+        "easily",
+        "full",
+        "great",
+        "recommended",
+        "main",
+        "please",
+        "project",
+        "projects",
+        "official",
+        "page",
+        "pages",
+        "home",
+        "documentation",
+        "docs",
+        "website",
+        "link",
+        "links",
+        "latest",
+        "version",
+        "versions",
+        "installation",
+        "install",
+    ]
+)
+_TOKEN = re.compile(r"[\w+#]+(?:[-'’.][\w+#]+)*|[^\w\s]")
+_MARKUP = re.compile(r"```.*?```|https?://\S+|\[\d+\]|[`*_]{1,2}(?=\S)|(?<=\S)[`*_]{1,2}", re.DOTALL)
+
+
+def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[str]:
+    """At most eight keywords of one to three words (2 to 50 characters), best first, no two with the same stems.
+
+    Words of the question count most, then those of the titles of the pages, then those the answer repeats.
+    """
+    scores: dict[str, float] = {}
+    spelling: dict[str, str] = {}
+    for text, score, ceiling in [
+        (question, QUESTION_SCORE, 1),
+        *((title, TITLE_SCORE, 1) for title in titles),
+        (answer, ANSWER_SCORE, MAX_ANSWER_COUNT),
+    ]:
+        counts = Counter(key for key, phrase in _phrases(text) if spelling.setdefault(key, phrase))
+        for key, count in counts.items():
+            scores[key] = scores.get(key, 0.0) + score * min(count, ceiling)
+    for key in scores:
+        scores[key] *= 1.0 + LENGTH_BONUS * key.count(" ")
+    ranked = sorted(scores, key=lambda key: (-scores[key], key))
+    return [spelling[key] for key in _varied(ranked)]
+
+
+def _varied(ranked: Sequence[str]) -> list[str]:
+    """The best keys, leaving out those whose words better ones hold already, until there are too few."""
+    chosen: list[str] = []
+    left_out: list[str] = []
+    seen: Counter[str] = Counter()
+    for key in ranked:
+        parts = key.split()
+        if all(seen[part] for part in parts):
+            left_out.append(key)
+            continue
+        chosen.append(key)
+        seen.update(parts)
+    return (chosen + left_out[: max(0, MIN_KEYWORDS - len(chosen))])[:MAX_KEYWORDS]
+
+
+def _phrases(text: str) -> list[tuple[str, str]]:
+    """(key, spelling) of every run of one to three topic words; the key is its stems."""
+    found = []
+    for run in _runs(_MARKUP.sub(" ", text)):
+        for size in range(1, MAX_WORDS + 1):
+            for start in range(len(run) - size + 1):
+                part = run[start : start + size]
+                phrase = " ".join(part)
+                if _is_weak(part[0]) or _is_weak(part[-1]) or not MIN_CHARS <= len(phrase) <= MAX_CHARS:
+                    continue
+                key = " ".join(stem(word) for word in words(phrase))
+                if key and not key.replace(" ", "").isdigit():
+                    found.append((key, phrase))
+    return found
+
+
+def _runs(text: str) -> list[list[str]]:
+    """Runs of words between stop words and punctuation."""
+    runs: list[list[str]] = [[]]
+    for token in _TOKEN.findall(text):
+        folded = fold(token)
+        if not re.search(r"\w", token) or folded in stop_words() or len(folded) < MIN_CHARS:
+            runs.append([])
+        else:
+            runs[-1].append(token)
+    return [run for run in runs if run]
+
+
+def _is_weak(word: str) -> bool:
+    return fold(word) in _WEAK

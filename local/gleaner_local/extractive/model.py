@@ -1,0 +1,75 @@
+"""The extractive model: from the messages and the tools offered to the calls it makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gleaner_local.extractive.answering import answer_from_passages, answer_from_web
+from gleaner_local.extractive.conversation import Conversation, Message, WebAnswer, read_conversation
+from gleaner_local.extractive.follow_up import standalone_query
+from gleaner_local.extractive.judging import Judgement, judge
+from gleaner_local.extractive.keywords import extract_keywords
+
+MODEL = "gleaner-extractive"
+
+SEARCH, WEB, INDEX, ANSWER = "knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call; `arguments` is a JSON object as text."""
+
+    name: str
+    arguments: str
+
+
+def next_calls(messages: Sequence[Message], offered: Collection[str], *, parallel: bool = True) -> list[Call]:
+    """The calls this model makes, given the names of the tools it may call; none when it knows none of them.
+
+    Without `parallel` at most one call is made. The same messages always give the same calls.
+    """
+    state = read_conversation(messages)
+    if not state.question:
+        return []
+    query = standalone_query(state.question, state.earlier)
+    if SEARCH in offered and not state.searched:
+        return [_call(SEARCH, {"query": query})]
+    if INDEX in offered and state.web is not None and not state.indexed:
+        calls = [_call(INDEX, _keyword_arguments(query, state.web))]
+        if ANSWER in offered and parallel:
+            calls.append(_call(ANSWER, _answer(state, _judged(state, query))))
+        return calls
+    judgement = _judged(state, query)
+    if WEB in offered and not state.web_tried and not judgement.enough:
+        return [_call(WEB, {"query": query})]
+    if ANSWER in offered:
+        return [_call(ANSWER, _answer(state, judgement))]
+    return _what_is_left(offered, query)
+
+
+def _what_is_left(offered: Collection[str], query: str) -> list[Call]:
+    """A search again, when nothing but searches is on offer."""
+    again = [name for name in (SEARCH, WEB) if name in offered]
+    return [_call(again[0], {"query": query})] if again else []
+
+
+def _judged(state: Conversation, query: str) -> Judgement:
+    return judge(query, list(state.passages.values()))
+
+
+def _answer(state: Conversation, judgement: Judgement) -> dict[str, Any]:
+    if state.web is not None:
+        return answer_from_web(state, state.web, judgement)
+    return answer_from_passages(state, judgement)
+
+
+def _keyword_arguments(query: str, web: WebAnswer) -> dict[str, Any]:
+    keywords = extract_keywords(query, [page.title for page in web.pages], web.text)
+    return {"keywords": keywords, "perplexity_result_id": web.result_id}
+
+
+def _call(name: str, arguments: dict[str, Any]) -> Call:
+    return Call(name, json.dumps(arguments, ensure_ascii=False))

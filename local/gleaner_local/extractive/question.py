@@ -1,0 +1,336 @@
+"""What a question asks for: its words with their weights, and the kind of thing that would answer it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gleaner.text import fold, stem, stop_words, words
+
+# Verbs and nouns that ask for something without naming a topic. They are matched by stem.
+_ASKING = frozenset(
+    stem(word)
+    for word in [
+        "tell",
+        "explain",
+        "describe",
+        "show",
+        "name",
+        "give",
+        "mean",
+        "meaning",
+        "define",
+        "definition",
+        "summarise",
+        "summarize",
+        "summary",
+        "say",
+        "know",
+        "find",
+        "want",
+        "need",
+        "help",
+        "please",
+        "possible",
+        "kind",
+        "type",
+        "called",
+        "use",
+        "used",
+        "using",
+        "work",
+        "works",
+        "make",
+        "makes",
+        "done",
+        "happen",
+        "happens",
+        "example",
+        "examples",
+        "difference",
+        "different",
+        "many",
+        "much",
+        "long",
+        "often",
+    ]
+)
+# Words that only hold a sentence together. Other stop words ("web", "answer", "first") tell a little.
+_GRAMMAR = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "again",
+        "all",
+        "also",
+        "am",
+        "among",
+        "an",
+        "and",
+        "any",
+        "are",
+        "aren",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "between",
+        "both",
+        "but",
+        "by",
+        "can",
+        "cannot",
+        "could",
+        "couldn",
+        "d",
+        "did",
+        "didn",
+        "do",
+        "does",
+        "doesn",
+        "doing",
+        "don",
+        "down",
+        "during",
+        "each",
+        "either",
+        "else",
+        "ever",
+        "every",
+        "few",
+        "for",
+        "from",
+        "further",
+        "get",
+        "gets",
+        "had",
+        "hadn",
+        "has",
+        "hasn",
+        "have",
+        "haven",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "herself",
+        "him",
+        "himself",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "isn",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "let",
+        "ll",
+        "m",
+        "may",
+        "me",
+        "might",
+        "more",
+        "most",
+        "must",
+        "my",
+        "myself",
+        "neither",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "ours",
+        "out",
+        "over",
+        "own",
+        "re",
+        "s",
+        "same",
+        "shall",
+        "she",
+        "should",
+        "shouldn",
+        "so",
+        "some",
+        "such",
+        "t",
+        "than",
+        "that",
+        "the",
+        "their",
+        "theirs",
+        "them",
+        "themselves",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "upon",
+        "us",
+        "ve",
+        "very",
+        "via",
+        "was",
+        "wasn",
+        "we",
+        "were",
+        "weren",
+        "what",
+        "whatever",
+        "when",
+        "where",
+        "whether",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "whose",
+        "why",
+        "will",
+        "with",
+        "within",
+        "without",
+        "won",
+        "would",
+        "wouldn",
+        "yet",
+        "you",
+        "your",
+        "yours",
+        "yourself",
+    ]
+)
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w'’.-]*\w|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|`[^`]+`")
+_NUMBER = re.compile(r"\d")
+
+NAME_WEIGHT = 1.5
+NUMBER_WEIGHT = 1.6
+COMMON_WEIGHT = 0.5
+ASKING_WEIGHT = 0.35
+
+
+class AnswerKind(StrEnum):
+    """What the answer has to contain."""
+
+    NUMBER = "number"
+    DATE = "date"
+    PERSON = "person"
+    PLACE = "place"
+    REASON = "reason"
+    OPEN = "open"
+
+
+_KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
+    (
+        AnswerKind.DATE,
+        re.compile(r"\b(when|what year|which year|what date|which date|what day|what month|since when)\b"),
+    ),
+    (
+        AnswerKind.NUMBER,
+        re.compile(
+            r"\b(how (many|much|long|old|far|large|big|high|tall|fast|often)|what (number|percentage|percent|"
+            r"amount|fraction|share|size|age|rate|limit)|at what (age|rate|speed))\b"
+        ),
+    ),
+    (
+        AnswerKind.PERSON,
+        re.compile(r"\b(who|whom|whose|what (person|man|woman|author|leader|player|king|president))\b"),
+    ),
+    (AnswerKind.PLACE, re.compile(r"\b(where|(what|which) (city|country|place|state|town|river|region|island))\b")),
+    (AnswerKind.REASON, re.compile(r"\b(why|what (caused|causes|reason))\b")),
+)
+_CUES = {
+    AnswerKind.NUMBER: re.compile(
+        r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|"
+        r"billion|half|third|quarter|twice|once|several|none|no)\b",
+        re.IGNORECASE,
+    ),
+    AnswerKind.DATE: re.compile(
+        r"\b(1[0-9]{3}|20[0-9]{2})s?\b|\b(January|February|March|April|May|June|July|August|September|October|"
+        r"November|December|century|decade|BC|AD|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday|"
+        r"spring|summer|autumn|winter|after|before|until|daily|every)\b"
+    ),
+    AnswerKind.PERSON: re.compile(r"(?<=[a-z,] )[A-ZÀ-Þ][\w'’-]+|^[A-ZÀ-Þ][\w'’-]+ [A-ZÀ-Þ][\w'’-]+"),
+    AnswerKind.PLACE: re.compile(r"\b(?:in|at|from|near|of|to|into|on|under) (?:the )?(?:[A-ZÀ-Þ]|`)"),
+    AnswerKind.REASON: re.compile(
+        r"\b(because|since|due to|so that|therefore|as a result|in order to|caused?|leads? to|led to|reason)\b",
+        re.IGNORECASE,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as the scorers see it. `weights` is by stem, before rarity; `order` keeps the stems in order."""
+
+    text: str
+    order: tuple[str, ...]
+    weights: dict[str, float]
+    kind: AnswerKind
+
+    @property
+    def has_topic(self) -> bool:
+        """Whether any word names a topic; "explain this" has none."""
+        return any(weight > COMMON_WEIGHT for weight in self.weights.values())
+
+
+def read_question(text: str) -> Question:
+    """The question in `text`, analysed."""
+    names = {stem(word) for name in _NAME.findall(text) for word in words(name)}
+    weights: dict[str, float] = {}
+    for word in words(text):
+        if word in _GRAMMAR or (len(word) == 1 and not word.isdigit()):
+            continue
+        key = stem(word)
+        weights.setdefault(key, _weight(word, key, is_name=key in names))
+    order = tuple(stem(word) for word in words(text) if stem(word) in weights)
+    return Question(text, order, weights, _kind(fold(text)))
+
+
+def fits(kind: AnswerKind, sentence: str) -> bool:
+    """Whether a sentence holds the kind of thing that is asked for (any sentence, when nothing special is)."""
+    cue = _CUES.get(kind)
+    return cue is None or cue.search(sentence) is not None
+
+
+def _weight(word: str, key: str, *, is_name: bool) -> float:
+    if _NUMBER.search(word):
+        return NUMBER_WEIGHT
+    if is_name:
+        return NAME_WEIGHT
+    if key in _ASKING:
+        return ASKING_WEIGHT
+    return COMMON_WEIGHT if word in stop_words() else 1.0
+
+
+def _kind(folded: str) -> AnswerKind:
+    for kind, pattern in _KINDS:
+        if pattern.search(folded):
+            return kind
+    return AnswerKind.OPEN

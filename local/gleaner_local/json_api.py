@@ -1,0 +1,89 @@
+"""What the local servers of JSON APIs share: the bearer, bodies that are validated, errors in the usual form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+Parsed = TypeVar("Parsed", bound=BaseModel)
+
+UNAUTHORIZED = 401
+BAD_REQUEST = 400
+
+
+class ApiError(Exception):
+    """An error to answer with: `{"error": {"message", "type", "code", "param"}}`."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = BAD_REQUEST,
+        kind: str = "invalid_request_error",
+        code: str | None = None,
+        param: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": {"message": message, "type": kind, "code": code, "param": param}}
+
+
+def json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]]) -> Starlette:
+    """An application that asks for a bearer and answers JSON; `routes` is (method, path) -> body to answer.
+
+    The functions run in threads and may raise ApiError.
+    """
+
+    def route(method: str, path: str, answer: Callable[[bytes], dict[str, Any]]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            _require_bearer(request)
+            return JSONResponse(await run_in_threadpool(answer, await request.body()))
+
+        return Route(path, endpoint, methods=[method])
+
+    return Starlette(
+        routes=[route(method, path, answer) for (method, path), answer in routes.items()],
+        exception_handlers={ApiError: _api_error, HTTPException: _http_error},
+    )
+
+
+def parse_body(model: type[Parsed], body: bytes) -> Parsed:
+    """The body as `model`. Raises ApiError, which names the first field that is wrong."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        param = ".".join(str(part) for part in first["loc"]) or None
+        shown = f"{param}: {first['msg']}" if param else first["msg"]
+        raise ApiError(f"Invalid request. {shown}", code=first["type"], param=param) from error
+
+
+def _require_bearer(request: Request) -> None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise ApiError(
+            "No API key was given. Send it in an Authorization header: 'Bearer KEY'. Locally any key will do.",
+            status=UNAUTHORIZED,
+            code="invalid_api_key",
+        )
+
+
+def _api_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ApiError):
+        raise error
+    return JSONResponse(error.body, error.status)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    failure = ApiError(f"{error.detail}: {request.method} {request.url.path}", status=error.status_code)
+    return JSONResponse(failure.body, failure.status)
