@@ -12,6 +12,8 @@ from gleaner_local.extractive.model import MODEL, Call, next_calls
 from gleaner_local.json_api import json_app
 from gleaner_local.openai_requests import messages_as_json, read_request
 
+__all__ = ["MODEL", "create_app"]
+
 # There is no clock here: the same request gives the same answer, byte for byte.
 CREATED = 0
 # About what the word-piece vocabularies of language models make of English.

@@ -1,0 +1,1 @@
+"""The outside world of a machine without internet: the descriptions of the Python packages installed beside it."""

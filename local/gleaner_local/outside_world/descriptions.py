@@ -1,0 +1,89 @@
+"""Reads the long descriptions of the installed Python distributions and cuts them into sections of plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.message import Message
+from importlib.metadata import Distribution, distributions
+from typing import cast
+from urllib.parse import quote
+
+from gleaner_local.outside_world.markdown_text import markdown_sections
+from gleaner_local.outside_world.rst_text import rst_sections
+
+# The beginning of a description says what a package is. Beyond this come change logs.
+MAX_DESCRIPTION_CHARS = 60_000
+MIN_SECTION_WORDS = 4
+OWN_NAME = "gleaner"  # what is written here is not outside
+
+# Best first: where a reader would look.
+_URL_LABELS = ("homepage", "documentation", "docs", "repository", "source", "sourcecode", "code", "github")
+# A change log or a list of sponsors holds words of every kind and answers nothing.
+_NOT_TELLING = re.compile(
+    r"change ?log|what'?s (changed|new)|^(changes|changed|fixed|added|removed|deprecated|contents)\b|^new features|"
+    r"history|release notes?|licen[cs]e|merch|testimonials|who'?s using|used by|table of contents|badges|sponsor|"
+    r"contribut|credits|authors?|thanks|donate|acknowledge?ments?|backers|funding|code of conduct|security policy|"
+    r"^v?\d+\.\d+",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of one package's description. `title` is `name` or `name - heading`."""
+
+    project: str
+    title: str
+    url: str
+    text: str
+
+
+def installed_sections() -> list[Section]:
+    """The sections of all other distributions here, ordered by project; the first of each says what it is."""
+    by_name: dict[str, Distribution] = {}
+    for distribution in distributions():
+        name = distribution.metadata["Name"]
+        if name and name.lower() != OWN_NAME:
+            by_name.setdefault(name.lower(), distribution)
+    return [section for name in sorted(by_name) for section in _sections(by_name[name])]
+
+
+def _sections(distribution: Distribution) -> Iterator[Section]:
+    # The annotation of importlib.metadata promises less than the email.message.Message it returns.
+    metadata = cast(Message, distribution.metadata)
+    name = str(metadata["Name"])
+    url = project_url(metadata)
+    summary = str(metadata.get("Summary") or "").strip()
+    if summary and summary != "UNKNOWN":
+        yield Section(name, name, url, f"{name}: {summary.rstrip('.')}.")
+    body = _body(metadata)[:MAX_DESCRIPTION_CHARS]
+    is_markdown = "markdown" in str(metadata.get("Description-Content-Type") or "").lower()
+    for heading, text in markdown_sections(body) if is_markdown else rst_sections(body):
+        if _NOT_TELLING.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
+            continue
+        title = f"{name} - {heading}" if heading and heading.lower() != name.lower() else name
+        yield Section(name, title, url, text)
+
+
+def project_url(metadata: Message) -> str:
+    """The address of the project as its metadata gives it, else that of its page on the package index."""
+    labelled = {}
+    for entry in metadata.get_all("Project-URL") or ():
+        label, _, url = str(entry).partition(",")
+        labelled[re.sub(r"[^a-z]", "", label.lower())] = url.strip()
+    stated = [labelled[label] for label in _URL_LABELS if label in labelled]
+    for url in [*stated, str(metadata.get("Home-page") or "").strip()]:
+        if url.startswith(("http://", "https://")):
+            return url
+    return f"https://pypi.org/project/{quote(str(metadata['Name']))}/"
+
+
+def _body(metadata: Message) -> str:
+    payload = metadata.get_payload()
+    body = payload if isinstance(payload, str) else ""
+    if body.strip():
+        return body
+    # Old metadata holds the description in a header, its lines indented.
+    return re.sub(r"\n {8}|\n {7}\|", "\n", str(metadata.get("Description") or ""))
