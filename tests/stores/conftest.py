@@ -1,0 +1,98 @@
+"""Keyword stores over moto, for speed; statements about concurrency have ministack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from gleaner.deadline import Deadline
+from gleaner.model import Citation, WebAnswer, utc_now
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import from_item
+from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.keywords import IndexedKeyword, KeywordStore, KeywordUse
+from gleaner.stores.schema import KEYWORDS
+from gleaner_local import ministack
+
+TABLE = "keywords"
+
+
+@dataclass(slots=True)
+class Keywords:
+    """A keyword store and its look-up over one table."""
+
+    client: Any
+    table_name: str
+    executor: ThreadPoolExecutor
+
+    @property
+    def table(self) -> Table:
+        return Table(self.client, self.table_name)
+
+    @property
+    def store(self) -> KeywordStore:
+        return KeywordStore(self.table)
+
+    @property
+    def lookup(self) -> KeywordLookup:
+        return KeywordLookup(self.table, self.executor)
+
+    def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
+        """Index keywords for a query."""
+        what = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
+        return self.store.index(keywords, KeywordUse(query_id=query_id, **what), deadline=Deadline.after(20))
+
+    def find(self, query: str, kb_id: str = "default_kb") -> list[str]:
+        """Texts of the keywords found, best first."""
+        return [m.keyword_text for m in self.lookup.find(kb_id, query, deadline=Deadline.after(20))]
+
+    def items(self, prefix: str = "") -> list[dict[str, Any]]:
+        """All items whose sort key begins with `prefix`."""
+        pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
+        found = [from_item(item) for page in pages for item in page["Items"]]
+        return [item for item in found if item["sk"].startswith(prefix)]
+
+
+def web_answer(result_id: str = "R1", **values: Any) -> WebAnswer:
+    """A stored web answer."""
+    return WebAnswer(
+        **{
+            "result_id": result_id,
+            "kb_id": "default_kb",
+            "query": "What is quantum computing used for?",
+            "answer": "It is used for chemistry. [1]",
+            "citations": (Citation(url="https://q.example/a", title="Quantum"),),
+            "model": "m",
+            "created_at": utc_now(),
+        }
+        | values
+    )
+
+
+@pytest.fixture
+def executor() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def keywords(executor: ThreadPoolExecutor) -> Iterator[Keywords]:
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="us-east-1")
+        ministack.create_tables(client, {TABLE: KEYWORDS})
+        yield Keywords(client, TABLE, executor)
+
+
+@pytest.fixture
+def strict_keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
+    """The same over ministack, in a table of this test alone."""
+    client = ministack.admin_client(dynamodb_url)
+    name = f"keywords-{abs(hash(request.node.nodeid)):x}"
+    ministack.create_tables(client, {name: KEYWORDS})
+    return Keywords(client, name, executor)

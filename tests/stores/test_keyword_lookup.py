@@ -1,0 +1,91 @@
+"""From the words of a query to keywords."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.stores.conftest import Keywords, web_answer
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "quantum apps",
+        "QUANTUM",
+        "what is computing for?",
+        "applications",
+        "the applic of physics",
+        "Quantum computing applications",
+    ],
+)
+def test_words_and_beginnings_of_words_find_a_keyword(keywords: Keywords, query: str) -> None:
+    keywords.index("quantum computing applications")
+    assert keywords.find(query) == ["quantum computing applications"]
+
+
+@pytest.mark.parametrize("query", ["", "the", "chemistry", "ap", "quan#"])
+def test_other_words_do_not(keywords: Keywords, query: str) -> None:
+    keywords.index("applications of things")
+    assert keywords.find(query) == []
+
+
+def test_more_of_the_keyword_and_of_the_query_comes_first(keywords: Keywords) -> None:
+    keywords.index("quantum", "quantum computing", "quantum chemistry of proteins", "computing")
+    assert keywords.find("quantum computing")[0] == "quantum computing"
+    assert keywords.find("quantum")[0] == "quantum"
+
+
+def test_rarer_terms_come_first_then_use(keywords: Keywords) -> None:
+    keywords.index(*[f"python {name}" for name in ("flask", "django", "numpy", "pandas")], "zig compiler")
+    keywords.index("python numpy", query_id="Q2")
+    found = keywords.find("python zig")
+    assert found[0] == "zig compiler"
+    assert found[1] == "python numpy"
+
+
+def test_a_keyword_is_found_in_its_knowledge_base_only(keywords: Keywords) -> None:
+    keywords.index("quantum computing", kb_id="other_kb")
+    assert keywords.find("quantum") == []
+    keywords.index("quantum computing", query_id="Q2")
+    assert keywords.find("quantum") == ["quantum computing"]
+    assert keywords.find("quantum", "other_kb") == ["quantum computing"]
+
+
+def test_answers_come_newest_first_and_from_this_knowledge_base(keywords: Keywords) -> None:
+    for number in range(7):
+        keywords.index("quantum computing", query_id=f"Q{number}", answer=web_answer(f"R{number}"))
+    other = web_answer("R9", kb_id="other_kb")
+    keywords.index("quantum computing", query_id="Q9", kb_id="other_kb", answer=other)
+    from gleaner.deadline import Deadline
+
+    [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(5))
+    assert match.result_ids == ("R6", "R5", "R4", "R3", "R2")
+    assert match.usage_count == 8
+
+
+@pytest.mark.parametrize("size", [10, 300])
+def test_the_cost_of_a_look_up_is_bounded_whatever_the_table_holds(keywords: Keywords, size: int) -> None:
+    for start in range(0, size, 20):
+        keywords.index(*[f"common word{n}" for n in range(start, min(size, start + 20))], query_id=f"Q{start}")
+    requests: Counter[str] = Counter()
+    read: list[int] = []
+
+    def count(model: Any, parsed: Any, **_: Any) -> None:
+        requests[model.name] += 1
+        read.append(parsed.get("Count", 0) or len(parsed.get("Responses", {}).get(keywords.table_name, ())))
+
+    keywords.client.meta.events.register("after-call.dynamodb", count)
+    assert keywords.find("common")
+    assert requests["Query"] <= 1 + 12 and requests["BatchGetItem"] == 1
+    assert sum(read) <= 25 + 12 + 12 * 5
+
+
+def test_a_keyword_of_common_terms_is_found_by_their_pair(keywords: Keywords) -> None:
+    for start in range(0, 60, 20):
+        keywords.index(*[f"alpha w{n}" for n in range(start, start + 20)], query_id=f"Q{start}")
+        keywords.index(*[f"beta w{n}" for n in range(start, start + 20)], query_id=f"P{start}")
+    keywords.index("alpha beta of long names indeed")
+    assert keywords.find("alpha beta")[0] == "alpha beta of long names indeed"

@@ -1,0 +1,217 @@
+"""Merging keywords: identity, counting, retries and bounds of a transaction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSResponse
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from gleaner import text
+from gleaner.deadline import Deadline
+from gleaner.errors import StoreUnavailable
+from gleaner.learning import check_keywords
+from tests.stores.conftest import Keywords, web_answer
+
+
+def counts(keywords: Keywords) -> dict[str, int]:
+    return {item["keyword_text"]: item["usage_count"] for item in keywords.items("KEYWORD")}
+
+
+def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywords: Keywords) -> None:
+    [indexed] = keywords.index("Quantum Computing", session_id="S1", answer=web_answer())
+    assert not indexed.existed
+    [keyword] = keywords.items("KEYWORD")
+    assert keyword["keyword_id"] == indexed.keyword_id
+    assert (keyword["usage_count"], keyword["status"]) == (1, "active")
+    assert keyword["created_at"] == keyword["updated_at"] == keyword["last_used_at"]
+    [association] = keywords.items("A#")
+    assert association["keyword_id"] == indexed.keyword_id
+    assert (association["query_id"], association["perplexity_result_id"]) == ("Q1", "R1")
+    assert (association["session_id"], association["status"]) == ("S1", "active")
+    [answer] = keywords.items("ANSWER")
+    assert answer["keyword_ids"] == {indexed.keyword_id}
+    assert answer["citations"] == [{"url": "https://q.example/a", "title": "Quantum", "snippet": ""}]
+
+
+def test_spellings_merge_and_the_first_is_shown(keywords: Keywords) -> None:
+    keywords.index("Straße")
+    [merged] = keywords.index("STRASSE", query_id="Q2")
+    assert merged.existed and merged.keyword_text == "Straße"
+    assert counts(keywords) == {"Straße": 2}
+
+
+def test_a_repeated_call_changes_nothing(keywords: Keywords) -> None:
+    keywords.index("one topic", "another topic", answer=web_answer())
+    before = sorted(map(str, keywords.items()))
+    again = keywords.index("one topic", "another topic", answer=web_answer())
+    assert {item.keyword_text for item in again} == {"one topic", "another topic"}
+    assert sorted(map(str, keywords.items())) == before
+
+
+def test_a_repeated_call_with_more_keywords_adds_those_alone(keywords: Keywords) -> None:
+    keywords.index("one topic", answer=web_answer())
+    keywords.index("one topic", "another topic", answer=web_answer())
+    assert counts(keywords) == {"one topic": 1, "another topic": 1}
+    [answer] = keywords.items("ANSWER")
+    assert len(answer["keyword_ids"]) == 2
+
+
+def test_one_call_is_all_or_nothing(keywords: Keywords) -> None:
+    keywords.index("kept", answer=web_answer(kb_id="other_kb"), kb_id="other_kb")
+    before = sorted(map(str, keywords.items()))
+    with pytest.raises(StoreUnavailable):  # the answer belongs to another knowledge base
+        keywords.index("not kept", "neither", answer=web_answer())
+    assert sorted(map(str, keywords.items())) == before
+
+
+def test_a_pruned_keyword_is_learned_anew_with_its_history(keywords: Keywords) -> None:
+    [indexed] = keywords.index("Quantum Computing")
+    [created] = [item["created_at"] for item in keywords.items("KEYWORD")]
+    keywords.client.update_item(
+        TableName=keywords.table_name,
+        Key={"pk": {"S": f"KW#{indexed.keyword_id}"}, "sk": {"S": "KEYWORD"}},
+        UpdateExpression="SET #s = :p REMOVE active_shard",
+        ExpressionAttributeNames={"#s": "status"},
+        ExpressionAttributeValues={":p": {"S": "pruned"}},
+    )
+    [again] = keywords.index("quantum computing", query_id="Q2")
+    [keyword] = keywords.items("KEYWORD")
+    assert again.existed
+    assert (keyword["status"], keyword["usage_count"], keyword["created_at"]) == ("active", 2, created)
+    assert keyword["active_shard"].startswith("ACTIVE#")
+
+
+def test_the_most_keywords_of_the_most_terms_are_written_in_legal_chunks(keywords: Keywords) -> None:
+    sizes: list[int] = []
+    keywords.client.meta.events.register(
+        "provide-client-params.dynamodb.TransactWriteItems",
+        lambda params, **_: sizes.append(len(params["TransactItems"])),
+    )
+    long = [" ".join(f"{chr(97 + n)}{chr(97 + i)}" for i in range(16)) for n in range(20)]
+    keywords.index(*long, answer=web_answer())
+    assert len(sizes) > 1 and max(sizes) <= 100
+    assert counts(keywords) == dict.fromkeys(long, 1)
+
+
+def test_a_crash_between_two_transactions_is_mended_by_the_retry(keywords: Keywords) -> None:
+    long = [" ".join(f"{chr(97 + n)}{chr(97 + i)}" for i in range(16)) for n in range(20)]
+    sent = 0
+
+    def crash(**_: Any) -> None:
+        nonlocal sent
+        sent += 1
+        if sent == 2:
+            raise KeyboardInterrupt
+
+    keywords.client.meta.events.register("before-call.dynamodb.TransactWriteItems", crash)
+    with pytest.raises(KeyboardInterrupt):
+        keywords.index(*long, answer=web_answer())
+    assert 0 < len(counts(keywords)) < 20
+    keywords.index(*long, answer=web_answer())
+    assert counts(keywords) == dict.fromkeys(long, 1)
+
+
+def refusals(keywords: Keywords, body: str, times: int) -> list[int]:
+    """Make DynamoDB answer the next transactions with an error; the attempts are counted."""
+    attempts: list[int] = []
+
+    class Raw:
+        def stream(self, *_: Any, **__: Any) -> Any:
+            yield body.encode()
+
+    def answer(request: Any, **_: Any) -> AWSResponse | None:
+        attempts.append(1)
+        if len(attempts) > times:
+            return None
+        return AWSResponse(request.url, 400, {"content-type": "application/x-amz-json-1.0"}, Raw())
+
+    keywords.client.meta.events.register_first("before-send.dynamodb.TransactWriteItems", answer)
+    return attempts
+
+
+CONFLICT = (
+    '{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "message": "m",'
+    ' "CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}'
+)
+THROTTLED = '{"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "m"}'
+REFUSED = '{"__type": "com.amazonaws.dynamodb.v20120810#AccessDeniedException", "message": "m"}'
+
+
+@pytest.mark.parametrize("error", [CONFLICT, THROTTLED])
+def test_conflicts_and_throttling_are_waited_out(keywords: Keywords, error: str) -> None:
+    attempts = refusals(keywords, error, times=3)
+    keywords.index("Quantum Computing")
+    assert len(attempts) == 4
+    assert counts(keywords) == {"Quantum Computing": 1}
+
+
+def test_a_final_error_is_not_retried(keywords: Keywords) -> None:
+    attempts = refusals(keywords, REFUSED, times=100)
+    with pytest.raises(StoreUnavailable, match="AccessDenied"):
+        keywords.index("Quantum Computing")
+    assert len(attempts) == 1
+
+
+def test_conflicts_end_with_the_deadline(keywords: Keywords) -> None:
+    from gleaner.stores.keywords import KeywordUse
+
+    refusals(keywords, CONFLICT, times=10_000)
+    use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
+    with pytest.raises(StoreUnavailable):
+        keywords.store.index(["Quantum Computing"], use, deadline=Deadline.after(0.3))
+
+
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        "SELECT",
+        "\u0000NUL\u0007",
+        "\ud800half",
+        "\u202egnp.exe",
+        "👩‍👩‍👧‍👦" * 7,
+        "日本語",
+        "name",
+        "a#b",
+        "#status",
+        ":x y",
+    ],
+)
+def test_strange_keywords_are_stored_or_refused_and_never_fail(keywords: Keywords, keyword: str) -> None:
+    valid, rejected = check_keywords([keyword])
+    assert len(valid) + len(rejected) == 1
+    if valid:
+        keywords.index(*valid)
+        assert list(counts(keywords)) == valid
+        assert keywords.find(valid[0]) == valid
+
+
+@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 5),  # query
+            st.lists(st.sampled_from(["Quantum", "quantum", "Straße", "STRASSE", "Go lang", "k8s"]), min_size=1),
+        ),
+        max_size=8,
+    )
+)
+def test_usage_equals_associations_whatever_is_repeated(
+    keywords: Keywords, history: list[tuple[int, list[str]]]
+) -> None:
+    for item in keywords.items():
+        keywords.client.delete_item(
+            TableName=keywords.table_name, Key={"pk": {"S": item["pk"]}, "sk": {"S": item["sk"]}}
+        )
+    expected: dict[str, set[int]] = {}
+    for query, proposed in history:
+        valid, _ = check_keywords(proposed)
+        keywords.index(*valid, query_id=f"Q{query}")
+        for keyword in valid:
+            expected.setdefault(text.fold(keyword), set()).add(query)
+    stored = {text.fold(item["keyword_text"]): item["usage_count"] for item in keywords.items("KEYWORD")}
+    assert stored == {fold: len(queries) for fold, queries in expected.items()}
+    assert len(keywords.items("A#")) == sum(stored.values())
