@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -58,8 +57,8 @@ def create_app(index: EmbeddedIndex) -> Starlette:
 
     return Starlette(
         routes=[
-            route("POST", "/records/namespaces/{namespace}/upsert", _upsert),
-            route("POST", "/records/namespaces/{namespace}/search", _search),
+            route("POST", "/records/namespaces/{namespace:path}/upsert", _upsert),
+            route("POST", "/records/namespaces/{namespace:path}/search", _search),
             route("GET", "/vectors/list", _list),
             route("GET", "/vectors/fetch", _fetch),
             route("POST", "/vectors/delete", _delete),
@@ -83,9 +82,7 @@ def _search(call: _Call) -> Response:
         top_k=wanted.query.top_k,
         matches=parse_filter(wanted.query.filter) if wanted.query.filter else None,
     )
-    hits = [
-        {"_id": hit.id, "_score": hit.score, "fields": _chosen(hit.fields, wanted.fields)} for hit in found
-    ]
+    hits = [{"_id": hit.id, "_score": hit.score, "fields": _chosen(hit.fields, wanted.fields)} for hit in found]
     usage = {"read_units": 1, "embed_total_tokens": len(wanted.query.inputs.text) // 4}
     return JSONResponse({"result": {"hits": hits}, "usage": usage})
 
@@ -149,9 +146,7 @@ def _stats(call: _Call) -> Response:
 
 
 def _namespaces(call: _Call) -> Response:
-    listed = [
-        {"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())
-    ]
+    listed = [{"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())]
     return JSONResponse({"namespaces": listed, "total_count": len(listed)})
 
 
@@ -180,8 +175,8 @@ def _named(namespace: str) -> str:
 
 def _after(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token.encode()).decode()
-    except (binascii.Error, UnicodeError) as error:
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
+    except ValueError as error:
         raise BadRequest("Invalid pagination token.") from error
 
 

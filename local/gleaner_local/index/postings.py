@@ -1,4 +1,4 @@
-"""The lexical side of one namespace: BM25 over postings in memory, as a share of the best possible score."""
+"""The lexical side of one namespace: BM25 over postings in memory, on a scale that all queries share."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class Postings:
             )
 
     def score(self, query: Keys, lengths: NDArray[np.float32], alive: NDArray[np.bool_]) -> Scores:
-        """For each row its BM25 divided by that of a text in which no term could weigh more: 0 to 1.
+        """For each row its BM25 as a share of that of a text of usual length which holds every term once.
 
-        A query term that no document holds counts as much as the rarest ones, so that a question which the
+        0 without a common term, about 1 when all are there, at most K1 + 1 by repetition. A query term that no document holds counts as much as the rarest ones, so that a question which the
         collection does not cover scores low even in its best row. `lengths` are in words.
         """
         scores = np.zeros(len(lengths), dtype=np.float32)
@@ -73,16 +73,16 @@ class Postings:
             return scores
         all_alive = documents == len(alive)
         norm = K1 * (1 - B + B * lengths / max(1.0, float(lengths[alive].mean())))
-        best = 0.0
+        expected = 0.0
         for key in query:
             found = [_postings_of(segment, key) for segment in self._segments]
             frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in found)
             total = max(documents, LEAST_DOCUMENTS)
             weight = float(np.log1p((total - frequency + 0.5) / (frequency + 0.5)))
-            best += weight * (K1 + 1)
+            expected += weight
             for rows, counts in found:
                 scores[rows] += weight * (K1 + 1) * counts / (counts + norm[rows])
-        return scores / np.float32(best)
+        return scores / np.float32(expected)
 
 
 def _sorted(keys: Keys, rows: Rows, counts: Counts) -> _Segment:

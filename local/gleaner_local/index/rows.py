@@ -13,7 +13,7 @@ from gleaner_local.index.postings import Postings, Scores
 from gleaner_local.index.terms import Counts, Keys, query_terms
 
 # Of the fused score, the part of meaning; the rest is that of words. See docs/decisions/0002.
-DENSE_WEIGHT = 0.6
+DENSE_WEIGHT = 0.75
 SORTED_FIRST = 1000
 
 
