@@ -62,7 +62,7 @@ def _search_results(request: AgentRequest, found: Sequence[FoundSection]) -> dic
             "id": number,
             "url": item.section.url,
             "title": item.section.title,
-            "snippet": item.section.text.replace("\n", " ")[:SNIPPET_CHARS],
+            "snippet": " ".join(item.section.text.split())[:SNIPPET_CHARS],
             "date": None,  # a description does not say when it was written
             "last_updated": None,
             "source": "web",

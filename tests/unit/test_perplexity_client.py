@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,9 +25,7 @@ def result(n: int, **changes: Any) -> dict[str, Any]:
     return {"id": n, "url": f"https://site{n}.example/page", "title": f"T{n}", "snippet": f"S{n}", **changes}
 
 
-def answer(
-    text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, **changes: Any
-) -> dict[str, Any]:
+def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, **changes: Any) -> dict[str, Any]:
     message = {
         "type": "message",
         "role": "assistant",
@@ -116,9 +117,7 @@ def test_a_cost_that_is_not_stated_is_none(usage: Any) -> None:
 
 def test_citations_follow_the_order_of_mention_and_the_rest_comes_after() -> None:
     text = "First [3]. Second [1][3]. Third [2, 3]."
-    got = search_answered(answer(text, [result(n) for n in (1, 2, 3, 4)])).search(
-        "q", context=None, timeout=5
-    )
+    got = search_answered(answer(text, [result(n) for n in (1, 2, 3, 4)])).search("q", context=None, timeout=5)
     assert got.answer == "First [1]. Second [2][1]. Third [3][1]."
     assert [citation.title for citation in got.citations] == ["T3", "T1", "T2", "T4"]
 
@@ -150,9 +149,7 @@ def test_marks_in_code_are_left_alone_and_linked_marks_are_read() -> None:
 
 def test_citations_are_capped_and_no_mark_points_beyond_them() -> None:
     text = " ".join(f"s{n} [{n}]" for n in range(1, 31))
-    got = search_answered(answer(text, [result(n) for n in range(1, 31)])).search(
-        "q", context=None, timeout=5
-    )
+    got = search_answered(answer(text, [result(n) for n in range(1, 31)])).search("q", context=None, timeout=5)
     assert len(got.citations) == 10
     assert "[10]" in got.answer and "[11]" not in got.answer
 
@@ -211,9 +208,7 @@ def test_an_error_status_is_refused_without_body_or_key(status: int) -> None:
 
 def test_malformed_json_is_refused() -> None:
     with pytest.raises(WebSearchUnavailable, match="cannot be read"):
-        search_with(lambda _: httpx.Response(200, content=b'{"status": "comp')).search(
-            "q", context=None, timeout=5
-        )
+        search_with(lambda _: httpx.Response(200, content=b'{"status": "comp')).search("q", context=None, timeout=5)
 
 
 def test_an_oversized_answer_is_refused() -> None:
@@ -268,9 +263,7 @@ def test_a_passing_failure_is_tried_once_more(failure: httpx.Response | Exceptio
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize(
-    "failure", [httpx.Response(429, headers={"Retry-After": "30"}), httpx.ReadError("reset")]
-)
+@pytest.mark.parametrize("failure", [httpx.Response(429, headers={"Retry-After": "30"}), httpx.ReadError("reset")])
 def test_no_second_try_when_the_budget_does_not_allow_it(failure: httpx.Response | Exception) -> None:
     calls: list[float] = []
     budget = 9.0 if isinstance(failure, httpx.Response) else 1.5
@@ -297,9 +290,33 @@ def test_a_spent_budget_sends_nothing() -> None:
         search_with(lambda _: pytest.fail("sent")).search("q", context=None, timeout=0)
 
 
+@pytest.fixture
+def dripping_url() -> Iterator[str]:
+    """A server that sends one byte of an endless header now and then."""
+    stopped = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+                while not stopped.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        stopped.set()
+        thread.join()
+
+
+def test_a_service_that_drips_is_given_up_when_the_budget_is_spent(dripping_url: str) -> None:
+    web = connect(base_url=dripping_url, api_key=KEY, model="perplexity/sonar", instructions="Be brief.")
+    with pytest.raises(WebSearchUnavailable, match="in time"):
+        web.search("q", context=None, timeout=0.4)
+
+
 def test_a_port_where_nobody_listens_is_unavailable() -> None:
-    web = connect(
-        base_url="http://127.0.0.1:9", api_key=KEY, model="perplexity/sonar", instructions="Be brief."
-    )
+    web = connect(base_url="http://127.0.0.1:9", api_key=KEY, model="perplexity/sonar", instructions="Be brief.")
     with pytest.raises(WebSearchUnavailable, match="could not be reached"):
         web.search("q", context=None, timeout=1)

@@ -15,14 +15,14 @@ _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$|^\s*:?-{3,}:?\s*(\|\s*:?-{3,}:?\s*)+$",
 
 
 def markdown_sections(text: str) -> Iterator[tuple[str, str]]:
-    """(heading, text) of every section in order; each paragraph and list item is one line of the text."""
+    """(heading, text) of every section in order; paragraphs and list items are parted by blank lines."""
     heading = ""
     lines: list[str] = []
     in_heading = False
     for token in _PARSER.parse(_TABLE_ROW.sub("", text)):
         if token.type == "heading_open":
             if lines:
-                yield heading, "\n".join(lines)
+                yield heading, "\n\n".join(lines)
             heading, lines, in_heading = "", [], True
         elif token.type == "heading_close":
             in_heading = False
@@ -35,7 +35,7 @@ def markdown_sections(text: str) -> Iterator[tuple[str, str]]:
         elif token.type == "html_block":
             lines += _html_lines(token.content)
     if lines:
-        yield heading, "\n".join(lines)
+        yield heading, "\n\n".join(lines)
 
 
 def _inline(tokens: Sequence[Token]) -> str:

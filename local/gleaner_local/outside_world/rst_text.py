@@ -22,18 +22,18 @@ _INLINE = (
 
 
 def rst_sections(text: str) -> Iterator[tuple[str, str]]:
-    """(heading, text) of every section in order; each paragraph and list item is one line of the text."""
+    """(heading, text) of every section in order; paragraphs and list items are parted by blank lines."""
     heading = ""
     lines: list[str] = []
     for kind, content in _blocks(text):
         if kind == "heading":
             if lines:
-                yield heading, "\n".join(lines)
+                yield heading, "\n\n".join(lines)
             heading, lines = content, []
         else:
             lines.append(content)
     if lines:
-        yield heading, "\n".join(lines)
+        yield heading, "\n\n".join(lines)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from gleaner.clients.perplexity_answer import WebSearchResult, read_answer
+from gleaner.clients.time_limit import run_within
 from gleaner.errors import WebSearchUnavailable
 
 __all__ = ["WebSearch", "WebSearchResult", "connect"]
@@ -19,6 +20,7 @@ MAX_BODY_BYTES = 4_000_000
 SHORTEST_TRY_SECONDS = 2.0
 LONGEST_CONNECT_SECONDS = 2.0
 
+_LATE = "The web search did not answer in time."
 _REASONS = {
     400: "The web search did not accept the request.",
     401: "The web search refused the API key.",
@@ -39,9 +41,7 @@ class _WorthARetry(Exception):
 class WebSearch:
     """Asks the Agent API one question at a time; safe to share between threads, as the httpx client is."""
 
-    def __init__(
-        self, http: httpx.Client, *, model: str, instructions: str, retry_wait_seconds: float = 0.5
-    ) -> None:
+    def __init__(self, http: httpx.Client, *, model: str, instructions: str, retry_wait_seconds: float = 0.5) -> None:
         """`http` has the base URL (without `/v1`) and the Authorization header set."""
         self._http = http
         self._model = model
@@ -55,6 +55,13 @@ class WebSearch:
         """
         ends_at = time.monotonic() + timeout
         body = self._body(query, context)
+        try:
+            # httpx bounds each wait, not their sum: a service that drips could go beyond any budget.
+            return run_within(timeout, lambda: self._search(body, ends_at))
+        except TimeoutError:
+            raise WebSearchUnavailable(_LATE) from None
+
+    def _search(self, body: Mapping[str, Any], ends_at: float) -> WebSearchResult:
         try:
             return read_answer(self._post(body, ends_at))
         except _WorthARetry as failure:
@@ -83,7 +90,7 @@ class WebSearch:
         """The body of a 200 answer."""
         left = ends_at - time.monotonic()
         if left <= 0:
-            raise WebSearchUnavailable("The web search did not answer in time.")
+            raise WebSearchUnavailable(_LATE)
         connect = min(left / 4, LONGEST_CONNECT_SECONDS)
         limits = httpx.Timeout(left - connect, connect=connect, pool=connect)
         try:
@@ -93,7 +100,7 @@ class WebSearch:
         except (httpx.ConnectTimeout, httpx.NetworkError, httpx.RemoteProtocolError):
             raise _WorthARetry("The web search could not be reached.", self._retry_wait_seconds) from None
         except httpx.TimeoutException:
-            raise WebSearchUnavailable("The web search did not answer in time.") from None
+            raise WebSearchUnavailable(_LATE) from None
         except (httpx.HTTPError, httpx.InvalidURL):
             raise WebSearchUnavailable("The web search could not be reached.") from None
 
@@ -120,12 +127,12 @@ def _asked_wait(response: httpx.Response, otherwise: float) -> float:
 
 
 def _read(response: httpx.Response, ends_at: float) -> bytes:
-    """The whole body. httpx bounds each wait, not their sum, so a body that drips is watched here."""
+    """The whole body; reading ends soon after the caller has given up waiting for it."""
     body = bytearray()
     for chunk in response.iter_bytes():
         body += chunk
         if time.monotonic() > ends_at:
-            raise WebSearchUnavailable("The web search did not answer in time.")
+            raise WebSearchUnavailable(_LATE)
         if len(body) > MAX_BODY_BYTES:
             raise WebSearchUnavailable("The web search gave an answer that is too large.")
     return bytes(body)
