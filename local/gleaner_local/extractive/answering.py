@@ -25,7 +25,7 @@ NEAR_BEST = 0.85
 NEAR_FIRST = 0.5
 MAX_SOURCES = 5
 # Evidence of this much and more is as sure as word matching can be; below the lower bound it says nothing.
-SURE, UNSURE = 0.75, 0.15
+SURE, UNSURE = 0.8, 0.2
 MAX_CONFIDENCE = 0.95
 NO_ANSWER_CONFIDENCE = 0.05
 

@@ -11,9 +11,9 @@ from gleaner_local.extractive.scoring import ScoredText, Text, score_texts
 
 # The evidence of a passage is a mean of the score of the search and of the share of the question's words that it
 # covers. How the bounds were found, and what they give, is in docs/decisions/0003-extractive-model.md.
-SEARCH_SHARE = 0.75
-ENOUGH = 0.32  # no need to ask the web
-USABLE = 0.26  # worth quoting when nothing better can be had
+SEARCH_SHARE = 0.85
+ENOUGH = 0.40  # no need to ask the web
+USABLE = 0.30  # worth quoting when nothing better can be had
 # The order of the search is mostly right; how well the best sentence fits decides between close passages.
 RANK_BY_SENTENCE = 0.1
 
