@@ -1,0 +1,1 @@
+"""Reads Markdown, plain text, HTML and PDF files into documents: titled sections in reading order."""
