@@ -9,7 +9,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from gleaner_local.extractive.question import read_question
-from gleaner_local.extractive.scoring import Text, score_texts
+from gleaner_local.extractive.scoring import Text, distinct, score_texts
 from gleaner_local.json_api import json_app
 from gleaner_local.outside_world.descriptions import installed_sections
 from gleaner_local.outside_world.library import FoundSection, Library
@@ -20,7 +20,7 @@ MAX_RESULTS = 5
 MAX_SENTENCES = 4
 MAX_SENTENCES_PER_RESULT = 2
 # A sentence is quoted when it comes this near to the best one.
-NEAR_BEST = 0.75
+NEAR_BEST = 0.7
 SNIPPET_CHARS = 500
 CHARS_PER_TOKEN = 4
 CREATED = 0  # there is no clock here
@@ -91,10 +91,10 @@ def _quotes(question: str, found: Sequence[FoundSection]) -> str:
     best = [
         sentence
         for scored in score_texts(read_question(question), texts)
-        for sentence in sorted(scored.sentences, key=lambda s: -s.score)[:MAX_SENTENCES_PER_RESULT]
+        for sentence in distinct(sorted(scored.sentences, key=lambda s: -s.score))[:MAX_SENTENCES_PER_RESULT]
     ]
     best.sort(key=lambda sentence: -sentence.score)
-    kept = [sentence for sentence in best if sentence.score >= NEAR_BEST * best[0].score][:MAX_SENTENCES]
+    kept = distinct([sentence for sentence in best if sentence.score >= NEAR_BEST * best[0].score])[:MAX_SENTENCES]
     kept.sort(key=lambda sentence: (int(sentence.text_id), sentence.position))
     return " ".join(f"{_ended(sentence.text)} [{sentence.text_id}]" for sentence in kept)
 

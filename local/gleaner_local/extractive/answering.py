@@ -10,7 +10,7 @@ from typing import Any
 from gleaner_local.extractive.conversation import Conversation, Passage, WebAnswer
 from gleaner_local.extractive.judging import Judgement, evidence_of
 from gleaner_local.extractive.question import Question
-from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, score_texts
+from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, distinct, score_texts
 
 NOT_HELD = "The knowledge base does not hold an answer to this question."
 NOT_SEARCHED = "The knowledge base could not be searched, so there is no answer to this question."
@@ -61,11 +61,11 @@ def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -
     quotes = _web_quotes(web, judgement.question)
     if not quotes:
         return answer_from_passages(state, judgement)
-    cited = list(dict.fromkeys([*(quote.source for quote in quotes), *(page.id for page in web.pages)]))
+    cited = list(dict.fromkeys(quote.source for quote in quotes))
     covered = _coverage(judgement.question, web)
     answer = {
         "answer": "\n\n".join(map(str, quotes)),
-        "sources": cited[:MAX_SOURCES],
+        "sources": cited,
         "confidence_score": round(min(MAX_CONFIDENCE, 0.3 + 0.6 * covered), 2),
         "used_internal_kb": False,
         "used_external_kb": True,
@@ -76,7 +76,7 @@ def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -
     return {
         **answer,
         "answer": f"{own['answer']}\n\n{answer['answer']}",
-        "sources": [*own["sources"], *cited][: 2 * MAX_SOURCES],
+        "sources": [*own["sources"], *cited],
         "used_internal_kb": own["used_internal_kb"],
     }
 
@@ -116,14 +116,10 @@ def _quotes(judgement: Judgement) -> list[_Quote]:
     if leading is None:
         return []
     near = [s for s in sorted(chosen, key=_by_score) if s.score >= NEAR_BEST * leading.score and s is not leading]
-    kept = _unrepeated([leading, *near])[:MAX_SENTENCES]
+    kept = distinct([leading, *near])[:MAX_SENTENCES]
     place = {text.id: number for number, text in enumerate(judgement.ranked)}
     kept.sort(key=lambda sentence: (place[sentence.text_id], sentence.position))
     return [_Quote(sentence.text, sentence.text_id) for sentence in kept]
-
-
-def _unrepeated(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
-    return list({sentence.text.casefold(): sentence for sentence in reversed(sentences)}.values())[::-1]
 
 
 def _by_score(sentence: ScoredSentence) -> tuple[float, int]:

@@ -30,6 +30,7 @@ class AnswerKind(StrEnum):
     PERSON = "person"
     PLACE = "place"
     REASON = "reason"
+    DEFINITION = "definition"
     OPEN = "open"
 
 
@@ -51,8 +52,14 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
     (AnswerKind.PLACE, re.compile(r"\b(where|(what|which) (city|country|place|state|town|river|region|island))\b")),
     (AnswerKind.REASON, re.compile(r"\b(why|what (caused|causes|reason))\b")),
+    (
+        AnswerKind.DEFINITION,
+        re.compile(r"^\W*(what (is|are|was|were|does)\b(?! the (difference|best))|define\b|explain\b)"),
+    ),
 )
 _CUES = {
+    # "X is …", "X means …" and "X: …" at the beginning of a sentence.
+    AnswerKind.DEFINITION: re.compile(r"^[^.,;:]{1,60}?(?:\s(?:is|are|was|were|means|refers to)\s|:\s)"),
     AnswerKind.NUMBER: re.compile(
         r"\d|\b(one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|"
         r"billion|half|third|quarter|twice|once|several|none|no)\b",

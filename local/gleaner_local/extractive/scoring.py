@@ -18,6 +18,9 @@ PAIR_BONUS = 0.12
 PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
+LEAD_IN_FACTOR = 0.7  # "Run this:" is little without what follows it
+# Two sentences say the same when the shorter one's words are to this share in the other.
+SAME_SHARE = 0.8
 # Longer sentences hold more words by chance alone: beyond this many words a match counts less.
 LONG_SENTENCE_WORDS = 40
 
@@ -74,6 +77,19 @@ def score_texts(question: Question, texts: Sequence[Text]) -> list[ScoredText]:
     return [_score_text(question, weights, text) for text in texts]
 
 
+def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
+    """The sentences without those that say again what one before them says, judged by their words."""
+    kept: list[ScoredSentence] = []
+    said: list[set[str]] = []
+    for sentence in sentences:
+        own = set(stem_sequence(sentence.text))
+        if any(len(own & other) >= SAME_SHARE * min(len(own), len(other)) for other in said):
+            continue
+        kept.append(sentence)
+        said.append(own)
+    return kept
+
+
 def _rarity_weights(question: Question, texts: Sequence[Text]) -> dict[str, float]:
     """The question's weights times how rare each word is among the sentences at hand."""
     stems = [set(stem_sequence(sentence.text)) for text in texts for sentence in _sentences(text.content)]
@@ -99,6 +115,7 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / all_weight
         near_share = sum(weight for key, weight in weights.items() if key in near) / all_weight
         matched = (own_share + NEAR_SHARE * near_share) * _length_factor(len(sequence))
+        matched *= LEAD_IN_FACTOR if sentence.text.endswith(":") else 1.0
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
         score = matched + bonus + PASSAGE_SHARE * text.prior

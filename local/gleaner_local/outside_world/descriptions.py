@@ -28,16 +28,23 @@ _NOT_TELLING = re.compile(
     r"^v?\d+\.\d+",
     re.IGNORECASE,
 )
+# "Documentation: https://…" is a link target with a label.
+_BARE_LINK = re.compile(r"^(?:[^\s:]+\s?){0,3}:?\s*<?https?://\S+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of one package's description. `title` is `name` or `name - heading`."""
+    """A section of one package's description. `title` is `name` or `name - heading`; the lead has the summary."""
 
     project: str
     title: str
     url: str
     text: str
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether this section says what the package is."""
+        return self.title == self.project
 
 
 def installed_sections() -> list[Section]:
@@ -55,16 +62,23 @@ def _sections(distribution: Distribution) -> Iterator[Section]:
     metadata = cast(Message, distribution.metadata)
     name = str(metadata["Name"])
     url = project_url(metadata)
-    summary = str(metadata.get("Summary") or "").strip()
-    if summary and summary != "UNKNOWN":
-        yield Section(name, name, url, f"{name}: {summary.rstrip('.')}.")
+    summary = str(metadata.get("Summary") or "").strip().rstrip(".")
+    lead = f"{name}: {summary}." if summary and summary != "UNKNOWN" else ""
     body = _body(metadata)[:MAX_DESCRIPTION_CHARS]
     is_markdown = "markdown" in str(metadata.get("Description-Content-Type") or "").lower()
-    for heading, text in markdown_sections(body) if is_markdown else rst_sections(body):
+    for heading, raw in markdown_sections(body) if is_markdown else rst_sections(body):
+        text = "\n\n".join(line for line in raw.split("\n\n") if not _BARE_LINK.match(line))
         if _NOT_TELLING.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
             continue
-        title = f"{name} - {heading}" if heading and heading.lower() != name.lower() else name
-        yield Section(name, title, url, text)
+        if heading and heading.lower() != name.lower():
+            if lead:
+                yield Section(name, name, url, lead)
+            yield Section(name, f"{name} - {heading}", url, text)
+        else:
+            yield Section(name, name, url, f"{lead}\n\n{text}")
+        lead = ""
+    if lead:
+        yield Section(name, name, url, lead)
 
 
 def project_url(metadata: Message) -> str:

@@ -46,8 +46,10 @@ class Library:
             weights = {key: weight * self._rarity(key) for key, weight in weights.items()}
             candidates = self._candidates(sorted(weights))
         covered = [FoundSection(section, _coverage(section, weights)) for section in candidates]
-        # bm25 decides between sections that cover about as much.
-        best = sorted(covered, key=lambda found: -round(found.coverage, 1))
+        # Between sections that cover about as much, what introduces a package named in the question comes first,
+        # then bm25 decides.
+        asked = set(stem_sequence(question))
+        best = sorted(covered, key=lambda found: (-round(found.coverage, 1), not _introduces(found.section, asked)))
         by_url: dict[str, FoundSection] = {}
         for found in best:
             if found.coverage >= MIN_COVERAGE:
@@ -79,6 +81,10 @@ class Library:
         rows = database.execute("SELECT count(*) FROM sections WHERE sections MATCH ?", (_quoted(key),))
         (holding,) = rows.fetchone()
         return math.log(1.0 + len(sections) / (1.0 + float(holding)))
+
+
+def _introduces(section: Section, asked: set[str]) -> bool:
+    return section.is_lead and asked.issuperset(stem_sequence(section.project))
 
 
 def _coverage(section: Section, weights: dict[str, float]) -> float:
