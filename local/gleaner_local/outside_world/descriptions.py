@@ -63,22 +63,21 @@ def _sections(distribution: Distribution) -> Iterator[Section]:
     name = str(metadata["Name"])
     url = project_url(metadata)
     summary = str(metadata.get("Summary") or "").strip().rstrip(".")
-    lead = f"{name}: {summary}." if summary and summary != "UNKNOWN" else ""
+    lead = [f"{name}: {summary}."] if summary and summary != "UNKNOWN" else []
+    others = []
     body = _body(metadata)[:MAX_DESCRIPTION_CHARS]
     is_markdown = "markdown" in str(metadata.get("Description-Content-Type") or "").lower()
     for heading, raw in markdown_sections(body) if is_markdown else rst_sections(body):
         text = "\n\n".join(line for line in raw.split("\n\n") if not _BARE_LINK.match(line))
         if _NOT_TELLING.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
             continue
-        if heading and heading.lower() != name.lower():
-            if lead:
-                yield Section(name, name, url, lead)
-            yield Section(name, f"{name} - {heading}", url, text)
+        if not heading or heading.lower() == name.lower():
+            lead.append(text)
         else:
-            yield Section(name, name, url, f"{lead}\n\n{text}")
-        lead = ""
+            others.append(Section(name, f"{name} - {heading}", url, text))
     if lead:
-        yield Section(name, name, url, lead)
+        yield Section(name, name, url, "\n\n".join(lead))
+    yield from others
 
 
 def project_url(metadata: Message) -> str:
