@@ -14,7 +14,7 @@ import httpx
 import typer
 
 from gleaner_local import presentation
-from gleaner_local.service import CannotStart, LocalService, running_service
+from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService, running_service
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -105,12 +105,13 @@ def ingest(
 
 
 def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None:
+    if not paths or stopping.is_set():
+        return
     from gleaner.clients.pinecone import connect
     from gleaner_local.ingest_command import run_ingest
 
-    if paths and not stopping.is_set():
-        key = os.environ.get("PINECONE_API_KEY") or "local"
-        run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=key), prune=False)
+    key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
+    run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=key), prune=False)
 
 
 def _fail(message: str) -> NoReturn:

@@ -83,7 +83,6 @@ class LocalService:
             env.setdefault(variable, name)
         if not env.get("AWS_ENDPOINT_URL_DYNAMODB"):
             env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
-        self._write_state({"pinecone_index_host": env["PINECONE_INDEX_HOST"]})
         return env
 
     def _serve_index(self) -> str:
@@ -116,7 +115,7 @@ class LocalService:
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
         self.url = self._serve(api_gateway.create_app(environments.invoke), port=self._port)
-        self._write_state({"url": self.url})
+        self._write_state({"url": self.url, "pinecone_index_host": function_env["PINECONE_INDEX_HOST"]})
 
     def _serve(self, app: object, *, port: int = 0) -> str:
         server = AsgiServer(app, port=port)  # type: ignore[arg-type]
@@ -129,10 +128,8 @@ class LocalService:
 
     def _write_state(self, state: dict[str, str]) -> None:
         path = self._data_dir / "running.json"
-        merged = (json.loads(path.read_text()) if path.exists() and "url" in state else {}) | state
-        path.write_text(json.dumps(merged))
-        if "url" in state:
-            self._stack.callback(_forget, path)
+        path.write_text(json.dumps(state))
+        self._stack.callback(path.unlink, missing_ok=True)
 
 
 def running_service(data_dir: Path) -> dict[str, str]:
@@ -155,7 +152,3 @@ def _lock(lock: IO[str], data_dir: Path) -> None:
         ) from error
     lock.write(str(os.getpid()))
     lock.flush()
-
-
-def _forget(path: Path) -> None:
-    path.unlink(missing_ok=True)

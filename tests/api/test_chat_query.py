@@ -81,7 +81,9 @@ def test_a_web_answer_takes_three_model_calls_and_is_learned(
     assert [citation["url"] for citation in kept["citations"]] == [r["url"] for r in RESULTS]
 
 
-def test_a_related_question_finds_the_stored_web_answer(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+def test_a_related_question_finds_the_stored_web_answer(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
+) -> None:
     web.finds(FOUND, *RESULTS)
     model.plays(
         calls(search("starlette release")),
@@ -100,6 +102,8 @@ def test_a_related_question_finds_the_stored_web_answer(client: Client, model: S
     assert "[1]" not in passage["content"]
     assert body["sources"][0]["source_type"] == "external"
     assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
+    used = {item["keyword_text"]: item["usage_count"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    assert used == {"Starlette release": 2, "ASGI framework": 1}
 
 
 def test_a_stored_web_answer_stays_in_its_knowledge_base(

@@ -15,8 +15,9 @@ from gleaner.deadline import Deadline
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
+from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_lookup import KeywordLookup
-from gleaner.stores.keywords import IndexedKeyword, KeywordStore, KeywordUse
+from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 from gleaner.stores.schema import KEYWORDS
 from gleaner_local import ministack
 

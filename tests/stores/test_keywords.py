@@ -157,7 +157,7 @@ def test_a_final_error_is_not_retried(keywords: Keywords) -> None:
 
 
 def test_conflicts_end_with_the_deadline(keywords: Keywords) -> None:
-    from gleaner.stores.keywords import KeywordUse
+    from gleaner.stores.keyword_items import KeywordUse
 
     refusals(keywords, CONFLICT, times=10_000)
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from gleaner.agent import Agent
+from gleaner.background import Background
 from gleaner.clients.openai_chat import ChatModel
 from gleaner.clients.perplexity import WebSearch
 from gleaner.deadline import Deadline
@@ -34,8 +34,6 @@ from gleaner.steps import LoopLimits
 from gleaner.stores.conversations import ConversationStore, Message, Turn, message_id
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner.tools.workspace import Question, Workspace
-
-logger = logging.getLogger(__name__)
 
 _HISTORY_MESSAGES = 20
 _HISTORY_CHARACTERS = 24_000  # about 6,000 tokens
@@ -115,15 +113,16 @@ def answer_question(asked: Asked, query_id: str, services: Services, deadline: D
         web=services.web,
         learning=services.learning,
         deadline=deadline,
+        background=Background(services.io_executor, deadline),
     )
-    recorder = _Recorder(workspace, asked.caller_id, services)
+    recorder = _Recorder(workspace, asked.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
     try:
         agent.run(_conversation(workspace.question, history))
         answer = _to_answer(workspace, agent, recorder.outcomes, began)
         _keep(answer, asked, workspace.question, asked_at, services, deadline)
     finally:
-        recorder.flush()
+        workspace.background.flush()
     return answer
 
 
@@ -217,13 +216,12 @@ def _keep(
 
 
 class _Recorder:
-    """Writes the records of tool calls beside the work, and waits for them at the end."""
+    """Writes the records of tool calls beside the work."""
 
-    def __init__(self, workspace: Workspace, owner: str, services: Services) -> None:
+    def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
         self._workspace = workspace
         self._owner = owner
-        self._services = services
-        self._writes: list[Future[None]] = []
+        self._tool_calls = tool_calls
         self.outcomes: list[CallOutcome] = []
 
     def record(self, outcome: CallOutcome) -> None:
@@ -245,18 +243,7 @@ class _Recorder:
             created_at=utc_now(),
         )
         self.outcomes.append(outcome)
-        self._writes.append(
-            self._services.io_executor.submit(
-                self._services.tool_calls.record, record, deadline=self._workspace.deadline
-            )
+        deadline = self._workspace.deadline
+        self._workspace.background.submit(
+            "tool call record", lambda: self._tool_calls.record(record, deadline=deadline)
         )
-
-    def flush(self) -> None:
-        """Wait until the records are written. A record that cannot be is logged: the answer is worth more."""
-        done, late = wait(self._writes, timeout=max(0.0, self._workspace.deadline.remaining()))
-        errors = [error for write in done if (error := write.exception())]
-        if errors or late:
-            logger.error(
-                "tool call records were not written",
-                extra={"failed": len(errors), "late": len(late), "reasons": sorted(map(str, errors))},
-            )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from gleaner import text
 from gleaner.deadline import Deadline
 from gleaner.model import WebAnswer
-from gleaner.stores.keywords import IndexedKeyword, KeywordStore, KeywordUse
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
 SHORTEST_KEYWORD = 2  # code points of the folded text
 LONGEST_KEYWORD = 50
@@ -50,6 +51,10 @@ class Learning:
         valid, rejected = check_keywords(proposed)
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []
         return Learned(indexed=tuple(indexed), rejected=tuple(rejected))
+
+    def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
+        """Count that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""
+        self._keywords.count_uses(keyword_ids, use, deadline=deadline)
 
 
 def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[Rejected]]:

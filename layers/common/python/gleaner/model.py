@@ -112,7 +112,8 @@ class Passage:
     source_url: str | None = None
     page_number: int | None = None
     chunk_index: int | None = None
-    keywords: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()  # that led to it, when it is a stored web answer
+    keyword_ids: tuple[str, ...] = ()
     date: str | None = None
     urls: tuple[str, ...] = ()  # every address an answer resting on this passage may link to
 

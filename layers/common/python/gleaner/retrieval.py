@@ -112,6 +112,7 @@ def _from_answer(answer: WebAnswer, query: str, matches: Sequence[KeywordMatch])
         title=answer.citations[0].title,
         source_url=answer.citations[0].url,
         keywords=keywords,
+        keyword_ids=tuple(match.keyword_id for match in matches),
         date=_day(answer.created_at),
         urls=tuple(citation.url for citation in answer.citations),
     )

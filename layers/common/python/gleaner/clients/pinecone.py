@@ -42,9 +42,7 @@ class KnowledgeBase:
 
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> list[RecordHit]:
         """The `top_k` records that match `query` best, best first, each with a score from 0 to 1."""
-        call = partial(
-            self._index.search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout
-        )
+        call = partial(self._index.search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
         response = _request(call, timeout=timeout)
         hits = []
         for hit in response.result.hits if response else ():
@@ -57,9 +55,7 @@ class KnowledgeBase:
 
     def upsert(self, kb_id: str, records: Sequence[Record], *, timeout: float) -> None:
         """Write records, replacing those of the same id, in requests of at most 96 records and 2 MB."""
-        for batch in _batches(
-            [to_wire(record) for record in records], _json_bytes, UPSERT_RECORDS, UPSERT_BYTES
-        ):
+        for batch in _batches([to_wire(record) for record in records], _json_bytes, UPSERT_RECORDS, UPSERT_BYTES):
             _request(
                 partial(self._index.upsert_records, namespace=kb_id, records=batch, timeout=timeout),
                 timeout=timeout,
@@ -100,9 +96,7 @@ class KnowledgeBase:
     def delete(self, kb_id: str, ids: Sequence[str], *, timeout: float) -> None:
         """Delete records by id; ids that are not stored are ignored."""
         for batch in _batches(ids, _text_bytes, DELETE_IDS, UPSERT_BYTES):
-            _request(
-                partial(self._index.delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout
-            )
+            _request(partial(self._index.delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
         """How many records each knowledge base holds; the service counts with some delay."""

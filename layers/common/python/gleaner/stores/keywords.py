@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from gleaner import text
 from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
-from gleaner.model import Citation, WebAnswer, utc_now
+from gleaner.model import WebAnswer, utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
-from gleaner.stores.items import from_timestamp, to_timestamp
+from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_items import (
+    KeywordUse,
+    answer_update,
+    association,
+    entry_keys,
+    query_use,
+    to_answer,
+)
 
 # A transaction is planned from what was read, and its conditions name that. Another writer can make the
 # plan stale only by adding, pruning or restoring the same keyword in between.
 _PLANS = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeywordUse:
-    """What a set of keywords is indexed for."""
-
-    kb_id: str
-    query_id: str
-    session_id: str | None
-    answer: WebAnswer | None
+_ACTIONS_PER_USE = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +68,36 @@ class KeywordStore:
                 return list(done.values())
         raise StoreUnavailable("The store changed too fast to index the keywords.")
 
+    def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
+        """Count that a query was served by these keywords: once for each query, and only while they are active.
+
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        now = to_timestamp(utc_now())
+        waiting = list(keyword_ids)
+        while waiting:
+            actions = [action for keyword in waiting for action in self._use_actions(keyword, use, now)]
+            try:
+                self._table.transact(actions, deadline=deadline)
+            except ConditionFailed as error:  # those were pruned meanwhile, or counted by an earlier try
+                failed = {position // _ACTIONS_PER_USE for position in error.positions}
+                waiting = [keyword for place, keyword in enumerate(waiting) if place not in failed]
+            else:
+                return
+
+    def _use_actions(self, keyword: str, use: KeywordUse, now: str) -> list[dict[str, Any]]:
+        counted = self._table.update(
+            schema.keyword_key(keyword),
+            expression="SET #updated_at = :now, #last_used_at = :now ADD #usage_count :one",
+            condition="#status = :active",  # counting must not bring a pruned keyword back
+            values={":now": now, ":one": 1, ":active": "active"},
+        )
+        return [counted, self._table.new_item(query_use(keyword, use, now))]
+
     def get_answers(self, result_ids: Sequence[str], *, deadline: Deadline) -> list[WebAnswer]:
         """The stored web answers among `result_ids`, in no order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
-        return [_to_answer(item) for item in self._table.get_many(keys, deadline=deadline)]
+        return [to_answer(item) for item in self._table.get_many(keys, deadline=deadline)]
 
     def _plan(self, keywords: Mapping[str, str], use: KeywordUse, deadline: Deadline) -> list[_Planned]:
         keys = [schema.keyword_key(keyword_id) for keyword_id in keywords]
@@ -84,7 +108,7 @@ class KeywordStore:
         now = to_timestamp(utc_now())
         findable = stored is not None and stored["status"] == "active" and use.kb_id in stored["kb_ids"]
         actions = [self._keyword_update(keyword, shown, findable, stored, use, now)]
-        actions.append(self._table.new_item(_association(keyword, use, now)))
+        actions.append(self._table.new_item(association(keyword, use, now)))
         if not findable:
             actions += self._entries(keyword, shown, use.kb_id)
         spelling = stored["keyword_text"] if stored else shown
@@ -151,67 +175,7 @@ class KeywordStore:
     def _answer_actions(self, chunk: Sequence[_Planned], use: KeywordUse) -> list[dict[str, Any]]:
         if use.answer is None:
             return []
-        return [_answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk})]
-
-
-def entry_keys(keyword: str, shown: str, kb_id: str) -> list[schema.Key]:
-    """Keys of a keyword's look-up entries: one for each stem, one for each two adjacent stems."""
-    stems = text.stems(shown)
-    partitions = [(schema.term_partition(kb_id, stem), stem) for stem in stems]
-    partitions += [(schema.pair_partition(kb_id, first, second), "") for first, second in pairwise(stems)]
-    return [{"pk": partition, "sk": schema.entry_sort_key(stem, len(stems), keyword)} for partition, stem in partitions]
-
-
-def _association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
-    result_id = use.answer.result_id if use.answer else None
-    association = schema.association_id(keyword, use.query_id, result_id)
-    return schema.association_key(keyword, use.kb_id, use.query_id, association) | {
-        "association_id": association,
-        "keyword_id": keyword,
-        "kb_id": use.kb_id,
-        "query_id": use.query_id,
-        "perplexity_result_id": result_id,
-        "session_id": use.session_id,
-        "created_at": now,
-        "status": "active",
-    }
-
-
-def _answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:
-    # The same answer may be indexed again with more keywords; its content is fixed by the first write, and
-    # it never moves to another knowledge base.
-    return table.update(
-        schema.answer_key(answer.result_id),
-        expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
-        " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
-        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
-        " ADD #keyword_ids :keywords",
-        condition="attribute_not_exists(#pk) OR #kb_id = :kb",
-        values={
-            ":id": answer.result_id,
-            ":kb": answer.kb_id,
-            ":query": answer.query,
-            ":answer": answer.answer,
-            ":citations": [
-                {"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations
-            ],
-            ":model": answer.model,
-            ":created": answer.created_at,
-            ":keywords": keyword_ids,
-        },
-    )
-
-
-def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
-    return WebAnswer(
-        result_id=item["result_id"],
-        kb_id=item["kb_id"],
-        query=item["query"],
-        answer=item["answer"],
-        citations=tuple(Citation(**citation) for citation in item["citations"]),
-        model=item["model"],
-        created_at=from_timestamp(item["created_at"]),
-    )
+        return [answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk})]
 
 
 def _chunks(planned: Sequence[_Planned]) -> list[list[_Planned]]:

@@ -5,6 +5,7 @@ Every table has the string keys `pk` and `sk`.
 Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword
     KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
+    KW#<keyword id>          U#<query id>                                an association with a query it served
     T#<kb id>#<head>         <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer
@@ -90,6 +91,11 @@ def association_prefix(kb_id: str) -> str:
 def association_key(keyword: str, kb_id: str, query_id: str | None, association: str) -> Key:
     """Key of an association."""
     return {"pk": f"KW#{keyword}", "sk": f"{association_prefix(kb_id)}{query_id or ''}#{association}"}
+
+
+def query_use_key(keyword: str, query_id: str) -> Key:
+    """Key of the association of a keyword with a query that it served."""
+    return {"pk": f"KW#{keyword}", "sk": f"U#{query_id}"}
 
 
 def term_partition(kb_id: str, stem: str) -> str:

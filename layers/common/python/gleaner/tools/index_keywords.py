@@ -10,7 +10,6 @@ from pydantic import Field, WithJsonSchema
 from gleaner.errors import ToolCallRejected
 from gleaner.learning import Learned
 from gleaner.model import JsonObject, WebAnswer
-from gleaner.stores.keywords import KeywordUse
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
@@ -53,8 +52,7 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
 
 def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
-    question = workspace.question
-    use = KeywordUse(kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer)
+    use = workspace.keyword_use(answer)
     learned = workspace.learning.learn(keywords, use, deadline=workspace.deadline)
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})

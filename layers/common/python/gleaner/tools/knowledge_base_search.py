@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -36,11 +37,20 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     if found.stored_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     passages = workspace.admit(found.passages)
+    _count_uses(passages, workspace)
     return {
         "chunks": [_to_json(passage) for passage in passages],
         "total_chunks_found": len(passages),
         "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
     }
+
+
+def _count_uses(passages: Sequence[Passage], workspace: Workspace) -> None:
+    keyword_ids = list(dict.fromkeys(keyword for passage in passages for keyword in passage.keyword_ids))
+    if keyword_ids:
+        count = workspace.learning.count_uses
+        use = workspace.keyword_use(None)
+        workspace.background.submit("keyword use", lambda: count(keyword_ids, use, deadline=workspace.deadline))
 
 
 def _to_json(passage: Passage) -> JsonObject:

@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from gleaner.background import Background
 from gleaner.clients.perplexity import WebSearch
 from gleaner.deadline import Deadline
 from gleaner.learning import Learning
 from gleaner.model import Grounding, Mode, Passage, SourceType, WebAnswer
 from gleaner.retrieval import Retrieval
+from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
@@ -46,6 +48,7 @@ class Workspace:
     web: WebSearch | None
     learning: Learning
     deadline: Deadline
+    background: Background
     answer: AcceptedAnswer | None = None
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in the order they came
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
@@ -58,6 +61,13 @@ class Workspace:
         """The passages with the ids under which the model may cite them; one seen before keeps its id."""
         with self._lock:
             return [self._admit(passage) for passage in passages]
+
+    def keyword_use(self, answer: WebAnswer | None) -> KeywordUse:
+        """What keywords are indexed or counted for in this query."""
+        question = self.question
+        return KeywordUse(
+            kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer
+        )
 
     def passage(self, passage_id: str) -> Passage | None:
         """The passage that was handed to the model under this id."""

@@ -1,0 +1,101 @@
+"""The items of the keywords table: associations, look-up entries and stored web answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from gleaner import text
+from gleaner.model import Citation, WebAnswer
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import from_timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordUse:
+    """What a set of keywords is indexed for."""
+
+    kb_id: str
+    query_id: str
+    session_id: str | None
+    answer: WebAnswer | None
+
+
+def entry_keys(keyword: str, shown: str, kb_id: str) -> list[schema.Key]:
+    """Keys of a keyword's look-up entries: one for each stem, one for each two adjacent stems."""
+    stems = text.stems(shown)
+    partitions = [(schema.term_partition(kb_id, stem), stem) for stem in stems]
+    partitions += [(schema.pair_partition(kb_id, first, second), "") for first, second in pairwise(stems)]
+    return [{"pk": partition, "sk": schema.entry_sort_key(stem, len(stems), keyword)} for partition, stem in partitions]
+
+
+def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
+    """The item that ties a keyword to the query and the web answer it was indexed for."""
+    result_id = use.answer.result_id if use.answer else None
+    key = schema.association_key(keyword, use.kb_id, use.query_id, _association_id(keyword, use, result_id))
+    return key | _association_values(keyword, use, result_id, now)
+
+
+def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
+    """The item that ties a keyword to a query that it served."""
+    key = schema.query_use_key(keyword, use.query_id)
+    return key | _association_values(keyword, use, None, now)
+
+
+def _association_id(keyword: str, use: KeywordUse, result_id: str | None) -> str:
+    return schema.association_id(keyword, use.query_id, result_id)
+
+
+def _association_values(keyword: str, use: KeywordUse, result_id: str | None, now: str) -> dict[str, Any]:
+    return {
+        "association_id": _association_id(keyword, use, result_id),
+        "keyword_id": keyword,
+        "kb_id": use.kb_id,
+        "query_id": use.query_id,
+        "perplexity_result_id": result_id,
+        "session_id": use.session_id,
+        "created_at": now,
+        "status": "active",
+    }
+
+
+def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:
+    """The action that stores a web answer, or adds keywords to it."""
+    # The same answer may be indexed again with more keywords; its content is fixed by the first write, and
+    # it never moves to another knowledge base.
+    return table.update(
+        schema.answer_key(answer.result_id),
+        expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
+        " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
+        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
+        " ADD #keyword_ids :keywords",
+        condition="attribute_not_exists(#pk) OR #kb_id = :kb",
+        values={
+            ":id": answer.result_id,
+            ":kb": answer.kb_id,
+            ":query": answer.query,
+            ":answer": answer.answer,
+            ":citations": [
+                {"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations
+            ],
+            ":model": answer.model,
+            ":created": answer.created_at,
+            ":keywords": keyword_ids,
+        },
+    )
+
+
+def to_answer(item: Mapping[str, Any]) -> WebAnswer:
+    """The web answer of its item."""
+    return WebAnswer(
+        result_id=item["result_id"],
+        kb_id=item["kb_id"],
+        query=item["query"],
+        answer=item["answer"],
+        citations=tuple(Citation(**citation) for citation in item["citations"]),
+        model=item["model"],
+        created_at=from_timestamp(item["created_at"]),
+    )

@@ -1,0 +1,141 @@
+"""The whole service as a newcomer runs it: started as a process, asked over HTTP, stopped and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+GLEANER = Path(sys.executable).parent / "gleaner"
+DOCUMENT = """# Lighthouses
+
+## The keeper
+
+The keeper of the Skerryvore lighthouse in 1844 was called Tobias Hume.
+
+## The lamp
+
+The lamp burns rapeseed oil and is trimmed every four hours.
+"""
+ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
+}
+
+
+@contextmanager
+def serving(data_dir: Path, *options: str) -> Iterator[str]:
+    """A running `gleaner serve`; its URL."""
+    log = (data_dir.parent / "serve.log").open("a")
+    process = subprocess.Popen(
+        [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
+        stdout=log,
+        stderr=log,
+        env=ENVIRONMENT,
+    )
+    try:
+        yield _url(process, data_dir)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        log.close()
+
+
+def _url(process: subprocess.Popen[bytes], data_dir: Path) -> str:
+    running = data_dir / "running.json"
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up and process.poll() is None:
+        if running.exists() and (text := running.read_text()):
+            return str(json.loads(text)["url"])
+        time.sleep(0.05)
+    raise AssertionError((data_dir.parent / "serve.log").read_text())
+
+
+def ask(url: str, query: str, **body: str) -> dict[str, object]:
+    response = httpx.post(f"{url}/api/chat/query", json={"query": query, **body}, timeout=30)
+    assert response.status_code == 200, response.text
+    answer: dict[str, object] = response.json()
+    return answer
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "lighthouses.md").write_text(DOCUMENT)
+    return folder
+
+
+def test_a_service_answers_learns_and_keeps_what_it_learned(tmp_path: Path, documents: Path) -> None:
+    data_dir = tmp_path / "data"
+    with serving(data_dir, "--load", str(documents)) as url:
+        first = ask(url, "Who was the keeper of the Skerryvore lighthouse?")
+        assert "Tobias Hume" in str(first["answer"])
+        [source, *_] = first["sources"]  # type: ignore[misc]
+        assert source["source_file_path"] == "documents/lighthouses.md"
+        assert first["metadata"]["model"] == "gleaner-extractive"  # type: ignore[index]
+        from_web = ask(url, "What is Starlette?")
+        assert from_web["used_external_kb"] and "perplexity_search" in from_web["used_tools"]  # type: ignore[operator]
+        assert from_web["keyword_count"] >= 3  # type: ignore[operator]
+    with serving(data_dir) as url:
+        learned = ask(url, "What is Starlette for?")
+        assert learned["used_external_kb"] and "perplexity_search" not in learned["used_tools"]  # type: ignore[operator]
+        follow_up = ask(url, "And what oil does its lamp burn?", session_id=str(first["session_id"]))
+        assert "rapeseed" in str(follow_up["answer"])
+
+
+def test_two_services_run_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with serving(tmp_path / "a" / "data") as one, serving(tmp_path / "b" / "data") as other:
+        assert one != other
+        assert ask(one, "Anything?")["session_id"] != ask(other, "Anything?")["session_id"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [GLEANER, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False
+    )
+
+
+def test_ask_prints_an_answer_with_numbered_sources_and_tools(tmp_path: Path, documents: Path) -> None:
+    data_dir = tmp_path / "data"
+    with serving(data_dir, "--load", str(documents)):
+        shown = run("ask", "Who was the keeper of the lighthouse?", "--data-dir", data_dir)
+        raw = run("ask", "Who was the keeper of the lighthouse?", "--data-dir", data_dir, "--json")
+        unknown = run("ask", "Anything?", "--kb-id", "nowhere", "--data-dir", data_dir)
+        again = run("ingest", documents, "--data-dir", data_dir)
+    assert "Tobias Hume" in shown.stdout
+    assert "[1] documents/lighthouses.md" in shown.stdout
+    assert "knowledge_base_search" in shown.stdout
+    assert json.loads(raw.stdout)["sources"]
+    assert unknown.returncode == 1 and "no knowledge base" in unknown.stderr
+    assert again.returncode == 0 and "unchanged" in again.stdout
+
+
+def one_line(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.returncode != 0
+    assert "Traceback" not in result.stdout + result.stderr
+    lines = (result.stdout + result.stderr).strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_what_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+    with serving(tmp_path / "data") as url:
+        port = url.rsplit(":", 1)[1]
+        assert f"Port {port}" in one_line(run("serve", "--port", port, "--data-dir", tmp_path / "other"))
+        assert "--data-dir" in one_line(run("serve", "--port", "0", "--data-dir", tmp_path / "data"))
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert "Cannot write" in one_line(run("serve", "--port", "0", "--data-dir", blocked / "below"))
+    assert "No service" in one_line(run("ask", "x", "--url", "http://127.0.0.1:9"))
+    assert "No service" in one_line(run("ask", "x", "--url", "nonsense"))
