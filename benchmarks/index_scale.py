@@ -42,9 +42,7 @@ def fill(directory: Path, chunks: int, draw: Callable[[int], str], random: np.ra
         store.put(
             NAMESPACE,
             [
-                StoredRecord(
-                    f"doc#{start + i}", {"text": text, "number": start + i}, *count_terms(text), vector
-                )
+                StoredRecord(f"doc#{start + i}", {"text": text, "number": start + i}, *count_terms(text), vector)
                 for i, (text, vector) in enumerate(zip(texts, vectors, strict=True))
             ],
         )

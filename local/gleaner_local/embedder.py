@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 
 DIMENSIONS = 384
-# The model was trained on passages of 128 tokens and ignores what comes after 256, so a longer text is
-# embedded in windows that overlap: a sentence on a border stands whole in one of them.
-WINDOW_TOKENS = 128
+# The model ignores what comes after 256 tokens, so a longer text is embedded in windows that overlap: a
+# sentence on a border stands whole in one of them.
+WINDOW_TOKENS = 256
 WINDOW_OVERLAP = 32
 # A batch is padded to its longest window, so batches are small and of windows of like length.
 BATCH_WINDOWS = 16

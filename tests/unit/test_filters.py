@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ FILTERS = st.recursive(
 
 def same(left: Any, right: Any) -> bool:
     """Equality as JSON has it: a boolean is no number."""
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
+    return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
 def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:  # noqa: PLR0911
@@ -40,7 +41,7 @@ def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:
     values = value if isinstance(value, list) else [value] if name in fields else []
     match symbol:
         case "$exists":
-            return (name in fields) == operand
+            return (name in fields) is operand
         case "$eq":
             return any(same(item, operand) for item in values)
         case "$ne":
@@ -51,9 +52,8 @@ def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:
             return not any(same(item, wanted) for item in values for wanted in operand)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return {
-        "$gt": value > operand, "$gte": value >= operand, "$lt": value < operand, "$lte": value <= operand
-    }[symbol]  # fmt: skip
+    compare = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}[symbol]
+    return bool(compare(value, operand))
 
 
 def expected(expression: dict[str, Any], fields: dict[str, Any]) -> bool:

@@ -64,8 +64,9 @@ class Postings:
     def score(self, query: Keys, lengths: NDArray[np.float32], alive: NDArray[np.bool_]) -> Scores:
         """For each row its BM25 as a share of that of a text of usual length which holds every term once.
 
-        0 without a common term, about 1 when all are there, at most K1 + 1 by repetition. A query term that no document holds counts as much as the rarest ones, so that a question which the
-        collection does not cover scores low even in its best row. `lengths` are in words.
+        0 without a common term, about 1 when all are there, at most K1 + 1 by repetition. A query term that no
+        document holds counts as much as the rarest ones, so that a question which the collection does not cover
+        scores low even in its best row. `lengths` are in words.
         """
         scores = np.zeros(len(lengths), dtype=np.float32)
         documents = int(alive.sum())
