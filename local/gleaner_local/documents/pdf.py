@@ -19,6 +19,8 @@ from gleaner_local.documents.wrapped_lines import join_wrapped_lines
 _DAMAGE = (PyPdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
            NotImplementedError, AssertionError, OSError, struct.error, zlib.error)  # fmt: skip
 
+_DEEPEST_PATH = 6  # as many levels as HTML has headings
+
 
 def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
     """The document, a section for each page with text; its title is the metadata's, else `fallback_title`.
@@ -73,7 +75,7 @@ def _bookmarks(reader: PdfReader, entries: list[Any], path: tuple[str, ...]) -> 
             yield from _bookmarks(reader, entry, inner)
             continue
         name = shorten(str(entry.title or ""))
-        inner = (*path, name) if name else path
+        inner = (*path, name)[-_DEEPEST_PATH:] if name else path
         page = reader.get_destination_page_number(entry)
         if page is not None and inner:
             yield page + 1, HEADING_SEPARATOR.join(inner)

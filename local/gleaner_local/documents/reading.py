@@ -19,7 +19,12 @@ class _Reader(Protocol):
 
 def is_known_type(source_file_path: str) -> bool:
     """Whether a reader exists for the file name's ending."""
-    return PurePosixPath(source_file_path).suffix.lower() in _READERS
+    return _ending(source_file_path) in _READERS
+
+
+def unknown_type(source_file_path: str) -> UnknownFileType:
+    """The error for a file that no reader exists for."""
+    return UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(sorted(_READERS))}")
 
 
 def read_document(source_file_path: str, data: bytes) -> Document:
@@ -27,16 +32,19 @@ def read_document(source_file_path: str, data: bytes) -> Document:
 
     Raises UnreadableDocument: UnknownFileType, NotText, BrokenPdf or NoTextFound.
     """
-    path = PurePosixPath(source_file_path)
-    reader = _READERS.get(path.suffix.lower())
+    reader = _READERS.get(_ending(source_file_path))
     if reader is None:
-        raise UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(sorted(_READERS))}")
+        raise unknown_type(source_file_path)
     if not data.strip():
         raise NoTextFound(source_file_path, "is empty")
-    document = reader(source_file_path, data, fallback_title=path.name)
+    document = reader(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
     if not document.sections:
         raise NoTextFound(source_file_path, "holds no text")
     return document
+
+
+def _ending(source_file_path: str) -> str:
+    return PurePosixPath(source_file_path).suffix.lower()
 
 
 def _read_text(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:

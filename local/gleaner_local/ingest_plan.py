@@ -1,0 +1,97 @@
+"""Compares files with what the index holds of them: which are new, changed or unchanged, and which are gone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gleaner.clients.pinecone import KnowledgeBase
+from gleaner_local.documents.model import UnreadableDocument
+from gleaner_local.source_files import SourceFile, exists, root_name
+
+# Part of every content hash: raise it when readers or chunker give other chunks for the same file.
+CHUNKS_VERSION = 1
+# Seconds for one request; a batch that the embedded index embeds on a slow machine is the longest.
+REQUEST_SECONDS = 120.0
+_SLUG_LENGTH = 60
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """`new` and `changed` files are to be written; the latter have a finished version in the index."""
+
+    new: list[SourceFile] = field(default_factory=list)
+    changed: list[SourceFile] = field(default_factory=list)
+    unchanged: list[SourceFile] = field(default_factory=list)
+    unreadable: list[UnreadableDocument] = field(default_factory=list)
+
+
+def document_id(source_file_path: str) -> str:
+    """A readable id of ASCII letters, digits and "-", of at most 71 characters, for a file's name.
+
+    It begins with the slug of the root's name, so that a root's documents can be listed by prefix.
+    """
+    digest = hashlib.sha256(source_file_path.encode()).hexdigest()[:10]
+    return f"{_slug(source_file_path)}-{digest}"
+
+
+def record_id(document: str, chunk_index: int) -> str:
+    """The id of a chunk's record. Chunk 0 is the mark that all the others of its version are in place."""
+    return f"{document}#{chunk_index}"
+
+
+def content_hash(data: bytes) -> str:
+    """The version of a file: what its chunks are made of."""
+    return hashlib.sha256(f"{CHUNKS_VERSION}:".encode() + data).hexdigest()
+
+
+def make_plan(files: Iterable[SourceFile], kb_id: str, knowledge_base: KnowledgeBase) -> Plan:
+    """Read every file, and compare its hash with that of its chunk 0 in the index.
+
+    Raises KnowledgeBaseUnavailable.
+    """
+    plan = Plan()
+    hashes: dict[str, tuple[SourceFile, str]] = {}
+    for file in files:
+        try:
+            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file.read()))
+        except UnreadableDocument as problem:
+            plan.unreadable.append(problem)
+    marks = knowledge_base.fetch(kb_id, list(hashes), timeout=REQUEST_SECONDS)
+    for mark_id, (file, present) in hashes.items():
+        mark = marks.get(mark_id)
+        if mark is None:
+            plan.new.append(file)
+        elif mark.content_hash == present:
+            plan.unchanged.append(file)
+        else:
+            plan.changed.append(file)
+    return plan
+
+
+def find_gone(roots: Iterable[Path], kb_id: str, knowledge_base: KnowledgeBase) -> dict[str, list[str]]:
+    """Ids of the records of files that are no longer on disk, by file; only of files under `roots`.
+
+    Raises KnowledgeBaseUnavailable.
+    """
+    gone: dict[str, list[str]] = {}
+    for root in roots:
+        documents: dict[str, list[str]] = {}
+        for listed in knowledge_base.list_ids(kb_id, prefix=_slug(root.name), timeout=REQUEST_SECONDS):
+            documents.setdefault(listed.rpartition("#")[0], []).append(listed)
+        # An interrupted run may have left a document without chunk 0: any of its chunks knows the file.
+        records = knowledge_base.fetch(kb_id, [ids[0] for ids in documents.values()], timeout=REQUEST_SECONDS)
+        for record in records.values():
+            name = record.source_file_path
+            if name.startswith(root_name(root)) and not exists(root, name):
+                gone[name] = documents[record.id.rpartition("#")[0]]
+    return gone
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_SLUG_LENGTH].rstrip("-")
