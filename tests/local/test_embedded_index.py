@@ -125,6 +125,27 @@ def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path) -> None
     assert found(index, "number 17")[0] == "d#17"
 
 
+def test_a_second_process_is_told_that_the_index_is_in_use(tmp_path: Path, index: EmbeddedIndex) -> None:
+    script = (
+        "import pathlib, sys\n"
+        "from gleaner_local.index.embedded import EmbeddedIndex\n"
+        "EmbeddedIndex(pathlib.Path(sys.argv[1]), None)\n"
+    )
+    second = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], check=False, timeout=60, capture_output=True, text=True
+    )
+    assert second.returncode == 1
+    assert "another process is using the index" in second.stderr
+    index.close()
+    assert EmbeddedIndex(tmp_path, None).counts() == {"kb": 4}
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "index.sqlite3").write_bytes(b"this is no database" * 100)
+    with pytest.raises(OSError, match="cannot be opened"):
+        EmbeddedIndex(tmp_path, None)
+
+
 def test_readers_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
     index = EmbeddedIndex(tmp_path, None)
     index.upsert("kb", [(f"d#{i}", {"text": f"stable passage {i}"}) for i in range(20)])

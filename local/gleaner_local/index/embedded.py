@@ -62,7 +62,10 @@ class EmbeddedIndex:
 
     @classmethod
     def open(cls, data_dir: Path) -> EmbeddedIndex:
-        """The index under `data_dir`, with the installed weights or, having said so, with words alone."""
+        """The index under `data_dir`, with the installed weights or, having said so, with words alone.
+
+        Raises OSError when the directory cannot be written or another process uses it.
+        """
         try:
             return cls(data_dir, Embedder.installed())
         except WeightsMissing as missing:

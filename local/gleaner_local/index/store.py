@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS records (
     UNIQUE (namespace, id)
 );
 """
+_LOCK_SECONDS = 2.0  # how long to wait for a process that is just ending
 _PARAMETERS = 500  # of one statement; SQLite's own limit depends on how it was built
 
 
@@ -40,13 +42,18 @@ class StoredRecord(NamedTuple):
 
 
 class RecordStore:
-    """Every method is one transaction. Not thread-safe: the index holds a lock around it."""
+    """Every method is one transaction. Not thread-safe: the index holds a lock around it.
+
+    Opening raises OSError when the file is damaged, may not be written, or is in use by another process.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")  # what was answered for survives a loss of power too
-        self._db.executescript(_SCHEMA)
+        try:
+            self._db = _opened(path)
+        except sqlite3.DatabaseError as error:
+            in_use = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            reason = "another process is using the index" if in_use else f"the index cannot be opened ({error})"
+            raise OSError(errno.EBUSY if in_use else errno.EIO, reason, str(path)) from error
 
     def close(self) -> None:
         """Close the file; nothing is buffered outside it."""
@@ -152,6 +159,22 @@ class RecordStore:
                 (namespace, *part),
             ).fetchall()
         ]
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=_LOCK_SECONDS, check_same_thread=False, isolation_level=None)
+    try:
+        # What one process wrote, another would not see in its memory: the file is for one at a time.
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")  # what was answered for survives a loss of power too
+        db.executescript(_SCHEMA)
+        db.execute("BEGIN IMMEDIATE")  # takes the lock, which is then kept
+        db.execute("COMMIT")
+    except sqlite3.DatabaseError:
+        db.close()
+        raise
+    return db
 
 
 def _decoded(terms: bytes, counts: bytes, vectors: bytes) -> tuple[Keys, Counts, Vectors]:
