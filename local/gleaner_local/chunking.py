@@ -82,18 +82,24 @@ def _cut(text: str, level: int) -> Iterator[str]:
 def _packed(parts: Sequence[str]) -> Iterator[str]:
     """Neighbours joined into as few slices as possible, of like size: no short rest remains at the end."""
     sizes = [estimated_pieces(part) for part in parts]
-    total = sum(sizes)
-    target = total / max(1, math.ceil(total / LARGEST_CHUNK))
+    remaining = sum(sizes)
+    target = _even_share(remaining)
     held: list[str] = []
     held_size = 0
     for part, size in zip(parts, sizes, strict=True):
         if held and (held_size + size > LARGEST_CHUNK or held_size + size / 2 > target):
             yield "".join(held)
+            remaining -= held_size
+            target = _even_share(remaining)
             held, held_size = [], 0
         held.append(part)
         held_size += size
     if held:
         yield "".join(held)
+
+
+def _even_share(size: int) -> float:
+    return size / max(1, math.ceil(size / LARGEST_CHUNK))
 
 
 def _with_whole_fences(chunks: Iterable[str]) -> Iterator[str]:

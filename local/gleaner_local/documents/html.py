@@ -17,7 +17,7 @@ from gleaner_local.documents.text_layout import TextLayout
 
 # Not part of what the page says: scripts, controls, navigation, copies for screen readers, "¶" links.
 _NOISE = (
-    "head, script, style, noscript, template, nav, svg, iframe, button, select, textarea, input, "
+    "head, title, script, style, noscript, template, nav, svg, iframe, button, select, textarea, input, "
     "[hidden], [role=navigation], [aria-hidden=true], body > footer, a.headerlink"
 )
 _HEADING = re.compile(r"h[1-6]")
