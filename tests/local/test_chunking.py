@@ -15,7 +15,7 @@ from gleaner_local.sentences import split_sentences
 # A cut block of code gets the lines that close and open it again.
 _FENCES = 4 * estimated_pieces("```")
 
-words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=12)
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 breaks = st.sampled_from([" ", " ", " ", ". ", "\n", "\n\n", "! ", "   \n \n", "\t", "。", "\r\n"])
 texts = st.lists(st.tuples(words, breaks), max_size=400).map(
     lambda pairs: "".join(word + space for word, space in pairs).replace("```", "")

@@ -20,6 +20,7 @@ from gleaner.model import Record, new_id
 from gleaner_local import source_files
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.chunking import chunk_document
+from gleaner_local.documents.model import FileTooLarge
 from gleaner_local.documents.reading import read_document
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingest import IngestProgress, IngestReport, ingest
@@ -272,7 +273,7 @@ def test_files_above_the_limit_are_skipped(docs: Path) -> None:
     with large.open("wb") as stream:
         stream.truncate(source_files.LARGEST_FILE_BYTES + 1)
 
-    with pytest.raises(source_files.FileTooLarge, match="larger than 50 MB"):
+    with pytest.raises(FileTooLarge, match="larger than 50 MB"):
         source_files.SourceFile(path=large, source_file_path="docs/large.txt").read()
 
 
@@ -333,6 +334,7 @@ def test_a_file_that_is_changed_back_after_an_interruption_is_whole(
     assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("first", 400)
 
 
+Change = dict[str, tuple[str, int] | None]  # file name -> what it holds now, None when it is deleted
 NAMES = ("a.md", "part/b.md", "part/c.txt", "d.html")
 contents = st.tuples(st.sampled_from(["red", "green"]), st.sampled_from([1, 12, 80, 300]))
 changes = st.dictionaries(st.sampled_from(NAMES), st.none() | contents, max_size=3)
@@ -345,7 +347,7 @@ steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()
 def test_after_any_interruptions_a_full_run_leaves_the_index_equal_to_the_files(
     served: tuple[Wire, KnowledgeBase],
     tmp_path_factory: pytest.TempPathFactory,
-    steps: list[tuple[dict, int | None, bool]],
+    steps: list[tuple[Change, int | None, bool]],
 ) -> None:
     wire, kb = served
     kb_id = new_id()
@@ -368,7 +370,7 @@ def test_after_any_interruptions_a_full_run_leaves_the_index_equal_to_the_files(
     assert wire.writes == writes
 
 
-def apply(root: Path, change: dict[str, tuple[str, int] | None]) -> None:
+def apply(root: Path, change: Change) -> None:
     for name, content in change.items():
         if content is None:
             (root / name).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 import zlib
 from collections.abc import Iterator
@@ -20,6 +21,9 @@ _DAMAGE = (PyPdfError, ValueError, TypeError, LookupError, AttributeError, Arith
            NotImplementedError, AssertionError, OSError, struct.error, zlib.error)  # fmt: skip
 
 _DEEPEST_PATH = 6  # as many levels as HTML has headings
+
+# pypdf logs each flaw that it works around; a file that cannot be read is told by BrokenPdf.
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
