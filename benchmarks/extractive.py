@@ -1,0 +1,148 @@
+"""Answers of the extractive model through the whole API: is the passage that holds the answer cited?
+
+    python benchmarks/extractive.py DIR [--other DIR] [--limit N]
+
+DIR holds corpus.jsonl (id, title, text), queries.jsonl (id, text) and qrels.tsv (query, document, relevance, with a
+header). A service is started over a fresh data directory, the corpus is loaded as a knowledge base of its own, and
+every question is asked over HTTP. With --other the questions of another collection are asked of the same knowledge
+base, which does not hold their answers: they should go to the web.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from retrieval import Collection, read_collection
+
+from gleaner.clients.pinecone import connect
+from gleaner.model import Record
+from gleaner_local.chunking import chunk_text
+from gleaner_local.service import running_service
+
+START_SECONDS = 60.0
+LOAD_SECONDS = 600.0
+ASK_SECONDS = 60.0
+# Variables that would put a remote service in the place of a local server.
+REMOTE = ("OPENAI_", "PINECONE_", "PERPLEXITY_", "AWS_ENDPOINT_URL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One answer: the documents it cites in order, where it came from, and the milliseconds it took.
+
+    `web`: the web was searched. `learned`: it rests on what the web taught earlier.
+    """
+
+    cited: tuple[str, ...]
+    web: bool
+    learned: bool
+    ms: float
+
+
+def ask(url: str, kb_id: str, question: str) -> Asked:
+    """Ask one question. Raises httpx.HTTPStatusError when it is not answered."""
+    began = time.perf_counter()
+    response = httpx.post(
+        f"{url}/api/chat/query", json={"query": question, "kb_id": kb_id}, timeout=ASK_SECONDS
+    ).raise_for_status()
+    ms = 1000 * (time.perf_counter() - began)
+    answer = response.json()
+    cited = tuple(source["source_file_path"] or "" for source in answer["sources"])
+    web = "perplexity_search" in answer["used_tools"]
+    return Asked(cited=cited, web=web, learned=answer["used_external_kb"] and not web, ms=ms)
+
+
+def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
+    """Write the documents, cut by the project's chunker, into a knowledge base."""
+    records = [
+        Record(
+            id=f"{document}#{index}",
+            text=chunk,
+            title="",
+            source_file_path=document,
+            chunk_index=index,
+            content_hash="",
+        )
+        for document, text in documents.items()
+        for index, chunk in enumerate(chunk_text(text))
+    ]
+    connect(host=host, api_key="local").upsert(kb_id, records, timeout=LOAD_SECONDS)
+
+
+@contextmanager
+def service(data_dir: Path) -> Iterator[dict[str, str]]:
+    """A `gleaner serve` process of our own with local servers only; its `url` and `pinecone_index_host`."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(REMOTE)}
+    command = [sys.executable, "-c", "from gleaner_local.cli import main; main()"]
+    log = data_dir / "serve.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "serve", "--port", "0", "--data-dir", str(data_dir)], env=env, stdout=output, stderr=output
+        )
+        try:
+            give_up = time.monotonic() + START_SECONDS
+            while not (data_dir / "running.json").exists():
+                if process.poll() is not None or time.monotonic() > give_up:
+                    raise SystemExit(f"The service did not start:\n{log.read_text()}")
+                time.sleep(0.1)
+            yield running_service(data_dir)
+        finally:
+            process.terminate()
+            process.wait(START_SECONDS)
+
+
+def print_covered(collection: Collection, answers: Mapping[str, Asked]) -> None:
+    """Print how often the right passage is cited."""
+    judged = {query: answer for query, answer in answers.items() if collection.relevance.get(query)}
+    right = {query: [d in collection.relevance[query] for d in answer.cited] for query, answer in judged.items()}
+    first = statistics.fmean(any(cited[:1]) for cited in right.values())
+    anywhere = statistics.fmean(any(cited) for cited in right.values())
+    print(
+        f"{collection.name}: {len(judged)} questions, the right passage cited first {first:.3f}, at all {anywhere:.3f}"
+    )
+
+
+def print_web(name: str, answers: Mapping[str, Asked]) -> None:
+    """Print the shares of questions that went to the web or were answered by what it taught, and the time taken."""
+    times = [answer.ms for answer in answers.values()]
+    web = statistics.fmean(answer.web for answer in answers.values())
+    learned = statistics.fmean(answer.learned for answer in answers.values())
+    median, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+    print(f"{name}: web searched for {web:.3f}, answered by what it taught earlier {learned:.3f}")
+    print(f"{name}: milliseconds per question: median {median:.0f}, 95th percentile {p95:.0f}", flush=True)
+
+
+def main() -> None:
+    """Measure one collection and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("directory", metavar="DIR", type=Path)
+    parser.add_argument("--other", metavar="DIR", type=Path, help="a collection whose answers DIR does not hold")
+    parser.add_argument("--limit", type=int, help="ask only the first N questions of each")
+    options = parser.parse_args()
+    collection = read_collection(options.directory)
+    with tempfile.TemporaryDirectory() as directory, service(Path(directory)) as running:
+        load(running["pinecone_index_host"], collection.name, collection.documents)
+        queries = dict(list(collection.queries.items())[: options.limit])
+        answers = {query: ask(running["url"], collection.name, text) for query, text in queries.items()}
+        print_covered(collection, answers)
+        print_web(collection.name, answers)
+        if options.other:
+            other = read_collection(options.other)
+            strange = dict(list(other.queries.items())[: options.limit])
+            asked = {query: ask(running["url"], collection.name, text) for query, text in strange.items()}
+            print_web(f"{other.name} asked of {collection.name}", asked)
+
+
+if __name__ == "__main__":
+    main()
