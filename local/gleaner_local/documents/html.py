@@ -15,11 +15,8 @@ from gleaner_local.documents.model import Document
 from gleaner_local.documents.sections import SectionCollector, shorten
 from gleaner_local.documents.text_layout import TextLayout
 
-# Not part of what the page says: scripts, controls, navigation, copies for screen readers, "¶" links.
-_NOISE = (
-    "head, title, script, style, noscript, template, nav, svg, iframe, button, select, textarea, input, "
-    "[hidden], [role=navigation], [aria-hidden=true], body > footer, a.headerlink"
-)
+# Not part of what the page says: scripts, controls, navigation.
+_NOISE = frozenset("head title script style noscript template nav svg iframe button select textarea input".split())
 _HEADING = re.compile(r"h[1-6]")
 # A heading inside one of these labels a part of it and opens no section.
 _NESTING = ("li", "table", "blockquote")
@@ -42,7 +39,8 @@ def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Doc
 
 def collect_sections(soup: BeautifulSoup) -> SectionCollector:
     """The sections of a parsed page; only of its <main> or single <article>, if it has one."""
-    for element in soup.select(_NOISE):
+    # No CSS selectors: soupsieve 4.1 cannot parse any on Python 3.11.2, which Debian 12 has.
+    for element in soup.find_all(_is_noise):
         element.extract()
     articles = soup.find_all("article")
     root = soup.find("main") or (articles[0] if len(articles) == 1 else None) or soup.body or soup
@@ -64,6 +62,15 @@ def collect_sections(soup: BeautifulSoup) -> SectionCollector:
             layout.string(node)
     collector.text(layout.take())
     return collector
+
+
+def _is_noise(tag: Tag) -> bool:
+    """Also what is hidden from all readers or from screen readers, a page's footer, and the "¶" behind headings."""
+    if tag.name in _NOISE or tag.has_attr("hidden") or tag.get("role") == "navigation":
+        return True
+    if tag.name == "footer":
+        return tag.parent is not None and tag.parent.name == "body"
+    return tag.get("aria-hidden") == "true" or "headerlink" in (tag.get("class") or ())
 
 
 def _walk(root: Tag) -> Iterator[Event]:
