@@ -138,6 +138,7 @@ def shared_settings(
         "KEYWORDS_TABLE": "keywords",
         "CONVERSATIONS_TABLE": "conversations",
         "TOOL_CALLS_TABLE": "tool-calls",
+        "ADMIN_CALLERS": "key:admin",
     }
 
 

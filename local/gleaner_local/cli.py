@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
-import httpx
 import typer
 
-from gleaner_local import presentation
-from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService, running_service
+from gleaner.model import KB_ID_PATTERN
+from gleaner_local import keywords_command, presentation
+from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
+from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
+from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(keywords_command.app, name="keywords")
 
-DEFAULT_PORT = 8000
-DEFAULT_DATA_DIR = Path(".gleaner")
-_ASK_SECONDS = 60.0
 
-DataDir = Annotated[Path, typer.Option(help="Where everything is kept.")]
-KbId = Annotated[str, typer.Option(help="The knowledge base.")]
+def _checked_kb_id(value: str) -> str:
+    if not re.fullmatch(KB_ID_PATTERN, value):
+        raise typer.BadParameter("use small letters, digits, - and _, at most 63")
+    return value
+
+
+KbId = Annotated[str, typer.Option(help="The knowledge base.", callback=_checked_kb_id)]
 
 
 @app.callback()
@@ -34,7 +40,7 @@ def gleaner() -> None:
 @app.command()
 def serve(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = DEFAULT_PORT,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
+    data_dir: DataDir = default_data_dir,
     load: Annotated[list[Path] | None, typer.Option(help="File or directory to ingest first.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered at once.", min=1)] = 4,
 ) -> None:
@@ -43,10 +49,7 @@ def serve(
     stopping = threading.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, lambda *_: stopping.set())
-    try:
-        service.start(before_gateway=lambda host: _load(host, load or [], stopping))
-    except CannotStart as error:
-        _fail(str(error))
+    service.start(before_gateway=lambda host: _load(host, load or [], stopping))
     try:
         presentation.show_started(service.url, data_dir)
         stopping.wait()
@@ -57,28 +60,16 @@ def serve(
 @app.command()
 def ask(
     question: str,
-    url: Annotated[str | None, typer.Option(help="The service; by default the one that runs here.")] = None,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
+    url: Url = None,
+    data_dir: DataDir = default_data_dir,
     kb_id: Annotated[str | None, typer.Option(help="The knowledge base.")] = None,
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as the API gives it.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    base = url or running_service(data_dir).get("url") or f"http://127.0.0.1:{DEFAULT_PORT}"
     body = {"query": question, "kb_id": kb_id, "session_id": session}
-    try:
-        response = httpx.post(
-            f"{base.rstrip('/')}/api/chat/query",
-            json={name: value for name, value in body.items() if value is not None},
-            timeout=_ASK_SECONDS,
-        )
-        answer = response.json()
-    except (httpx.HTTPError, httpx.InvalidURL):
-        _fail(f"No service answers at {base}. Start one with `gleaner serve`, or name one with --url.")
-    except json.JSONDecodeError:
-        _fail(f"What answers at {base} is not Gleaner.")
-    if response.is_error:
-        _fail(f"{answer.get('detail', 'The service failed.')} ({answer.get('type', response.status_code)})")
+    sent = {name: value for name, value in body.items() if value is not None}
+    answer = ApiClient(url, data_dir).call("POST", "/api/chat/query", json=sent)
     if as_json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
@@ -88,7 +79,7 @@ def ask(
 @app.command()
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files or directories: Markdown, text, HTML, PDF.")],
-    data_dir: DataDir = DEFAULT_DATA_DIR,
+    data_dir: DataDir = default_data_dir,
     kb_id: KbId = "default_kb",
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone.")] = False,
 ) -> None:
@@ -96,11 +87,8 @@ def ingest(
     from gleaner_local.index_access import open_index  # only this command needs the embedded index
     from gleaner_local.ingest_command import run_ingest
 
-    try:
-        with open_index(data_dir, os.environ) as knowledge_base:
-            code = run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune)
-    except CannotStart as error:
-        _fail(str(error))
+    with open_index(data_dir, os.environ) as knowledge_base:
+        code = run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune)
     raise typer.Exit(code)
 
 
@@ -114,11 +102,10 @@ def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None
     run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=key), prune=False)
 
 
-def _fail(message: str) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(1)
-
-
 def main() -> None:
-    """Entry point of the `gleaner` command."""
-    app()
+    """Entry point of the `gleaner` command. What cannot be done is one line on standard error."""
+    try:
+        app()
+    except (CannotStart, CallFailed) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)

@@ -24,7 +24,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
         data_dir.mkdir(parents=True, exist_ok=True)
         index = EmbeddedIndex.open(data_dir / "index")
     except OSError as error:
-        raise CannotStart(f"Cannot write to the data directory {data_dir}: {error.strerror}.") from error
+        raise CannotStart(f"The index in {data_dir} cannot be opened: {error}.") from error
     server = AsgiServer(pinecone_server.create_app(index))
     server.start()
     try:

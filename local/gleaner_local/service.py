@@ -79,6 +79,7 @@ class LocalService:
         if not env.get("PERPLEXITY_API_KEY") and not env.get("PERPLEXITY_BASE_URL"):
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
         env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
+        env.setdefault("ADMIN_CALLERS", "key:admin")
         for variable, name in TABLES.items():
             env.setdefault(variable, name)
         if not env.get("AWS_ENDPOINT_URL_DYNAMODB"):
@@ -86,7 +87,10 @@ class LocalService:
         return env
 
     def _serve_index(self) -> str:
-        index = EmbeddedIndex.open(self._data_dir / "index")
+        try:
+            index = EmbeddedIndex.open(self._data_dir / "index")
+        except OSError as error:
+            raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error}.") from error
         self._stack.callback(index.close)
         return self._serve(pinecone_server.create_app(index))
 

@@ -27,7 +27,9 @@ The keeper of the Skerryvore lighthouse in 1844 was called Tobias Hume.
 The lamp burns rapeseed oil and is trimmed every four hours.
 """
 ENVIRONMENT = {
-    name: value for name, value in os.environ.items() if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
 }
 
 

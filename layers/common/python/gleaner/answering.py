@@ -32,6 +32,8 @@ from gleaner.prompts import read_prompt
 from gleaner.retrieval import Retrieval
 from gleaner.steps import LoopLimits
 from gleaner.stores.conversations import ConversationStore, Message, Turn, message_id
+from gleaner.stores.keyword_catalog import KeywordCatalog
+from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner.tools.workspace import Question, Workspace
 
@@ -47,6 +49,8 @@ class Services:
     retrieval: Retrieval
     web: WebSearch | None
     learning: Learning
+    lookup: KeywordLookup
+    catalog: KeywordCatalog
     conversations: ConversationStore
     tool_calls: ToolCallStore
     tool_executor: Executor  # runs tools, which wait for work on io_executor: one pool for both would deadlock
@@ -92,7 +96,7 @@ class Answer:
 def answer_question(asked: Asked, query_id: str, services: Services, deadline: Deadline) -> Answer:
     """Answer `asked` and keep the turn in its session.
 
-    Raises UnknownKnowledgeBase, NotFound (session), AnswerFailed, ServiceUnavailable, ContextTooLong or
+    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, ServiceUnavailable, ContextTooLong or
     DeadlineExceeded; in each of these cases the session is as it was.
     """
     began, asked_at = time.monotonic(), utc_now()

@@ -2,7 +2,11 @@
 
 GleanerError
 ├── InvalidInput              the caller can mend it (4xx)
-│   ├── NotFound              a session, query or keyword that does not exist, or is somebody else's
+│   ├── InvalidCursor         a cursor that this service did not give, or not for this list
+│   ├── NotFound              it does not exist, or belongs to somebody else
+│   │   ├── UnknownSession
+│   │   ├── UnknownQuery
+│   │   └── UnknownKeyword
 │   ├── UnknownKnowledgeBase  the knowledge base named does not exist
 │   └── NotAllowed            the caller lacks the right for this
 ├── AnswerFailed              the model did not do its part after the retry (502)
@@ -36,6 +40,22 @@ class InvalidInput(GleanerError):
 
 class NotFound(InvalidInput):
     """The thing named does not exist, or belongs to somebody else (the two are indistinguishable)."""
+
+
+class InvalidCursor(InvalidInput):
+    """The cursor was not given by this service for this list."""
+
+
+class UnknownSession(NotFound):
+    """The session does not exist, or belongs to somebody else."""
+
+
+class UnknownQuery(NotFound):
+    """The query does not exist, or belongs to somebody else."""
+
+
+class UnknownKeyword(NotFound):
+    """The keyword does not exist."""
 
 
 class UnknownKnowledgeBase(InvalidInput):

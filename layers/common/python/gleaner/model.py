@@ -12,6 +12,8 @@ from ulid import ULID
 
 JsonObject = dict[str, Any]
 
+KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # no separator of a key can hide in it
+
 
 def new_id() -> str:
     """A new identifier: a ULID, so that ids sort by the time they were made (millisecond resolution)."""

@@ -38,6 +38,7 @@ class Settings:
     default_kb_id: str
     query_deadline_seconds: float
     web_answer_max_age_days: float
+    admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Settings:
@@ -65,6 +66,7 @@ class Settings:
             default_kb_id=env.get("DEFAULT_KB_ID") or "default_kb",
             query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
+            admin_callers=frozenset(env.get("ADMIN_CALLERS", "").split()),
         )
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from gleaner.answering import Services
     from gleaner.api.app import Api
+    from gleaner.api.request import Current, Route
     from gleaner.clients.perplexity import WebSearch
 
 _TOOL_THREADS = 8  # calls of one turn
@@ -21,7 +22,7 @@ _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
 
 
 def build_services(settings: Settings) -> Services:
-    """Everything that answering a question needs, connected as `settings` say; sends nothing yet."""
+    """Everything that the API needs, connected as `settings` say; sends nothing yet."""
     from gleaner.answering import Services
     from gleaner.clients import openai_chat, pinecone
     from gleaner.learning import Learning
@@ -29,6 +30,7 @@ def build_services(settings: Settings) -> Services:
     from gleaner.stores import dynamodb
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
+    from gleaner.stores.keyword_catalog import KeywordCatalog
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.keywords import KeywordStore
     from gleaner.stores.tool_calls import ToolCallStore
@@ -37,6 +39,7 @@ def build_services(settings: Settings) -> Services:
     io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
     keywords_table = Table(client, settings.keywords_table)
     keywords = KeywordStore(keywords_table)
+    lookup = KeywordLookup(keywords_table, io_executor)
     return Services(
         model=openai_chat.connect(
             api_key=settings.openai_api_key,
@@ -46,13 +49,15 @@ def build_services(settings: Settings) -> Services:
         ),
         retrieval=Retrieval(
             pinecone.connect(host=settings.pinecone_index_host, api_key=settings.pinecone_api_key),
-            KeywordLookup(keywords_table, io_executor),
+            lookup,
             keywords,
             io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
         web=_build_web(settings),
         learning=Learning(keywords),
+        lookup=lookup,
+        catalog=KeywordCatalog(keywords_table, io_executor),
         conversations=ConversationStore(Table(client, settings.conversations_table)),
         tool_calls=ToolCallStore(Table(client, settings.tool_calls_table)),
         tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
@@ -63,11 +68,24 @@ def build_services(settings: Settings) -> Services:
 
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
     """The HTTP application over the services."""
+    from gleaner.api import health
     from gleaner.api.app import Api
+    from gleaner.api.chat import ChatRoutes
+    from gleaner.api.keywords import KeywordRoutes
 
     services = build_services(settings)
-    seconds = settings.query_deadline_seconds
-    return Api(services, deadline_seconds=seconds, logger=logger, tracer=tracer, metrics=metrics)
+
+    def make_routes(current: Current) -> list[Route]:
+        keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=settings.default_kb_id)
+        chat = ChatRoutes(services, current, tracer=tracer, metrics=metrics)
+        return [*chat.routes(), *keywords.routes(), *health.ROUTES]
+
+    return Api(
+        make_routes,
+        deadline_seconds=settings.query_deadline_seconds,
+        admins=settings.admin_callers,
+        logger=logger,
+    )
 
 
 def _build_web(settings: Settings) -> WebSearch | None:

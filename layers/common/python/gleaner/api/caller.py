@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gleaner.errors import NotAllowed
+
 ANONYMOUS = "anonymous"
+ADMIN_GROUP = "admin"  # of a Cognito user pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,10 +17,20 @@ class Caller:
     """The caller of a request; `id` tells apart callers of one kind and of different kinds."""
 
     id: str
+    is_admin: bool = False
 
 
-def caller_of(event: Mapping[str, Any]) -> Caller:
-    """The caller named by the authorizer part of a REST proxy event: Cognito, IAM or API key."""
+def require_admin(caller: Caller) -> None:
+    """Raises NotAllowed unless the caller is an admin."""
+    if not caller.is_admin:
+        raise NotAllowed("This is for admins.")
+
+
+def caller_of(event: Mapping[str, Any], *, admins: frozenset[str]) -> Caller:
+    """The caller named by the authorizer part of a REST proxy event: Cognito, IAM or API key.
+
+    `admins` are ids of callers who are admins; members of the Cognito group `admin` are, too.
+    """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
     identity = context.get("identity") or {}
@@ -27,5 +40,12 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
         ("key", identity.get("apiKeyId")),
     ):
         if value:
-            return Caller(id=f"{kind}:{value}")
+            caller_id = f"{kind}:{value}"
+            grouped = kind == "cognito" and ADMIN_GROUP in _groups(claims)
+            return Caller(id=caller_id, is_admin=grouped or caller_id in admins)
     return Caller(id=ANONYMOUS)
+
+
+def _groups(claims: Mapping[str, Any]) -> list[str]:
+    # API Gateway writes the claim, a list in the token, as text: "[a b]" or "a,b".
+    return str(claims.get("cognito:groups") or "").strip("[]").replace(",", " ").split()

@@ -11,17 +11,20 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from gleaner import errors
+from gleaner.api.request import QUERY_ID_HEADER
 
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:gleaner:problem:"
-QUERY_ID_HEADER = "X-Query-Id"
 
 # Error class -> status, slug. The most derived class that is listed decides.
 TABLE: dict[type[errors.GleanerError], tuple[HTTPStatus, str]] = {
     errors.InvalidInput: (HTTPStatus.BAD_REQUEST, "invalid-request"),
-    errors.NotFound: (HTTPStatus.NOT_FOUND, "unknown-session"),
+    errors.InvalidCursor: (HTTPStatus.BAD_REQUEST, "invalid-cursor"),
+    errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),
+    errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
+    errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
     errors.NotAllowed: (HTTPStatus.FORBIDDEN, "not-allowed"),
     errors.MandatoryToolMissing: (HTTPStatus.BAD_GATEWAY, "mandatory-tool-missing"),

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from gleaner import text
 from gleaner.answering import Answer
-from gleaner.model import AnswerStatus, Grounding, Passage, SourceType
+from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Passage, SourceType
 
 LONGEST_QUERY = 50_000  # characters
 _PREVIEW_CHARACTERS = 200
@@ -21,7 +21,7 @@ def _cleaned(value: object) -> object:
 
 Query = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_QUERY)]
 SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
-KbId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
 
 
 class ChatQuery(BaseModel):
@@ -76,12 +76,6 @@ class ChatAnswer(BaseModel):
     keyword_count: int
     latency_ms: float
     metadata: AnswerMetadata
-
-
-class Health(BaseModel):
-    """The service is up."""
-
-    status: str
 
 
 def to_chat_answer(answer: Answer) -> ChatAnswer:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from gleaner.deadline import Deadline
-from gleaner.errors import NotFound
+from gleaner.errors import UnknownSession
 from gleaner.model import utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
@@ -50,7 +50,7 @@ class ConversationStore:
     def recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
         """The newest `limit` messages of a session of `owner`, oldest first, in one round trip.
 
-        Raises NotFound when `owner` has no such session.
+        Raises UnknownSession when `owner` has no such session.
         """
         # The session sorts after its messages, so that one read from the end brings both.
         items = self._table.query(
@@ -61,13 +61,13 @@ class ConversationStore:
             consistent=True,
         )
         if not items or items[0]["sk"] != schema.session_key(session_id)["sk"] or items[0]["owner"] != owner:
-            raise NotFound("There is no such session. Leave session_id out to begin a new one.")
+            raise UnknownSession("There is no such session. Leave session_id out to begin a new one.")
         return [_to_message(item) for item in reversed(items[1:])]
 
     def add_turn(self, turn: Turn, *, new_session: bool, deadline: Deadline) -> None:
         """Add a question and its answer to a session, or begin the session with them: all or nothing.
 
-        Adding the same turn again changes nothing. Raises NotFound when the session was deleted meanwhile.
+        Adding the same turn again changes nothing. Raises UnknownSession when the session was deleted meanwhile.
         """
         actions = [self._session_action(turn, new_session)]
         actions += [self._table.new_item(item) for item in _to_items(turn)]
@@ -76,7 +76,7 @@ class ConversationStore:
         except ConditionFailed as error:
             if 1 in error.positions:  # the question is there: this turn was written by an earlier try
                 return
-            raise NotFound("The session was deleted while the question was answered.") from error
+            raise UnknownSession("The session was deleted while the question was answered.") from error
 
     def _session_action(self, turn: Turn, new_session: bool) -> dict[str, Any]:
         now = utc_now()

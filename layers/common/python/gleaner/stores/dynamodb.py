@@ -15,6 +15,7 @@ from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.retries import with_retries
 from gleaner.stores.items import from_item, to_item
+from gleaner.stores.schema import Index
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -109,6 +110,30 @@ class Table:
         )
         return [from_item(item) for item in answer["Items"]]
 
+    def query_index(
+        self,
+        index: Index,
+        *,
+        partition: str,
+        up_to: str | None,
+        skip: Callable[[dict[str, Any]], bool],
+        limit: int,
+        deadline: Deadline,
+    ) -> list[dict[str, Any]]:
+        """At most `limit` items of an index's partition that `skip` lets pass, the greatest sort key first.
+
+        `up_to` is the greatest sort key to read. Items to skip cost a further round trip only when they
+        fill a whole page.
+        """
+        found: list[dict[str, Any]] = []
+        request = _index_request(self._name, index, partition, up_to, limit)
+        while True:
+            answer = self._call(partial(self._client.query, **request), deadline)
+            found += [item for item in map(from_item, answer["Items"]) if not skip(item)]
+            if len(found) >= limit or "LastEvaluatedKey" not in answer:
+                return found[:limit]
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def put_new(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
         """Put an item that must not exist; False when it does, which is how a repeated write ends."""
         try:
@@ -161,6 +186,19 @@ class Table:
             raise StoreUnavailable(f"The store failed ({code}).") from error
         except BotoCoreError as error:
             raise StoreUnavailable("The store could not be reached.") from error
+
+
+def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:
+    bounded = up_to is not None
+    return {
+        "TableName": table,
+        "IndexName": index.name,
+        "KeyConditionExpression": "#p = :p AND #s <= :s" if bounded else "#p = :p",
+        "ExpressionAttributeNames": {"#p": index.partition_key} | ({"#s": index.sort_key} if bounded else {}),
+        "ExpressionAttributeValues": to_item({":p": partition, ":s": up_to}),
+        "Limit": limit,
+        "ScanIndexForward": False,
+    }
 
 
 def _reasons(error: ClientError) -> list[str]:

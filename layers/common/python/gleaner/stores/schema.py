@@ -27,6 +27,7 @@ from dataclasses import dataclass
 KEY_SEPARATOR = "#"
 HEAD_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 16
+ASSOCIATION_PREFIXES = ("A#", "U#")  # of sort keys: with web answers, with queries served
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,18 @@ def association_id(keyword: str, query_id: str | None, result_id: str | None) ->
     return derived_id("association", keyword, query_id or "", result_id or "")
 
 
+def all_active_shards() -> list[str]:
+    """Every partition of `by_last_use`."""
+    return [_shard(number) for number in range(ACTIVE_SHARDS)]
+
+
+def _shard(number: int) -> str:
+    return f"ACTIVE#{number:02d}"
+
+
 def active_shard(keyword: str) -> str:
     """The partition of `by_last_use` that an active keyword stands in."""
-    return f"ACTIVE#{int(keyword[:4], 16) % ACTIVE_SHARDS:02d}"
+    return _shard(int(keyword[:4], 16) % ACTIVE_SHARDS)
 
 
 def keyword_key(keyword: str) -> Key:

@@ -1,0 +1,50 @@
+"""Routes that answer questions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools import Metrics, Tracer
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.metrics import MetricUnit
+
+from gleaner.answering import Answer, Asked, Services, answer_question
+from gleaner.api.request import Current, Route, ok
+from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
+from gleaner.model import AnswerStatus
+
+
+class ChatRoutes:
+    """POST /api/chat/query."""
+
+    def __init__(self, services: Services, current: Current, *, tracer: Tracer, metrics: Metrics) -> None:
+        self._services = services
+        self._current = current
+        self._tracer = tracer
+        self._metrics = metrics
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        return [Route("POST", "/api/chat/query", self._query)]
+
+    def _query(self, body: Annotated[ChatQuery, Body()]) -> Response[ChatAnswer]:
+        request = self._current()
+        asked = Asked(
+            query=body.query,
+            caller_id=request.caller.id,
+            session_id=body.session_id,
+            kb_id=body.kb_id,
+            grounding=body.grounding,
+        )
+        with self._tracer.provider.in_subsegment("## answer"):
+            answer = answer_question(asked, request.query_id, self._services, request.deadline)
+        self._measure(answer)
+        return ok(to_chat_answer(answer), query_id=answer.query_id)
+
+    def _measure(self, answer: Answer) -> None:
+        self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.latency_ms)
+        self._metrics.add_metric("ToolCalls", MetricUnit.Count, answer.tool_call_count)
+        self._metrics.add_metric("KeywordsIndexed", MetricUnit.Count, answer.keyword_count)
+        fallbacks = int(answer.status is AnswerStatus.FALLBACK)
+        self._metrics.add_metric("Fallbacks", MetricUnit.Count, fallbacks)

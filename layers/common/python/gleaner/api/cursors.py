@@ -1,0 +1,42 @@
+"""Opaque cursors: where a page of a list ended, for the caller to hand back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Sequence
+
+from gleaner.errors import InvalidCursor
+
+_CHECK_LENGTH = 8  # bytes
+
+
+def encode(position: Sequence[str], *, scope: Sequence[str]) -> str:
+    """The cursor of a position in the list that `scope` names: its path, parameters and caller.
+
+    The check is against mistakes and tampering by hand. It guards no right: a forged position only names
+    another place in a list that the caller may read anyway.
+    """
+    payload = json.dumps(list(position)).encode()
+    return base64.urlsafe_b64encode(_check(payload, scope) + payload).decode().rstrip("=")
+
+
+def decode(cursor: str, *, scope: Sequence[str]) -> tuple[str, ...]:
+    """The position. Raises InvalidCursor unless `encode` gave this very cursor for this scope."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raw = b""
+    check, payload = raw[:_CHECK_LENGTH], raw[_CHECK_LENGTH:]
+    if payload and check == _check(payload, scope):
+        position = tuple(json.loads(payload))
+        if encode(position, scope=scope) == cursor:  # base64 has several spellings of the same bytes
+            return position
+    raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+
+
+def _check(payload: bytes, scope: Sequence[str]) -> bytes:
+    named = json.dumps(list(scope)).encode()
+    return hashlib.sha256(named + b"\x00" + payload).digest()[:_CHECK_LENGTH]

@@ -1,0 +1,22 @@
+"""The route that says whether the service is up."""
+
+from __future__ import annotations
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel
+
+from gleaner.api.request import Route, ok
+
+
+class Health(BaseModel):
+    """The service is up."""
+
+    status: str
+
+
+def health() -> Response[Health]:
+    """Answers without asking any other service: it tells that this one runs."""
+    return ok(Health(status="ok"))
+
+
+ROUTES = [Route("GET", "/api/health", health)]

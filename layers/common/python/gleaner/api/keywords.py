@@ -1,0 +1,162 @@
+"""Routes that show what was learned."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from pydantic import BaseModel
+
+from gleaner.api import cursors
+from gleaner.api.caller import require_admin
+from gleaner.api.request import Current, Route, ok
+from gleaner.api.schemas import KbId
+from gleaner.deadline import Deadline
+from gleaner.model import Citation, WebAnswer
+from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
+from gleaner.stores.keyword_lookup import KeywordLookup
+
+PATH = "/api/keywords"
+
+
+class KeywordItem(BaseModel):
+    """A keyword; moments are ISO 8601, UTC."""
+
+    keyword_id: str
+    keyword_text: str
+    status: str
+    usage_count: int
+    created_at: str
+    updated_at: str
+    last_used_at: str
+
+
+class KeywordPage(BaseModel):
+    """A page of keywords; `next_cursor` brings the next one, null ends the list."""
+
+    keywords: list[KeywordItem]
+    next_cursor: str | None
+
+
+class AssociationItem(BaseModel):
+    """What a keyword was indexed for, or served."""
+
+    association_id: str
+    kb_id: str
+    query_id: str | None
+    perplexity_result_id: str | None
+    session_id: str | None
+    created_at: str
+    status: str
+
+
+class CitationItem(BaseModel):
+    """A page that a stored web answer rests on."""
+
+    url: str
+    title: str
+    snippet: str
+    date: str | None
+
+
+class StoredAnswer(BaseModel):
+    """A stored web answer."""
+
+    perplexity_result_id: str
+    kb_id: str
+    query: str
+    answer: str
+    citations: list[CitationItem]
+    created_at: str
+
+
+class KeywordDetailsItem(BaseModel):
+    """A keyword with its newest associations and the web answers among them."""
+
+    keyword: KeywordItem
+    associations: list[AssociationItem]
+    answers: list[StoredAnswer]
+
+
+class KeywordRoutes:
+    """GET /api/keywords and GET /api/keywords/{keyword_id}."""
+
+    def __init__(self, catalog: KeywordCatalog, lookup: KeywordLookup, current: Current, *, default_kb_id: str) -> None:
+        self._catalog = catalog
+        self._lookup = lookup
+        self._current = current
+        self._default_kb_id = default_kb_id
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        return [Route("GET", PATH, self._list), Route("GET", f"{PATH}/<keyword_id>", self._show)]
+
+    def _list(
+        self,
+        q: Annotated[str | None, Query(max_length=2000, description="Words to look up.")] = None,
+        kb_id: Annotated[KbId | None, Query(description="Where to look them up.")] = None,
+        limit: Annotated[int, Query(ge=1, le=100)] = 20,
+        cursor: Annotated[str | None, Query(max_length=1000)] = None,
+    ) -> Response[KeywordPage]:
+        deadline = self._current().deadline
+        if q is None:
+            return ok(self._recent(limit, cursor, deadline))
+        return ok(self._found(q, kb_id or self._default_kb_id, limit, cursor, deadline))
+
+    def _recent(self, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
+        scope = (PATH, "recent")
+        after = cursors.decode(cursor, scope=scope) if cursor else None
+        page = self._catalog.recent(limit=limit + 1, after=(after[0], after[1]) if after else None, deadline=deadline)
+        shown = page[:limit]
+        more = len(page) > limit
+        ended_with = (shown[-1].last_used_at, shown[-1].keyword_id) if more else None
+        return _to_page(shown, cursors.encode(ended_with, scope=scope) if ended_with else None)
+
+    def _found(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
+        scope = (PATH, "found", q, kb_id)
+        start = int(cursors.decode(cursor, scope=scope)[0]) if cursor else 0
+        matches = self._lookup.find(kb_id, q, deadline=deadline)
+        end = start + limit
+        keywords = self._catalog.get_many([match.keyword_id for match in matches[start:end]], deadline=deadline)
+        more = len(matches) > end
+        return _to_page(keywords, cursors.encode((str(end),), scope=scope) if more else None)
+
+    def _show(self, keyword_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response[KeywordDetailsItem]:
+        request = self._current()
+        require_admin(request.caller)
+        details = self._catalog.get(keyword_id, deadline=request.deadline)
+        return ok(
+            KeywordDetailsItem(
+                keyword=_to_item(details.keyword),
+                associations=[_to_association(found) for found in details.associations],
+                answers=[_to_answer(answer) for answer in details.answers],
+            )
+        )
+
+
+def _to_page(keywords: list[Keyword], next_cursor: str | None) -> KeywordPage:
+    return KeywordPage(keywords=[_to_item(keyword) for keyword in keywords], next_cursor=next_cursor)
+
+
+def _to_item(keyword: Keyword) -> KeywordItem:
+    return KeywordItem.model_validate(keyword, from_attributes=True)
+
+
+def _to_association(association: Association) -> AssociationItem:
+    return AssociationItem.model_validate(association, from_attributes=True)
+
+
+def _to_answer(answer: WebAnswer) -> StoredAnswer:
+    return StoredAnswer(
+        perplexity_result_id=answer.result_id,
+        kb_id=answer.kb_id,
+        query=answer.query,
+        answer=answer.answer,
+        citations=[_to_citation(citation) for citation in answer.citations],
+        created_at=answer.created_at.isoformat(),
+    )
+
+
+def _to_citation(citation: Citation) -> CitationItem:
+    return CitationItem.model_validate(citation, from_attributes=True)

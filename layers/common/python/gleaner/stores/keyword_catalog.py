@@ -1,0 +1,144 @@
+"""Reads of the keyword index for people: lists of keywords, and one keyword with all that stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from gleaner.deadline import Deadline
+from gleaner.errors import UnknownKeyword
+from gleaner.model import WebAnswer
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_items import to_answer
+
+MOST_ASSOCIATIONS = 200  # newest ones, that one keyword is shown with
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyword:
+    """A keyword; moments are ISO 8601 text in UTC."""
+
+    keyword_id: str
+    keyword_text: str
+    status: str  # active | pruned
+    usage_count: int
+    created_at: str
+    updated_at: str
+    last_used_at: str
+    kb_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """What ties a keyword to a query it served, or to the web answer it was indexed for."""
+
+    association_id: str
+    kb_id: str
+    query_id: str | None
+    perplexity_result_id: str | None
+    session_id: str | None
+    created_at: str
+    status: str  # active | archived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeywordDetails:
+    """A keyword with its newest associations and the web answers among them."""
+
+    keyword: Keyword
+    associations: tuple[Association, ...]
+    answers: tuple[WebAnswer, ...]
+
+
+Position = tuple[str, str]  # last_used_at and id of the keyword that a page ended with
+
+
+class KeywordCatalog:
+    """The keywords table as it is browsed. Methods raise StoreUnavailable or DeadlineExceeded."""
+
+    def __init__(self, table: Table, executor: Executor) -> None:
+        self._table = table
+        self._executor = executor
+
+    def recent(self, *, limit: int, after: Position | None, deadline: Deadline) -> list[Keyword]:
+        """The next `limit` active keywords after a position, the most recently used first.
+
+        Reads every shard of the index at once, `limit` items of each at the most.
+        """
+
+        def read(shard: str) -> list[dict[str, Any]]:
+            return self._table.query_index(
+                schema.KEYWORDS.indexes[0],
+                partition=shard,
+                up_to=after[0] if after else None,
+                skip=lambda item: after is not None and _position(item) >= after,
+                limit=limit,
+                deadline=deadline,
+            )
+
+        shards = self._executor.map(read, schema.all_active_shards())
+        found = sorted((item for items in shards for item in items), key=_position, reverse=True)
+        return [to_keyword(item) for item in found[:limit]]
+
+    def get_many(self, keyword_ids: Sequence[str], *, deadline: Deadline) -> list[Keyword]:
+        """Those of the keywords that exist, in the order of the ids."""
+        keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
+        found = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline)}
+        return [to_keyword(found[keyword_id]) for keyword_id in keyword_ids if keyword_id in found]
+
+    def get(self, keyword_id: str, *, deadline: Deadline) -> KeywordDetails:
+        """One keyword with all that stands behind it. Raises UnknownKeyword."""
+        head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+        if head is None:
+            raise UnknownKeyword("There is no such keyword.")
+        items = [
+            item
+            for prefix in schema.ASSOCIATION_PREFIXES
+            for item in self._table.query(
+                partition=schema.keyword_key(keyword_id)["pk"],
+                begins_with=prefix,
+                limit=MOST_ASSOCIATIONS,
+                newest_first=True,
+                deadline=deadline,
+            )
+        ]
+        associations = sorted(map(_to_association, items), key=lambda found: found.created_at, reverse=True)
+        results = {found.perplexity_result_id for found in associations if found.perplexity_result_id}
+        keys = [schema.answer_key(result_id) for result_id in sorted(results)]
+        answers = tuple(map(to_answer, self._table.get_many(keys, deadline=deadline)))
+        return KeywordDetails(
+            keyword=to_keyword(head), associations=tuple(associations[:MOST_ASSOCIATIONS]), answers=answers
+        )
+
+
+def _position(item: Mapping[str, Any]) -> Position:
+    return item["last_used_at"], item["keyword_id"]
+
+
+def to_keyword(item: Mapping[str, Any]) -> Keyword:
+    """The keyword of its item."""
+    return Keyword(
+        keyword_id=item["keyword_id"],
+        keyword_text=item["keyword_text"],
+        status=item["status"],
+        usage_count=item["usage_count"],
+        created_at=item["created_at"],
+        updated_at=item["updated_at"],
+        last_used_at=item["last_used_at"],
+        kb_ids=tuple(sorted(item["kb_ids"])),
+    )
+
+
+def _to_association(item: Mapping[str, Any]) -> Association:
+    return Association(
+        association_id=item["association_id"],
+        kb_id=item["kb_id"],
+        query_id=item.get("query_id"),
+        perplexity_result_id=item.get("perplexity_result_id"),
+        session_id=item.get("session_id"),
+        created_at=item["created_at"],
+        status=item["status"],
+    )

@@ -1,0 +1,121 @@
+"""The routes that show what was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gleaner.deadline import Deadline
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keywords import KeywordStore
+from gleaner_local import ministack
+from tests.conftest import Client
+from tests.stores.conftest import web_answer
+
+
+@pytest.fixture
+def learn(settings: dict[str, str]) -> Any:
+    """Indexes keywords."""
+    store = KeywordStore(
+        Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
+    )
+
+    def index(*keywords: str, query_id: str = "Q1", answer: Any = None) -> None:
+        use = KeywordUse(kb_id="default_kb", query_id=query_id, session_id="S1", answer=answer)
+        store.index(keywords, use, deadline=Deadline.after(10))
+
+    return index
+
+
+def listed(client: Client, caller: str = "local", **query: Any) -> tuple[int, Any]:
+    texts = {name: str(value) for name, value in query.items()}
+    many = {name: [value] for name, value in texts.items()}
+    return client.request(
+        "GET",
+        "/api/keywords",
+        caller=caller,
+        queryStringParameters=texts or None,
+        multiValueQueryStringParameters=many or None,
+    )
+
+
+def test_the_list_is_empty_at_first(client: Client) -> None:
+    assert listed(client) == (200, {"keywords": [], "next_cursor": None})
+
+
+def test_pages_bring_every_keyword_once_the_most_recent_first(client: Client, learn: Any) -> None:
+    for start in range(0, 50, 10):
+        learn(*[f"topic w{number:02d}" for number in range(start, start + 10)], query_id=f"Q{start}")
+    found: list[dict[str, Any]] = []
+    cursor: dict[str, str] = {}
+    while True:
+        status, page = listed(client, limit=7, **cursor)
+        assert status == 200 and 0 < len(page["keywords"]) <= 7
+        found += page["keywords"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert sorted(item["keyword_text"] for item in found) == [f"topic w{number:02d}" for number in range(50)]
+    moments = [item["last_used_at"] for item in found]
+    assert moments == sorted(moments, reverse=True)
+
+
+def test_words_find_keywords(client: Client, learn: Any) -> None:
+    learn("quantum computing applications", "Python packaging")
+    status, page = listed(client, q="QUANTUM apps")
+    assert status == 200
+    [keyword] = page["keywords"]
+    assert keyword["keyword_text"] == "quantum computing applications"
+    assert (keyword["usage_count"], keyword["status"]) == (1, "active")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda c: c[:-2], lambda c: "A" + c[1:], lambda c: c + "A", lambda _: "x", lambda _: "%"]
+)
+def test_a_tampered_cursor_is_refused(client: Client, learn: Any, change: Any) -> None:
+    learn("topic one", "topic two", "topic three")
+    _, page = listed(client, limit=1)
+    status, problem = listed(client, limit=1, cursor=change(page["next_cursor"]))
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor")
+
+
+def test_a_cursor_is_for_its_own_list(client: Client, learn: Any) -> None:
+    learn("topic one", "topic two")
+    _, page = listed(client, limit=1)
+    status, problem = listed(client, q="topic", limit=1, cursor=page["next_cursor"])
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor")
+
+
+@pytest.mark.parametrize("query", [{"limit": 0}, {"limit": 101}, {"limit": "x"}, {"kb_id": "A#"}, {"q": "x" * 2001}])
+def test_bad_parameters_are_named(client: Client, query: dict[str, Any]) -> None:
+    status, problem = listed(client, **query)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert problem["errors"][0]["field"] == next(iter(query))
+
+
+def test_one_keyword_is_shown_to_admins_with_all_behind_it(client: Client, learn: Any) -> None:
+    learn("Quantum computing", answer=web_answer())
+    _, page = listed(client)
+    path = f"/api/keywords/{page['keywords'][0]['keyword_id']}"
+    assert client.request("GET", path)[0] == 403
+    status, details = client.request("GET", path, caller="admin")
+    assert status == 200
+    assert details["keyword"]["keyword_text"] == "Quantum computing"
+    [association] = details["associations"]
+    assert (association["query_id"], association["session_id"]) == ("Q1", "S1")
+    [answer] = details["answers"]
+    assert answer["query"] == web_answer().query
+    assert answer["citations"][0]["url"] == "https://q.example/a"
+
+
+@pytest.mark.parametrize(("keyword", "status"), [("0" * 32, 404), ("nope", 400)])
+def test_an_unknown_keyword(client: Client, keyword: str, status: int) -> None:
+    got, problem = client.request("GET", f"/api/keywords/{keyword}", caller="admin")
+    assert got == status and problem["detail"]
+
+
+def test_other_methods_are_refused(client: Client) -> None:
+    assert client.request("PUT", "/api/keywords")[0] == 405
+    assert client.request("PUT", f"/api/keywords/{'0' * 32}")[0] == 405
