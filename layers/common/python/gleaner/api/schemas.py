@@ -113,6 +113,12 @@ def _to_source(passage: Passage) -> Source:
         source_url=passage.source_url,
         page_number=passage.page_number,
         chunk_index=passage.chunk_index,
-        text_preview=text.collapse(passage.content)[:_PREVIEW_CHARACTERS],
+        text_preview=_preview(passage),
         confidence_score=round(passage.score, 4),
     )
+
+
+def _preview(passage: Passage) -> str:
+    """The beginning of the passage, without the heading line that repeats its chapter for the index."""
+    body = passage.content.removeprefix(f"# {passage.chapter}\n")
+    return text.collapse(body)[:_PREVIEW_CHARACTERS]

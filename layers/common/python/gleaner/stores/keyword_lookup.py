@@ -16,10 +16,10 @@ from gleaner.stores.dynamodb import Table
 
 # What bounds a look-up, whatever the table holds: 16 stems and 15 pairs make at most 31 queries of 25
 # entries in the first round trip; 12 keywords, each with its newest 5 associations, make 13 reads in the second.
-_MAX_STEMS = 16
-_ENTRIES_PER_TERM = 25
-_MAX_KEYWORDS = 12
-_ASSOCIATIONS_PER_KEYWORD = 5
+MAX_STEMS = 16
+ENTRIES_PER_TERM = 25
+MAX_KEYWORDS = 12
+ASSOCIATIONS_PER_KEYWORD = 5
 
 _PREFIX_WEIGHT = 0.6  # a stem that only begins the keyword's term, against one that equals it
 
@@ -54,9 +54,9 @@ class KeywordLookup:
 
         Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
-        stems = text.stems(query)[:_MAX_STEMS]
+        stems = text.stems(query)[:MAX_STEMS]
         entries = self._read_entries(kb_id, stems, deadline)
-        ranked = _rank(stems, entries)[:_MAX_KEYWORDS]
+        ranked = _rank(stems, entries)[:MAX_KEYWORDS]
         return self._with_answers(kb_id, ranked, deadline) if ranked else []
 
     def _read_entries(
@@ -67,7 +67,7 @@ class KeywordLookup:
         def read(found_with: tuple[str, ...]) -> list[dict[str, Any]]:
             partition, begins_with = _entry_range(kb_id, found_with)
             return self._table.query(
-                partition=partition, begins_with=begins_with, limit=_ENTRIES_PER_TERM, deadline=deadline
+                partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
             )
 
         asked: list[tuple[str, ...]] = [(stem,) for stem in stems]
@@ -81,7 +81,7 @@ class KeywordLookup:
             return self._table.query(
                 partition=schema.keyword_key(keyword_id)["pk"],
                 begins_with=schema.association_prefix(kb_id),
-                limit=_ASSOCIATIONS_PER_KEYWORD,
+                limit=ASSOCIATIONS_PER_KEYWORD,
                 newest_first=True,
                 deadline=deadline,
             )
