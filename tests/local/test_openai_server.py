@@ -10,6 +10,8 @@ import openai
 import pytest
 
 from gleaner_local.asgi import AsgiServer
+from gleaner_local.extractive.judging import Judge
+from gleaner_local.extractive.model import ExtractiveModel
 from gleaner_local.openai_server import MODEL, create_app
 
 SEARCH, WEB, INDEX, ANSWER = "knowledge_base_search", "perplexity_search", "index_keywords", "generate_response"
@@ -175,6 +177,43 @@ def test_a_stored_web_answer_counts_as_external_and_spares_the_web(client: opena
     [(name, answer)] = calls(complete(client, messages, *DECIDE))
     assert name == ANSWER and answer["sources"] == ["web-1"]
     assert answer["used_external_kb"] is True and answer["used_internal_kb"] is False
+
+
+STORED = {
+    "id": "web-1",
+    "content": "hypothesis: The property-based testing library for Python. With Hypothesis, you write tests which "
+    "should pass for all inputs in whatever range you describe.",
+    "score": 0.75,
+    "source_type": "external",
+    "title": "hypothesis",
+    "keywords": ["testing library", "Python"],
+    "date": "2026-11-01",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which testing library for Python is property-based?", ANSWER),
+        ("What is the pytest testing library for Python?", WEB),
+        ("How do I write a property-based test in Rust?", WEB),
+    ],
+)
+def test_a_stored_answer_is_used_for_what_it_is_about_and_not_for_what_shares_its_keywords(
+    client: openai.OpenAI, question: str, expected: str
+) -> None:
+    messages = asked(question, (SEARCH, {"chunks": [STORED]}))
+    assert [name for name, _ in calls(complete(client, messages, *DECIDE))] == [expected]
+
+
+def test_without_the_weights_a_stored_answer_must_hold_nearly_all_words_of_the_question() -> None:
+    model = ExtractiveModel(Judge(None))
+    same, other = (
+        asked(question, (SEARCH, {"chunks": [STORED]}))
+        for question in ("What is the Hypothesis testing library for Python?", "What is the pytest library for Python?")
+    )
+    assert [call.name for call in model.next_calls(same, DECIDE)] == [ANSWER]
+    assert [call.name for call in model.next_calls(other, DECIDE)] == [WEB]
 
 
 def test_feedback_of_the_service_is_not_taken_for_the_question(client: openai.OpenAI) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gleaner_local.extractive.conversation import Conversation, Passage, WebAnswer
-from gleaner_local.extractive.judging import Judgement, evidence_of
+from gleaner_local.extractive.judging import Judgement
 from gleaner_local.extractive.question import Question
 from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, distinct, score_texts
 
@@ -49,11 +49,11 @@ def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str,
     quotes = _quotes(judgement)
     if not quotes:
         return _no_answer(state)
-    bound = NEAR_FIRST * evidence_of(judgement.ranked[0])
-    further = [text.id for text in judgement.ranked if evidence_of(text) >= bound]
+    bound = NEAR_FIRST * judgement.evidence[judgement.ranked[0].id]
+    further = [text.id for text in judgement.ranked if judgement.evidence[text.id] >= bound]
     sources = list(dict.fromkeys([judgement.ranked[0].id, *(quote.source for quote in quotes), *further]))
     used = [state.passages[source] for source in sources[:MAX_SOURCES]]
-    return _arguments("\n\n".join(map(str, quotes)), used, _confidence(judgement.evidence))
+    return _arguments("\n\n".join(map(str, quotes)), used, _confidence(judgement.strongest))
 
 
 def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -> dict[str, Any]:
@@ -107,10 +107,10 @@ def _quotes(judgement: Judgement) -> list[_Quote]:
     if not judgement.question.has_topic:  # "explain this": the opening of the best passage
         opening = judgement.ranked[0].sentences[:MAX_SENTENCES]
         return [_Quote(sentence.text, sentence.text_id) for sentence in opening]
-    bound = NEAR_FIRST * evidence_of(judgement.ranked[0])
+    bound = NEAR_FIRST * judgement.evidence[judgement.ranked[0].id]
     chosen: list[ScoredSentence] = []
     for text in judgement.ranked:
-        if evidence_of(text) >= bound:
+        if judgement.evidence[text.id] >= bound:
             chosen += sorted(text.sentences, key=_by_score)[:MAX_SENTENCES_PER_PASSAGE]
     leading = min((s for s in chosen if s.text_id == judgement.ranked[0].id), key=_by_score, default=None)
     if leading is None:

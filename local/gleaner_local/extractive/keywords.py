@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from gleaner.learning import check_keywords
 from gleaner.text import fold, stem, stop_words, words
 from gleaner_local.extractive.word_lists import read_words
 
@@ -24,7 +25,7 @@ LENGTH_BONUS = 0.6  # for each word after the first: "property-based testing" sa
 # Words that stand in many questions and name no topic: they may not begin or end a keyword, nor be one.
 _WEAK = read_words("weak_keywords")
 _TOKEN = re.compile(r"[\w+#]+(?:[-'’.][\w+#]+)*|[^\w\s]")
-_MARKUP = re.compile(r"```.*?```|https?://\S+|\[\d+\]|[`*_]{1,2}(?=\S)|(?<=\S)[`*_]{1,2}", re.DOTALL)
+_MARKUP = re.compile(r"```.*?```|https?://\S+|\[(?:(?:kb|web)-)?\d+\]|[`*_]{1,2}(?=\S)|(?<=\S)[`*_]{1,2}", re.DOTALL)
 
 
 def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[str]:
@@ -44,7 +45,9 @@ def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[
             scores[key] = scores.get(key, 0.0) + score * min(count, ceiling)
     for key in scores:
         scores[key] *= 1.0 + LENGTH_BONUS * key.count(" ")
-    ranked = sorted(scores, key=lambda key: (-scores[key], key))
+    # What the service would refuse as too generic is not proposed.
+    accepted = [key for key in scores if check_keywords([spelling[key]])[0] == [spelling[key]]]
+    ranked = sorted(accepted, key=lambda key: (-scores[key], key))
     return [spelling[key] for key in _varied(ranked)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from gleaner_local.extractive.answering import answer_from_passages, answer_from_web
 from gleaner_local.extractive.conversation import Conversation, Message, WebAnswer, read_conversation
 from gleaner_local.extractive.follow_up import standalone_query
-from gleaner_local.extractive.judging import Judgement, judge
+from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 
 MODEL = "gleaner-extractive"
@@ -26,38 +26,40 @@ class Call:
     arguments: str
 
 
-def next_calls(messages: Sequence[Message], offered: Collection[str], *, parallel: bool = True) -> list[Call]:
-    """The calls this model makes, given the names of the tools it may call; none when it knows none of them.
+class ExtractiveModel:
+    """A model without state of its own: the same messages always give the same calls."""
 
-    Without `parallel` at most one call is made. The same messages always give the same calls.
-    """
-    state = read_conversation(messages)
-    if not state.question:
-        return []
-    query = standalone_query(state.question, state.earlier)
-    if SEARCH in offered and not state.searched:
-        return [_call(SEARCH, {"query": query})]
-    if INDEX in offered and state.web is not None and not state.indexed:
-        calls = [_call(INDEX, _keyword_arguments(query, state.web))]
-        if ANSWER in offered and parallel:
-            calls.append(_call(ANSWER, _answer(state, _judged(state, query))))
-        return calls
-    judgement = _judged(state, query)
-    if WEB in offered and not state.web_tried and not judgement.enough:
-        return [_call(WEB, {"query": query})]
-    if ANSWER in offered:
-        return [_call(ANSWER, _answer(state, judgement))]
-    return _what_is_left(offered, query)
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    def next_calls(self, messages: Sequence[Message], offered: Collection[str], *, parallel: bool = True) -> list[Call]:
+        """The calls it makes, given the names of the tools it may call; none when it knows none of them.
+
+        Without `parallel` at most one call is made.
+        """
+        state = read_conversation(messages)
+        if not state.question:
+            return []
+        query = standalone_query(state.question, state.earlier)
+        if SEARCH in offered and not state.searched:
+            return [_call(SEARCH, {"query": query})]
+        judgement = self._judge.judge(query, list(state.passages.values()))
+        if INDEX in offered and state.web is not None and not state.indexed:
+            calls = [_call(INDEX, _keyword_arguments(query, state.web))]
+            if ANSWER in offered and parallel:
+                calls.append(_call(ANSWER, _answer(state, judgement)))
+            return calls
+        if WEB in offered and not state.web_tried and not judgement.enough:
+            return [_call(WEB, {"query": query})]
+        if ANSWER in offered:
+            return [_call(ANSWER, _answer(state, judgement))]
+        return _what_is_left(offered, query)
 
 
 def _what_is_left(offered: Collection[str], query: str) -> list[Call]:
     """A search again, when nothing but searches is on offer."""
     again = [name for name in (SEARCH, WEB) if name in offered]
     return [_call(again[0], {"query": query})] if again else []
-
-
-def _judged(state: Conversation, query: str) -> Judgement:
-    return judge(query, list(state.passages.values()))
 
 
 def _answer(state: Conversation, judgement: Judgement) -> dict[str, Any]:

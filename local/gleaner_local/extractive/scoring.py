@@ -18,7 +18,8 @@ PAIR_BONUS = 0.12
 PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
-LEAD_IN_FACTOR = 0.7  # "Run this:" is little without what follows it
+FRAGMENT_FACTOR = 0.7  # "Run this:" is little without what follows it, and "Google." without what is around it
+SHORT_SENTENCE_WORDS = 3
 # Two sentences say the same when the shorter one's words are to this share in the other.
 SAME_SHARE = 0.8
 # Longer sentences hold more words by chance alone: beyond this many words a match counts less.
@@ -27,12 +28,16 @@ LONG_SENTENCE_WORDS = 40
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A passage to score. `prior` is the score of the search, 0 to 1; `context` is its title and keywords."""
+    """A passage to score. `prior` is the score of the search, 0 to 1; `context` is its title and keywords.
+
+    `stored` tells a web answer that was learned earlier from a passage of the knowledge base.
+    """
 
     id: str
     content: str
     prior: float
     context: str = ""
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class ScoredText:
 
     id: str
     prior: float
+    stored: bool
     coverage: float
     sentences: tuple[ScoredSentence, ...]
 
@@ -115,14 +121,15 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / all_weight
         near_share = sum(weight for key, weight in weights.items() if key in near) / all_weight
         matched = (own_share + NEAR_SHARE * near_share) * _length_factor(len(sequence))
-        matched *= LEAD_IN_FACTOR if sentence.text.endswith(":") else 1.0
+        if sentence.text.endswith(":") or len(sequence) < SHORT_SENTENCE_WORDS:
+            matched *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
         score = matched + bonus + PASSAGE_SHARE * text.prior
         scored.append(ScoredSentence(text.id, position, sentence.text, score))
         before = own
     coverage = sum(weight for key, weight in weights.items() if key in held) / all_weight
-    return ScoredText(text.id, text.prior, coverage, tuple(scored))
+    return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored))
 
 
 def _length_factor(length: int) -> float:
