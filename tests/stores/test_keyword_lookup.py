@@ -7,6 +7,14 @@ from typing import Any
 
 import pytest
 
+from gleaner.deadline import Deadline
+from gleaner.stores.keyword_lookup import (
+    ASSOCIATIONS_PER_KEYWORD,
+    ENTRIES_PER_TERM,
+    MAX_KEYWORDS,
+    MAX_STEMS,
+    UNKNOWN_WEIGHT,
+)
 from tests.stores.conftest import Keywords, web_answer
 
 
@@ -55,15 +63,13 @@ def test_a_keyword_is_found_in_its_knowledge_base_only(keywords: Keywords) -> No
 
 
 def test_answers_come_newest_first_and_from_this_knowledge_base(keywords: Keywords) -> None:
-    for number in range(7):
-        keywords.index("quantum computing", query_id=f"Q{number}", answer=web_answer(f"R{number}"))
-    other = web_answer("R9", kb_id="other_kb")
-    keywords.index("quantum computing", query_id="Q9", kb_id="other_kb", answer=other)
-    from gleaner.deadline import Deadline
-
+    for number in range(12):
+        keywords.index("quantum computing", query_id=f"Q{number:02}", answer=web_answer(f"R{number}"))
+    other = web_answer("R99", kb_id="other_kb")
+    keywords.index("quantum computing", query_id="Q99", kb_id="other_kb", answer=other)
     [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(5))
-    assert match.result_ids == ("R6", "R5", "R4", "R3", "R2")
-    assert match.usage_count == 8
+    assert match.result_ids == tuple(f"R{number}" for number in range(11, 1, -1))
+    assert match.usage_count == 13
 
 
 @pytest.mark.parametrize("size", [10, 300])
@@ -79,8 +85,8 @@ def test_the_cost_of_a_look_up_is_bounded_whatever_the_table_holds(keywords: Key
 
     keywords.client.meta.events.register("after-call.dynamodb", count)
     assert keywords.find("common")
-    assert requests["Query"] <= 1 + 12 and requests["BatchGetItem"] == 1
-    assert sum(read) <= 25 + 12 + 12 * 5
+    assert requests["Query"] <= 1 + MAX_KEYWORDS and requests["BatchGetItem"] == 1
+    assert sum(read) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
 
 
 def test_a_keyword_of_common_terms_is_found_by_their_pair(keywords: Keywords) -> None:
@@ -89,3 +95,17 @@ def test_a_keyword_of_common_terms_is_found_by_their_pair(keywords: Keywords) ->
         keywords.index(*[f"beta w{n}" for n in range(start, start + 20)], query_id=f"P{start}")
     keywords.index("alpha beta of long names indeed")
     assert keywords.find("alpha beta")[0] == "alpha beta of long names indeed"
+
+
+def test_terms_are_weighed_by_rarity(keywords: Keywords) -> None:
+    keywords.index(*[f"python {name}" for name in ("flask", "django", "numpy", "pandas")], "zig compiler")
+    weights = keywords.lookup.look_up("default_kb", "python zig cobol", deadline=Deadline.after(5)).weights
+    assert weights["zig"] == 1.0 > weights["cobol"] == UNKNOWN_WEIGHT > weights["python"] > 0
+
+
+def test_a_very_long_query_asks_for_no_more_terms_than_the_limit(keywords: Keywords) -> None:
+    keywords.index("quantum computing")
+    query = " ".join(["quantum", *(f"w{number}" for number in range(500))])
+    found = keywords.lookup.look_up("default_kb", query, deadline=Deadline.after(5))
+    assert len(found.weights) == MAX_STEMS
+    assert [match.keyword_text for match in found.matches] == ["quantum computing"]

@@ -61,16 +61,48 @@ def test_what_is_taken_is_valid_and_nothing_is_lost(proposed: list[object]) -> N
         item.keyword.encode("utf-8", "surrogatepass")
 
 
-def test_keywords_are_made_from_query_and_titles() -> None:
-    answer = WebAnswer(
-        result_id="r",
-        kb_id="default_kb",
-        query="When was the Starlette framework released?",
-        answer="Starlette is an ASGI framework. Starlette 1.0 came in 2026.",
-        citations=(Citation(url="https://x.example/", title="Starlette: the little ASGI framework"),),
-        model="m",
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+def made(query: str, answer: str, *titles: str) -> list[str]:
+    """The keywords that the service makes of a web answer."""
+    citations = tuple(Citation(url="https://x.example/", title=title) for title in titles)
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    keywords = extract_keywords(
+        WebAnswer(
+            result_id="r",
+            kb_id="default_kb",
+            query=query,
+            answer=answer,
+            citations=citations,
+            model="m",
+            created_at=moment,
+        )
     )
-    keywords = extract_keywords(answer)
-    assert "Starlette framework released" in keywords or "Starlette" in keywords
     assert check_keywords(keywords) == (keywords, [])
+    return keywords
+
+
+def test_keywords_are_made_from_query_and_titles() -> None:
+    keywords = made(
+        "When was the Starlette framework released?",
+        "Starlette is an ASGI framework. Starlette 1.0 came in 2026.",
+        "Starlette: the little ASGI framework",
+    )
+    assert "Starlette framework released" in keywords
+    assert any("ASGI" in keyword for keyword in keywords)
+
+
+def test_no_word_of_a_long_phrase_is_lost() -> None:
+    keywords = made("Google Spreadsheets import range function", "Use IMPORTRANGE.")
+    assert set(text.stems(" ".join(keywords))) >= set(text.stems("Google Spreadsheets import range function"))
+
+
+def test_what_the_answer_repeats_becomes_a_keyword_and_a_passing_word_does_not() -> None:
+    keywords = made("Starlette release", "Session cookies are signed. A session cookie is small. Bananas are not.")
+    assert [keyword for keyword in keywords if "ession cookie" in keyword]
+    assert not [keyword for keyword in keywords if "anana" in keyword]
+
+
+def test_no_two_keywords_are_made_of_the_same_words() -> None:
+    keywords = made(
+        "vector databases", "A vector database holds vectors. A vector database is fast.", "Vector database"
+    )
+    assert keywords == ["vector databases"]

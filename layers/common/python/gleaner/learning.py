@@ -16,7 +16,7 @@ from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 SHORTEST_KEYWORD = 2  # code points of the folded text
 LONGEST_KEYWORD = 50
 MOST_KEYWORDS = 20  # that one call may index
-_EXTRACTED_KEYWORDS = 6
+_EXTRACTED_KEYWORDS = 8
 _LONGEST_PHRASE = 3  # words of an extracted keyword
 _PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n]+|\s[-–—]\s")
 
@@ -89,17 +89,24 @@ def _checked(candidate: object) -> tuple[str, str | None]:
 
 
 def extract_keywords(answer: WebAnswer) -> list[str]:
-    """Keywords for `answer` when the model gave none: phrases of its query and titles that its text repeats.
+    """Keywords for `answer` when the model gave none: at most eight, no two of the same words.
 
-    Candidate phrases are runs of terms between stop words and punctuation, as in RAKE (Rose et al., 2010);
-    they are ranked by how often their words occur in the answer and its titles.
+    Candidates are runs of terms between stop words and punctuation, as in RAKE (Rose et al., 2010). Those of
+    the query and the titles come first, ranked by how often their words occur in the answer and its titles;
+    then those that the answer repeats, for a related question may ask for another part of it.
     """
     titles = [citation.title for citation in answer.citations]
     frequency = Counter(text.stem(word) for word in text.words(" ".join((answer.answer, *titles))))
-    phrases = dict.fromkeys(phrase for source in (answer.query, *titles) for phrase in _phrases(source))
-    ranked = sorted(phrases, key=lambda phrase: -_weight(phrase, frequency))
-    valid, _ = check_keywords(ranked)
-    return valid[:_EXTRACTED_KEYWORDS]
+    asked = dict.fromkeys(phrase for source in (answer.query, *titles) for phrase in _phrases(source))
+    ranked = sorted(asked, key=lambda phrase: -_weight(phrase, frequency)) + _repeated_phrases(answer.answer)
+    chosen: list[str] = []
+    covered: set[str] = set()
+    for phrase in ranked:
+        stems = set(text.stems(phrase))
+        if not stems <= covered and not check_keywords([phrase])[1]:
+            chosen.append(phrase)
+            covered |= stems
+    return chosen[:_EXTRACTED_KEYWORDS]
 
 
 def _weight(phrase: str, frequency: Counter[str]) -> float:
@@ -107,15 +114,28 @@ def _weight(phrase: str, frequency: Counter[str]) -> float:
     return sum(frequency[stem] for stem in stems) / len(stems)
 
 
+def _repeated_phrases(source: str) -> list[str]:
+    """The phrases that occur at least twice, in their first spelling; frequent and long ones first."""
+    spelling: dict[tuple[str, ...], str] = {}
+    count: Counter[tuple[str, ...]] = Counter()
+    for phrase in _phrases(source):
+        stems = tuple(text.stems(phrase))
+        spelling.setdefault(stems, phrase)
+        count[stems] += 1
+    ranked = sorted(count, key=lambda stems: -count[stems] * len(stems))
+    return [spelling[stems] for stems in ranked if count[stems] > 1]
+
+
 def _phrases(source: str) -> list[str]:
-    """Runs of at most three terms, in the spelling of the source."""
+    """Runs of terms in pieces of at most three, in the spelling of the source."""
     phrases: list[str] = []
     for part in _PHRASE_BREAK.split(source):
         run: list[str] = []
         for word in [*part.split(), ""]:
             if word and text.stems(word):
                 run.append(word)
-            elif run:
-                phrases.append(" ".join(run[:_LONGEST_PHRASE]))
+            else:
+                starts = range(0, len(run), _LONGEST_PHRASE)
+                phrases += [" ".join(run[start : start + _LONGEST_PHRASE]) for start in starts]
                 run = []
     return phrases

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from gleaner import text
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.closeness import closeness
 from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
 from gleaner.model import Passage, RecordHit, SourceType, WebAnswer, utc_now
@@ -17,8 +17,9 @@ from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
 from gleaner.stores.keywords import KeywordStore
 
 _SEARCH_SECONDS = 5.0  # what one vector search may take
+_ANSWERS_READ = 20  # stored answers that one search reads to score them
 _MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search: room must stay for the chunks
-_LOWEST_SCORE = 0.35  # a stored answer below this shares too little with the query to be worth reading
+_LOWEST_SCORE = 0.4  # a stored answer below this shares too little with the query to be worth reading
 _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 
@@ -73,16 +74,26 @@ class Retrieval:
         return kb_id in self._known
 
     def _stored_answers(self, kb_id: str, query: str, deadline: Deadline) -> list[Passage]:
-        matches = self._lookup.find(kb_id, query, deadline=deadline)
-        result_ids = list(dict.fromkeys(result for match in matches for result in match.result_ids))
+        found = self._lookup.look_up(kb_id, query, deadline=deadline)
+        leading = _keywords_by_answer(found.matches)
         oldest = utc_now() - self._max_age
         passages = [
-            _from_answer(answer, query, [match for match in matches if answer.result_id in match.result_ids])
-            for answer in self._keywords.get_answers(result_ids, deadline=deadline)
+            _from_answer(answer, query, leading[answer.result_id], found.weights)
+            for answer in self._keywords.get_answers(list(leading), deadline=deadline)
             if answer.created_at >= oldest
         ]
         close = [passage for passage in passages if passage.score >= _LOWEST_SCORE]
         return sorted(close, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+
+
+def _keywords_by_answer(matches: Sequence[KeywordMatch]) -> dict[str, list[KeywordMatch]]:
+    """The keywords that lead to each answer; only the answers with the best keywords, which bounds what is read."""
+    leading: dict[str, list[KeywordMatch]] = {}
+    for match in matches:
+        for result_id in match.result_ids:
+            leading.setdefault(result_id, []).append(match)
+    best = sorted(leading, key=lambda result_id: -sum(match.score for match in leading[result_id]))
+    return {result_id: leading[result_id] for result_id in best[:_ANSWERS_READ]}
 
 
 def _from_hit(hit: RecordHit) -> Passage:
@@ -102,12 +113,14 @@ def _from_hit(hit: RecordHit) -> Passage:
     )
 
 
-def _from_answer(answer: WebAnswer, query: str, matches: Sequence[KeywordMatch]) -> Passage:
+def _from_answer(
+    answer: WebAnswer, query: str, matches: Sequence[KeywordMatch], weights: Mapping[str, float]
+) -> Passage:
     keywords = tuple(match.keyword_text for match in matches)
     return Passage(
         key=answer.result_id,
         content=_CITATION_MARK.sub("", answer.answer),
-        score=_closeness(query, answer, keywords),
+        score=closeness(query, answer, keywords, weights),
         source_type=SourceType.EXTERNAL,
         title=answer.citations[0].title,
         source_url=answer.citations[0].url,
@@ -116,20 +129,6 @@ def _from_answer(answer: WebAnswer, query: str, matches: Sequence[KeywordMatch])
         date=_day(answer.created_at),
         urls=tuple(citation.url for citation in answer.citations),
     )
-
-
-def _closeness(query: str, answer: WebAnswer, keywords: Sequence[str]) -> float:
-    """How much of the query the stored answer covers, from 0 to 1.
-
-    A term of the query counts in full where the keywords or the question it was fetched for hold it, and
-    by half where only the answer's text does: the answer mentions much that it is not about.
-    """
-    asked = text.stems(query)
-    if not asked:
-        return 0.0
-    about = set(text.stems(" ".join((answer.query, *keywords))))
-    mentioned = set(text.stems(answer.answer))
-    return sum(1.0 if stem in about else 0.5 if stem in mentioned else 0.0 for stem in asked) / len(asked)
 
 
 def _day(moment: datetime) -> str:

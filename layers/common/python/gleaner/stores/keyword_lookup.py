@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,12 +15,13 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 
 # What bounds a look-up, whatever the table holds: 16 stems and 15 pairs make at most 31 queries of 25
-# entries in the first round trip; 12 keywords, each with its newest 5 associations, make 13 reads in the second.
+# entries in the first round trip; 12 keywords, each with its newest 10 associations, make 13 reads in the second.
 MAX_STEMS = 16
 ENTRIES_PER_TERM = 25
 MAX_KEYWORDS = 12
-ASSOCIATIONS_PER_KEYWORD = 5
+ASSOCIATIONS_PER_KEYWORD = 10
 
+UNKNOWN_WEIGHT = 0.7  # of a stem whose rarity is not known
 _PREFIX_WEIGHT = 0.6  # a stem that only begins the keyword's term, against one that equals it
 
 
@@ -33,6 +34,14 @@ class KeywordMatch:
     score: float
     usage_count: int
     result_ids: tuple[str, ...]  # of its newest stored web answers in this knowledge base, newest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookedUp:
+    """The keywords found for a query, best first, and the weights of the query's stems by rarity, 0 to 1."""
+
+    matches: tuple[KeywordMatch, ...]
+    weights: dict[str, float]
 
 
 @dataclass(slots=True)
@@ -50,14 +59,20 @@ class KeywordLookup:
         self._executor = executor
 
     def find(self, kb_id: str, query: str, *, deadline: Deadline) -> list[KeywordMatch]:
-        """Active keywords that share terms, or beginnings of terms, with `query`, best first.
+        """The matches of `look_up`."""
+        return list(self.look_up(kb_id, query, deadline=deadline).matches)
+
+    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookedUp:
+        """Active keywords that share terms, or beginnings of terms, with `query`.
 
         Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
         stems = text.stems(query)[:MAX_STEMS]
         entries = self._read_entries(kb_id, stems, deadline)
-        ranked = _rank(stems, entries)[:MAX_KEYWORDS]
-        return self._with_answers(kb_id, ranked, deadline) if ranked else []
+        weights = {found_with[0]: _rarity(len(items)) for found_with, items in entries if len(found_with) == 1}
+        ranked = _rank(weights, entries)[:MAX_KEYWORDS]
+        matches = self._with_answers(kb_id, ranked, deadline) if ranked else []
+        return LookedUp(matches=tuple(matches), weights=weights)
 
     def _read_entries(
         self, kb_id: str, stems: Sequence[str], deadline: Deadline
@@ -119,7 +134,7 @@ def _entry_range(kb_id: str, found_with: tuple[str, ...]) -> tuple[str, str]:
 
 
 def _rank(
-    stems: Sequence[str], entries: Sequence[tuple[tuple[str, ...], list[dict[str, Any]]]]
+    weights: Mapping[str, float], entries: Sequence[tuple[tuple[str, ...], list[dict[str, Any]]]]
 ) -> list[tuple[str, _Candidate, float]]:
     """Keyword id, candidate and score, best first."""
     candidates: dict[str, _Candidate] = {}
@@ -130,22 +145,23 @@ def _rank(
             for stem in found_with:
                 weight = 1.0 if len(found_with) > 1 or entry_stem == stem else _PREFIX_WEIGHT
                 candidate.matched[stem] = max(weight, candidate.matched.get(stem, 0.0))
-    rarity = {found_with[0]: _rarity(len(items)) for found_with, items in entries if len(found_with) == 1}
-    scored = [(key, candidate, _score(candidate, stems, rarity)) for key, candidate in candidates.items()]
+    scored = [(key, candidate, _score(candidate, weights)) for key, candidate in candidates.items()]
     return sorted(scored, key=lambda item: (-item[2], item[0]))
 
 
 def _rarity(entries: int) -> float:
-    """Weight of a term by the entries read for it: 1 for a term of one keyword, 0.43 at the read limit."""
-    return 1.0 / (1.0 + 0.4 * math.log(max(entries, 1)))
+    """Weight of a stem by the entries read for it: 1 for a term of one keyword, 0.44 at the read limit.
+
+    A stem without entries is either rare or a word that no keyword is made of, such as a common verb.
+    """
+    return 1.0 / (1.0 + 0.4 * math.log(entries)) if entries else UNKNOWN_WEIGHT
 
 
-def _score(candidate: _Candidate, stems: Sequence[str], rarity: dict[str, float]) -> float:
+def _score(candidate: _Candidate, weights: Mapping[str, float]) -> float:
     """Geometric mean of the share of the keyword and the share of the query (by rarity) that match."""
     of_keyword = min(1.0, sum(candidate.matched.values()) / candidate.term_count)
-    matched = sum(weight * rarity[stem] for stem, weight in candidate.matched.items())
-    of_query = matched / sum(rarity[stem] for stem in stems)
-    return math.sqrt(of_keyword * of_query)
+    matched = sum(weight * weights[stem] for stem, weight in candidate.matched.items())
+    return math.sqrt(of_keyword * matched / sum(weights.values()))
 
 
 def _result_ids(associations: Sequence[dict[str, Any]]) -> tuple[str, ...]:
