@@ -94,7 +94,7 @@ class Client:
         """Status and decoded body."""
         context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
         answer = self.api.handle(proxy_event(method, path, caller) | event, context)  # type: ignore[arg-type]
-        return answer["statusCode"], json.loads(answer["body"])
+        return answer["statusCode"], json.loads(answer["body"]) if answer["body"] else None
 
     def ask(self, query: str = "How are duplicates merged?", **body: Any) -> tuple[int, Any]:
         """Ask a question."""

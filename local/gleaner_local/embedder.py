@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ class Embedder:
         self._loading = threading.Lock()
 
     @classmethod
+    @cache  # the index and the model share it: it takes 100 MB once loaded
     def installed(cls) -> Embedder:
         """The embedder over the installed weights; raises WeightsMissing when a package is not there."""
         return cls(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
 
-from gleaner_local.extractive.model import MODEL, Call, next_calls
+from gleaner_local.extractive.judging import Judge
+from gleaner_local.extractive.model import MODEL, Call, ExtractiveModel
 from gleaner_local.json_api import json_app
 from gleaner_local.openai_requests import messages_as_json, read_request
 
@@ -24,9 +26,13 @@ WITHOUT_TOOLS = (
 )
 
 
-def create_app() -> Starlette:
-    """The application: `POST /v1/chat/completions`, `GET /v1/models`. Any bearer will do, but there must be one."""
-    return json_app({("POST", "/v1/chat/completions"): _complete, ("GET", "/v1/models"): _models})
+def create_app(judge: Judge | None = None) -> Starlette:
+    """The application: `POST /v1/chat/completions`, `GET /v1/models`. Any bearer will do, but there must be one.
+
+    Without `judge` the installed weights are used, where there are any.
+    """
+    model = ExtractiveModel(judge or Judge.installed())
+    return json_app({("POST", "/v1/chat/completions"): partial(_complete, model), ("GET", "/v1/models"): _models})
 
 
 def _models(_: bytes) -> dict[str, Any]:
@@ -34,9 +40,11 @@ def _models(_: bytes) -> dict[str, Any]:
     return {"object": "list", "data": [model]}
 
 
-def _complete(body: bytes) -> dict[str, Any]:
+def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
     request = read_request(body, model=MODEL)
-    calls = next_calls(messages_as_json(request), request.offered(), parallel=request.parallel_tool_calls is not False)
+    calls = model.next_calls(
+        messages_as_json(request), request.offered(), parallel=request.parallel_tool_calls is not False
+    )
     digest = hashlib.sha256(body).hexdigest()
     message: dict[str, Any] = {"role": "assistant", "content": None if calls else WITHOUT_TOOLS, "refusal": None}
     if calls:

@@ -145,9 +145,7 @@ def _record(line: bytes) -> tuple[str, dict[str, Any]]:
         raise BadRequest(f"Missing or invalid field '{TEXT_FIELD}' for record ID '{record_id}'.")
     size = len(json.dumps(checked, ensure_ascii=False).encode())
     if size > MOST_FIELD_BYTES:
-        raise BadRequest(
-            f"Metadata size is {size} bytes, which exceeds the limit of {MOST_FIELD_BYTES} per record."
-        )
+        raise BadRequest(f"Metadata size is {size} bytes, which exceeds the limit of {MOST_FIELD_BYTES} per record.")
     return record_id, checked
 
 

@@ -20,12 +20,16 @@ OWN_NAME = "gleaner"  # what is written here is not outside
 
 # Best first: where a reader would look.
 _URL_LABELS = ("homepage", "documentation", "docs", "repository", "source", "sourcecode", "code", "github")
-# A change log or a list of sponsors holds words of every kind and answers nothing.
+# Where a change log begins a description has told what it has to tell.
+_CHANGE_LOG = re.compile(
+    r"change ?log|what'?s (changed|new)|^(changes|changed|fixed|added|removed|deprecated)\b|^new features|history|"
+    r"release notes?|^v?\d+\.\d+",
+    re.IGNORECASE,
+)
+# A list of sponsors holds words of every kind and answers nothing.
 _NOT_TELLING = re.compile(
-    r"change ?log|what'?s (changed|new)|^(changes|changed|fixed|added|removed|deprecated|contents)\b|^new features|"
-    r"history|release notes?|licen[cs]e|merch|testimonials|who'?s using|used by|table of contents|badges|sponsor|"
-    r"contribut|credits|authors?|thanks|donate|acknowledge?ments?|backers|funding|code of conduct|security policy|"
-    r"^v?\d+\.\d+",
+    r"licen[cs]e|merch|testimonials|who'?s using|used by|^(table of )?contents|badges|sponsor|contribut|credits|"
+    r"authors?|thanks|donate|acknowledge?ments?|backers|funding|code of conduct|security policy",
     re.IGNORECASE,
 )
 # "Documentation: https://…" is a link target with a label.
@@ -68,6 +72,8 @@ def _sections(distribution: Distribution) -> Iterator[Section]:
     body = _body(metadata)[:MAX_DESCRIPTION_CHARS]
     is_markdown = "markdown" in str(metadata.get("Description-Content-Type") or "").lower()
     for heading, raw in markdown_sections(body) if is_markdown else rst_sections(body):
+        if _CHANGE_LOG.search(heading):
+            break
         text = "\n\n".join(line for line in raw.split("\n\n") if not _BARE_LINK.match(line))
         if _NOT_TELLING.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
             continue

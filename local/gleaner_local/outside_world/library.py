@@ -19,6 +19,8 @@ NAME_WEIGHT, TITLE_WEIGHT, TEXT_WEIGHT = 4.0, 2.0, 1.0
 CANDIDATES = 30
 # A section answers when it holds this share of the question's words, weighted by rarity.
 MIN_COVERAGE = 0.6
+# A word within this factor of the rarest is what the question is about, and must be there.
+NEAR_RAREST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Library:
         with self._lock:
             weights = {key: weight * self._rarity(key) for key, weight in weights.items()}
             candidates = self._candidates(sorted(weights))
-        covered = [FoundSection(section, _coverage(section, weights)) for section in candidates]
+        covered = [found for section in candidates if (found := _compare(section, weights))]
         # Between sections that cover about as much, what introduces a package named in the question comes first,
         # then bm25 decides.
         asked = set(stem_sequence(question))
@@ -87,9 +89,13 @@ def _introduces(section: Section, asked: set[str]) -> bool:
     return section.is_lead and asked.issuperset(stem_sequence(section.project))
 
 
-def _coverage(section: Section, weights: dict[str, float]) -> float:
+def _compare(section: Section, weights: dict[str, float]) -> FoundSection | None:
+    """The section with its coverage, or None when it lacks what the question is about."""
     held = {*stem_sequence(section.title), *stem_sequence(section.text)}
-    return sum(weight for key, weight in weights.items() if key in held) / sum(weights.values())
+    rarest = NEAR_RAREST * max(weights.values())
+    if any(weight >= rarest and key not in held for key, weight in weights.items()):
+        return None
+    return FoundSection(section, sum(w for key, w in weights.items() if key in held) / sum(weights.values()))
 
 
 def _stemmed(text: str) -> str:

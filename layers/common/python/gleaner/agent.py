@@ -9,8 +9,10 @@ from concurrent.futures import Executor
 from typing import Protocol
 
 from gleaner.clients.openai_chat import ChatModel
+from gleaner.conversation import shortened
 from gleaner.errors import (
     AnswerRejected,
+    ContextTooLong,
     DeadlineExceeded,
     GleanerError,
     MandatoryToolMissing,
@@ -51,6 +53,7 @@ class Agent:
         self._progress = Progress()
         self._execution = Execution(workspace, executor, listener, most_calls=limits.calls_per_turn)
         self._web_answers_seen = 0
+        self._shortened = False
         self.usage = TokenUsage()
         self.model_name = ""
 
@@ -92,9 +95,16 @@ class Agent:
     def _late(self) -> bool:
         return self._workspace.deadline.remaining() < self._limits.answer_seconds
 
-    def _ask(self, messages: Sequence[ChatMessage], offered: Sequence[str]) -> ModelTurn:
+    def _ask(self, messages: list[ChatMessage], offered: Sequence[str]) -> ModelTurn:
         specs = [tool_spec(name) for name in offered]
-        turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
+        try:
+            turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
+        except ContextTooLong:
+            if self._shortened:
+                raise
+            self._shortened = True
+            messages[:] = shortened(messages, self._workspace.question)
+            turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
         self._progress.model_calls += 1
         self.usage += turn.usage
         self.model_name = turn.model or self.model_name

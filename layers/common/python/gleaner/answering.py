@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from gleaner.agent import Agent
 from gleaner.background import Background
 from gleaner.clients.openai_chat import ChatModel
 from gleaner.clients.perplexity import WebSearch
+from gleaner.conversation import conversation
 from gleaner.deadline import Deadline
 from gleaner.errors import KnowledgeBaseUnavailable, UnknownKnowledgeBase
 from gleaner.execution import CallOutcome
 from gleaner.learning import Learning
 from gleaner.model import (
     AnswerStatus,
-    ChatMessage,
     Grounding,
     Mode,
     Passage,
     SourceType,
-    TokenUsage,
     new_id,
     utc_now,
 )
-from gleaner.prompts import read_prompt
-from gleaner.retrieval import Retrieval
+from gleaner.retrieval import Retrieval, Retrieved
+from gleaner.selection import Selection
 from gleaner.steps import LoopLimits
-from gleaner.stores.conversations import ConversationStore, Message, Turn, message_id
+from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
+from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.keyword_catalog import KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
-from gleaner.tools.workspace import Question, Workspace
+from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
-_HISTORY_MESSAGES = 20
-_HISTORY_CHARACTERS = 24_000  # about 6,000 tokens
+_HISTORY_MESSAGES = 40  # that are read; how many reach the model is a matter of their length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +66,10 @@ class Asked:
     caller_id: str
     session_id: str | None = None
     kb_id: str | None = None
+    mode: Mode = Mode.WHOLE_BOOK
     grounding: Grounding = Grounding.OPEN
+    selected_text: str | None = None  # in the mode selected_text
+    chapter_origin: str | None = None  # where it was selected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,16 +79,12 @@ class Answer:
     query_id: str
     session_id: str
     message_id: str
+    created_at: datetime
     status: AnswerStatus
     text: str
     sources: tuple[Passage, ...]
     confidence_score: float | None
-    tool_call_count: int
-    used_tools: tuple[str, ...]
-    keyword_count: int
-    latency_ms: float
-    model: str
-    usage: TokenUsage
+    facts: TurnFacts
 
     def used(self, source_type: SourceType) -> bool:
         """Whether the answer rests on a source of this type: a fact, whatever the model claims."""
@@ -104,30 +102,42 @@ def answer_question(asked: Asked, query_id: str, services: Services, deadline: D
     kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
     history = _history(asked, services, deadline)
     kb_check.result()
-    workspace = Workspace(
-        question=Question(
-            query_id=query_id,
-            session_id=asked.session_id or new_id(),
-            text=asked.query,
-            kb_id=kb_id,
-            mode=Mode.WHOLE_BOOK,
-            grounding=asked.grounding,
-        ),
-        retrieval=services.retrieval,
+    workspace = _workspace(asked, query_id, kb_id, services, deadline)
+    recorder = _Recorder(workspace, asked.caller_id, services.tool_calls)
+    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
+    try:
+        agent.run(conversation(workspace.question, history))
+        answer = _to_answer(workspace, agent, recorder.outcomes, began)
+        _keep(answer, asked, asked_at, services, deadline)
+    finally:
+        workspace.background.flush()
+    return answer
+
+
+def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
+    question = Question(
+        query_id=query_id,
+        session_id=asked.session_id or new_id(),
+        text=asked.query,
+        kb_id=kb_id,
+        mode=asked.mode,
+        grounding=asked.grounding,
+    )
+    return Workspace(
+        question=question,
+        search=_passage_search(asked, kb_id, services),
         web=services.web,
         learning=services.learning,
         deadline=deadline,
         background=Background(services.io_executor, deadline),
     )
-    recorder = _Recorder(workspace, asked.caller_id, services.tool_calls)
-    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
-    try:
-        agent.run(_conversation(workspace.question, history))
-        answer = _to_answer(workspace, agent, recorder.outcomes, began)
-        _keep(answer, asked, workspace.question, asked_at, services, deadline)
-    finally:
-        workspace.background.flush()
-    return answer
+
+
+def _passage_search(asked: Asked, kb_id: str, services: Services) -> PassageSearch:
+    if asked.mode is Mode.SELECTED_TEXT:
+        selection = Selection(asked.selected_text or "", asked.chapter_origin)
+        return lambda query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
+    return lambda query, top_k, deadline: services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline)
 
 
 def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
@@ -151,26 +161,6 @@ def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Messa
     )
 
 
-def _conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
-    """System prompt, earlier turns (the newest that fit the budget, oldest first), the question."""
-    system = read_prompt("system")
-    if question.grounding is Grounding.STRICT:
-        system = f"{system}\n\n{read_prompt('system_strict')}"
-    earlier: list[ChatMessage] = []
-    left = _HISTORY_CHARACTERS
-    for message in reversed(history):
-        left -= len(message.content)
-        if left < 0:
-            break
-        role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=message.content))
-    return [
-        ChatMessage(role="system", content=system),
-        *earlier,
-        ChatMessage(role="user", content=question.text),
-    ]
-
-
 def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], began: float) -> Answer:
     question, accepted = workspace.question, workspace.answer
     if accepted is None:
@@ -179,44 +169,41 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
         query_id=question.query_id,
         session_id=question.session_id,
         message_id=message_id(question.query_id, "assistant"),
+        created_at=utc_now(),
         status=AnswerStatus.FALLBACK if workspace.degraded else AnswerStatus.SUCCESS,
         text=accepted.text,
         sources=accepted.sources,
         confidence_score=accepted.confidence_score,
-        tool_call_count=len(outcomes),
-        used_tools=tuple(dict.fromkeys(outcome.call.name for outcome in outcomes if outcome.executed)),
-        keyword_count=len(workspace.learned),
-        latency_ms=round((time.monotonic() - began) * 1000, 1),
-        model=agent.model_name,
-        usage=agent.usage,
+        facts=TurnFacts(
+            tool_call_count=len(outcomes),
+            used_tools=tuple(dict.fromkeys(outcome.call.name for outcome in outcomes if outcome.executed)),
+            keyword_count=len(workspace.learned),
+            retrieval_count=workspace.passage_count(),
+            top_chapter=accepted.sources[0].chapter if accepted.sources else None,
+            latency_ms=round((time.monotonic() - began) * 1000, 1),
+            model=agent.model_name,
+            usage=agent.usage,
+        ),
     )
 
 
-def _keep(
-    answer: Answer,
-    asked: Asked,
-    question: Question,
-    asked_at: datetime,
-    services: Services,
-    deadline: Deadline,
-) -> None:
+def _keep(answer: Answer, asked: Asked, asked_at: datetime, services: Services, deadline: Deadline) -> None:
     turn = Turn(
         query_id=answer.query_id,
         session_id=answer.session_id,
         owner=asked.caller_id,
         question=asked.query,
         answer=answer.text,
-        mode=question.mode.value,
+        mode=asked.mode.value,
         asked_at=asked_at,
-        metadata={
-            "tool_call_count": answer.tool_call_count,
-            "used_tools": list(answer.used_tools),
-            "keyword_count": answer.keyword_count,
-            "latency_ms": answer.latency_ms,
-            "model": answer.model,
-        },
+        answered_at=answer.created_at,
+        facts=answer.facts,
+        selected_text=asked.selected_text,
+        chapter_origin=asked.chapter_origin,
     )
-    services.conversations.add_turn(turn, new_session=asked.session_id is None, deadline=deadline)
+    begun = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
+    new_session = begun if asked.session_id is None else None
+    services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)
 
 
 class _Recorder:
@@ -239,7 +226,7 @@ class _Recorder:
             tool_call_id=outcome.call.id,
             tool_name=outcome.call.name,
             parameters=outcome.call.arguments,
-            result=outcome.result,
+            result=json.dumps(outcome.result, ensure_ascii=False),
             status="error" if outcome.error else "success",
             error_message=outcome.error,
             duration_ms=outcome.duration_ms,

@@ -114,6 +114,7 @@ class Passage:
     source_url: str | None = None
     page_number: int | None = None
     chunk_index: int | None = None
+    position: int | None = None  # of its first character in the selected text
     keywords: tuple[str, ...] = ()  # that led to it, when it is a stored web answer
     keyword_ids: tuple[str, ...] = ()
     date: str | None = None

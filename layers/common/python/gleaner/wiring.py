@@ -72,13 +72,18 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.keywords import KeywordRoutes
+    from gleaner.api.sessions import SessionRoutes
+    from gleaner.api.tool_calls import ToolCallRoutes
 
     services = build_services(settings)
 
     def make_routes(current: Current) -> list[Route]:
         keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=settings.default_kb_id)
         chat = ChatRoutes(services, current, tracer=tracer, metrics=metrics)
-        return [*chat.routes(), *keywords.routes(), *health.ROUTES]
+        sessions = SessionRoutes(services.conversations, chat.answer, current)
+        tool_calls = ToolCallRoutes(services.tool_calls, current)
+        areas = (chat, sessions, tool_calls, keywords)
+        return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
     return Api(
         make_routes,

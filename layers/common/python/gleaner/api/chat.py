@@ -28,23 +28,31 @@ class ChatRoutes:
         """The routes."""
         return [Route("POST", "/api/chat/query", self._query)]
 
-    def _query(self, body: Annotated[ChatQuery, Body()]) -> Response[ChatAnswer]:
+    def answer(self, body: ChatQuery) -> Answer:
+        """Answer a question of the current request."""
         request = self._current()
         asked = Asked(
             query=body.query,
             caller_id=request.caller.id,
             session_id=body.session_id,
             kb_id=body.kb_id,
+            mode=body.mode,
             grounding=body.grounding,
+            selected_text=body.selected_text,
+            chapter_origin=body.chapter_origin,
         )
         with self._tracer.provider.in_subsegment("## answer"):
             answer = answer_question(asked, request.query_id, self._services, request.deadline)
         self._measure(answer)
+        return answer
+
+    def _query(self, body: Annotated[ChatQuery, Body()]) -> Response[ChatAnswer]:
+        answer = self.answer(body)
         return ok(to_chat_answer(answer), query_id=answer.query_id)
 
     def _measure(self, answer: Answer) -> None:
-        self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.latency_ms)
-        self._metrics.add_metric("ToolCalls", MetricUnit.Count, answer.tool_call_count)
-        self._metrics.add_metric("KeywordsIndexed", MetricUnit.Count, answer.keyword_count)
+        self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.facts.latency_ms)
+        self._metrics.add_metric("ToolCalls", MetricUnit.Count, answer.facts.tool_call_count)
+        self._metrics.add_metric("KeywordsIndexed", MetricUnit.Count, answer.facts.keyword_count)
         fallbacks = int(answer.status is AnswerStatus.FALLBACK)
         self._metrics.add_metric("Fallbacks", MetricUnit.Count, fallbacks)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from gleaner import text
 from gleaner.answering import Answer
-from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Passage, SourceType
+from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType
 
 LONGEST_QUERY = 50_000  # characters
+LONGEST_SELECTION = 100_000
 _PREVIEW_CHARACTERS = 200
 
 
@@ -20,19 +21,36 @@ def _cleaned(value: object) -> object:
 
 
 Query = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_QUERY)]
+SelectedText = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_SELECTION)]
+ChapterOrigin = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=200)]
 SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
+QueryId = SessionId
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
 
 
-class ChatQuery(BaseModel):
-    """A question."""
+class TurnQuery(BaseModel):
+    """A question, of a knowledge base or of a selected text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     query: Query
-    session_id: SessionId | None = None
     kb_id: KbId | None = None
+    mode: Annotated[Mode, Field(strict=False)] = Mode.WHOLE_BOOK
+    selected_text: SelectedText | None = None
+    chapter_origin: ChapterOrigin | None = None
     grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
+
+    @model_validator(mode="after")
+    def _selection_fits_mode(self) -> Self:
+        if (self.mode is Mode.SELECTED_TEXT) != (self.selected_text is not None):
+            raise ValueError("the mode selected_text and the field selected_text go together")
+        return self
+
+
+class ChatQuery(TurnQuery):
+    """A question that begins a session, or goes on with one."""
+
+    session_id: SessionId | None = None
 
 
 class Source(BaseModel):
@@ -46,6 +64,7 @@ class Source(BaseModel):
     source_url: str | None
     page_number: int | None
     chunk_index: int | None
+    position: int | None = Field(description="Of its first character in the selected text.")
     text_preview: str
     confidence_score: float
 
@@ -86,24 +105,25 @@ def to_chat_answer(answer: Answer) -> ChatAnswer:
         message_id=answer.message_id,
         status=answer.status,
         answer=answer.text,
-        sources=[_to_source(passage) for passage in answer.sources],
+        sources=[to_source(passage) for passage in answer.sources],
         confidence_score=answer.confidence_score,
         used_internal_kb=answer.used(SourceType.KNOWLEDGE_BASE),
         used_external_kb=answer.used(SourceType.EXTERNAL),
-        tool_call_count=answer.tool_call_count,
-        used_tools=list(answer.used_tools),
-        keyword_count=answer.keyword_count,
-        latency_ms=answer.latency_ms,
+        tool_call_count=answer.facts.tool_call_count,
+        used_tools=list(answer.facts.used_tools),
+        keyword_count=answer.facts.keyword_count,
+        latency_ms=answer.facts.latency_ms,
         metadata=AnswerMetadata(
-            model=answer.model,
-            input_tokens=answer.usage.input_tokens,
-            cached_input_tokens=answer.usage.cached_input_tokens,
-            output_tokens=answer.usage.output_tokens,
+            model=answer.facts.model,
+            input_tokens=answer.facts.usage.input_tokens,
+            cached_input_tokens=answer.facts.usage.cached_input_tokens,
+            output_tokens=answer.facts.usage.output_tokens,
         ),
     )
 
 
-def _to_source(passage: Passage) -> Source:
+def to_source(passage: Passage) -> Source:
+    """The source as it goes out."""
     return Source(
         id=passage.id,
         source_type=passage.source_type,
@@ -113,6 +133,7 @@ def _to_source(passage: Passage) -> Source:
         source_url=passage.source_url,
         page_number=passage.page_number,
         chunk_index=passage.chunk_index,
+        position=passage.position,
         text_preview=_preview(passage),
         confidence_score=round(passage.score, 4),
     )

@@ -2,57 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gleaner.deadline import Deadline
 from gleaner.errors import UnknownSession
 from gleaner.model import utc_now
-from gleaner.stores import schema
+from gleaner.stores import long_text, schema
+from gleaner.stores.conversation_items import (
+    Message,
+    Session,
+    Turn,
+    selection_values,
+    to_message,
+    to_session,
+    turn_values,
+)
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.items import from_timestamp
 
+Position = tuple[str, str]  # updated_at and id of the session that a page ended with
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
-    """One message of a session."""
-
-    message_id: str
-    role: str  # user | assistant
-    content: str
-    created_at: datetime
-    mode: str
-    metadata: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """A question and its answer, as they are added to a session."""
-
-    query_id: str
-    session_id: str
-    owner: str
-    question: str
-    answer: str
-    mode: str
-    asked_at: datetime
-    metadata: Mapping[str, Any]  # of the answer
+_UNKNOWN = "There is no such session. Leave session_id out to begin a new one."
+_DELETE_BATCH = 500  # items whose keys are read before they are deleted
 
 
 class ConversationStore:
-    """The conversations table."""
+    """The conversations table. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
+    def create(self, session: Session, *, deadline: Deadline) -> None:
+        """Begin a session without messages; beginning the same one again changes nothing."""
+        self._table.put_new(_new_session(session), deadline=deadline)
+
+    def get(self, session_id: str, owner: str, *, deadline: Deadline) -> Session:
+        """A session of `owner`. Raises UnknownSession."""
+        item = self._table.get(schema.session_key(session_id), deadline=deadline)
+        return to_session(_owned(item, owner))
+
+    def sessions(self, owner: str, *, limit: int, after: Position | None, deadline: Deadline) -> list[Session]:
+        """The next `limit` sessions of `owner` after a position, the most recently used first."""
+        items = self._table.query_index(
+            schema.CONVERSATIONS.indexes[0],
+            partition=owner,
+            up_to=after[0] if after else None,
+            skip=lambda item: after is not None and (item["updated_at"], item["session_id"]) >= after,
+            limit=limit,
+            deadline=deadline,
+        )
+        return [to_session(item) for item in items]
+
     def recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
-        """The newest `limit` messages of a session of `owner`, oldest first, in one round trip.
+        """The newest `limit` messages of a session of `owner`, oldest first, in one round trip unless one is long.
 
         Raises UnknownSession when `owner` has no such session.
         """
-        # The session sorts after its messages, so that one read from the end brings both.
+        # The session sorts directly after its messages, so that one read from the end brings both.
         items = self._table.query(
             partition=schema.session_key(session_id)["pk"],
             limit=limit + 1,
@@ -60,17 +66,31 @@ class ConversationStore:
             newest_first=True,
             consistent=True,
         )
-        if not items or items[0]["sk"] != schema.session_key(session_id)["sk"] or items[0]["owner"] != owner:
-            raise UnknownSession("There is no such session. Leave session_id out to begin a new one.")
-        return [_to_message(item) for item in reversed(items[1:])]
+        first = items[0] if items and items[0]["sk"] == schema.session_key(session_id)["sk"] else None
+        _owned(first, owner)
+        return self._messages(list(reversed(items[1:])), deadline)
 
-    def add_turn(self, turn: Turn, *, new_session: bool, deadline: Deadline) -> None:
+    def messages(self, session_id: str, *, limit: int, after: str, deadline: Deadline) -> list[tuple[str, Message]]:
+        """The next `limit` messages after the position `after`, oldest first, each with its position.
+
+        Does not look at the owner: `get` does, and comes first.
+        """
+        items = self._table.query_all(
+            partition=schema.session_key(session_id)["pk"],
+            begins_with=schema.MESSAGE_PREFIX,
+            after=after,
+            limit=limit,
+            deadline=deadline,
+        )
+        return list(zip([item["sk"] for item in items], self._messages(items, deadline), strict=True))
+
+    def add_turn(self, turn: Turn, *, new_session: Session | None, deadline: Deadline) -> None:
         """Add a question and its answer to a session, or begin the session with them: all or nothing.
 
-        Adding the same turn again changes nothing. Raises UnknownSession when the session was deleted meanwhile.
+        Adding the same turn again changes nothing. Raises UnknownSession when it was deleted meanwhile.
         """
         actions = [self._session_action(turn, new_session)]
-        actions += [self._table.new_item(item) for item in _to_items(turn)]
+        actions += [self._table.new_item(item) for item in _turn_items(turn)]
         try:
             self._table.transact(actions, deadline=deadline)
         except ConditionFailed as error:
@@ -78,56 +98,84 @@ class ConversationStore:
                 return
             raise UnknownSession("The session was deleted while the question was answered.") from error
 
-    def _session_action(self, turn: Turn, new_session: bool) -> dict[str, Any]:
-        now = utc_now()
-        if new_session:
-            session = {
-                "session_id": turn.session_id,
-                "owner": turn.owner,
-                "created_at": now,
-                "updated_at": now,
-                "message_count": 2,
-            }
-            return self._table.new_item(schema.session_key(turn.session_id) | session)
+    def delete(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
+        """Delete a session with all that belongs to it. Called again after it was cut off, it goes on.
+
+        The session is marked first, so that nobody sees it or adds to it, and goes last, so that what
+        belongs to it can still be found. Raises UnknownSession.
+        """
+        key = schema.session_key(session_id)
+        mark = self._table.update(
+            key,
+            expression="SET #deleted_at = if_not_exists(#deleted_at, :now) REMOVE #updated_at",
+            condition="#owner = :owner",  # of the caller; a session marked before keeps its owner
+            values={":now": utc_now(), ":owner": owner},
+        )
+        try:
+            self._table.transact([mark], deadline=deadline)
+        except ConditionFailed as error:
+            raise UnknownSession(_UNKNOWN) from error
+        while belongings := self._belongings(session_id, deadline):
+            self._table.delete_many(belongings, deadline=deadline)
+        self._table.delete_many([key], deadline=deadline)
+
+    def _belongings(self, session_id: str, deadline: Deadline) -> list[dict[str, str]]:
+        key = schema.session_key(session_id)
+        items = self._table.query(partition=key["pk"], limit=_DELETE_BATCH, deadline=deadline, consistent=True)
+        return [{"pk": item["pk"], "sk": item["sk"]} for item in items if item["sk"] != key["sk"]]
+
+    def _messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
+        heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]
+        wanted = [key for head in heads for key in _piece_keys(head)]
+        pieces: dict[str, bytes] = {}
+        if wanted:
+            for item in self._table.get_many(wanted, deadline=deadline, consistent=True):
+                pieces[item["sk"]] = item["piece"]
+        return [to_message(head, [pieces[key["sk"]] for key in _piece_keys(head)]) for head in heads]
+
+    def _session_action(self, turn: Turn, new_session: Session | None) -> dict[str, Any]:
+        if new_session is not None:
+            return self._table.new_item(_new_session(new_session) | turn.sums())
+        sums = turn.sums()
         return self._table.update(
             schema.session_key(turn.session_id),
-            expression="SET #updated_at = :now ADD #message_count :two",
-            condition="#owner = :owner",  # a deleted session must not come back as a stump
-            values={":now": now, ":two": 2, ":owner": turn.owner},
+            expression=f"SET #updated_at = :now ADD {', '.join(f'#{name} :{name}' for name in sums)}",
+            # A session that is deleted or being deleted must not come back as a stump.
+            condition="#owner = :owner AND attribute_not_exists(#deleted_at)",
+            values={":now": utc_now(), ":owner": turn.owner} | {f":{name}": n for name, n in sums.items()},
         )
 
 
-def _to_items(turn: Turn) -> list[dict[str, Any]]:
-    return [
-        schema.message_key(turn.session_id, turn.query_id, position)
-        | {
-            "message_id": message_id(turn.query_id, role),
-            "role": role,
-            "content": content,
-            "created_at": moment,
-            "mode": turn.mode,
-            "metadata": metadata,
-        }
-        for position, (role, content, moment, metadata) in enumerate(
-            (
-                ("user", turn.question, turn.asked_at, {}),
-                ("assistant", turn.answer, utc_now(), turn.metadata),
-            )
-        )
-    ]
+def _piece_keys(head: Mapping[str, Any]) -> list[schema.Key]:
+    key = {"pk": head["pk"], "sk": head["sk"]}
+    return [schema.piece_key(key, number) for number in range(long_text.piece_count("content", head))]
 
 
-def message_id(query_id: str, role: str) -> str:
-    """The id of a turn's message: derived, so that a turn written again is the same turn."""
-    return f"{query_id}-{role}"
+def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:
+    if item is None or item["owner"] != owner or "deleted_at" in item:
+        raise UnknownSession(_UNKNOWN)
+    return item
 
 
-def _to_message(item: Mapping[str, Any]) -> Message:
-    return Message(
-        message_id=item["message_id"],
-        role=item["role"],
-        content=item["content"],
-        created_at=from_timestamp(item["created_at"]),
-        mode=item["mode"],
-        metadata=item["metadata"],
-    )
+def _new_session(session: Session) -> dict[str, Any]:
+    return schema.session_key(session.session_id) | {
+        "session_id": session.session_id,
+        "owner": session.owner,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+        "metadata": session.metadata,
+    }
+
+
+def _turn_items(turn: Turn) -> list[dict[str, Any]]:
+    """The items of a turn, the question's first."""
+    question, answer = (schema.message_key(turn.session_id, turn.query_id, position) for position in (0, 1))
+    keyed = list(zip((question, answer), turn_values(turn), strict=True))
+    if turn.selected_text is not None:
+        keyed.append((schema.selection_key(turn.session_id, turn.query_id), selection_values(turn)))
+    items: list[dict[str, Any]] = []
+    for key, (attributes, pieces) in keyed:
+        items.append(key | attributes)
+        items += [schema.piece_key(key, number) | {"piece": piece} for number, piece in enumerate(pieces)]
+    # The question stays in front: its condition tells that the turn was written before.
+    return items

@@ -25,6 +25,7 @@ T = TypeVar("T")
 # Attempts at one call; the deadline ends them earlier. Enough for a keyword that dozens of writers want.
 _ATTEMPTS = 64
 _BATCH_GET_LIMIT = 100  # keys of one BatchGetItem
+_BATCH_WRITE_LIMIT = 25  # items of one BatchWriteItem
 TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
 
 _PASSING_ERRORS = frozenset(
@@ -109,6 +110,38 @@ class Table:
             deadline,
         )
         return [from_item(item) for item in answer["Items"]]
+
+    def query_all(
+        self, *, partition: str, begins_with: str, after: str = "", limit: int | None, deadline: Deadline
+    ) -> list[dict[str, Any]]:
+        """Items of a partition by sort key, those after `after` alone; in as many round trips as their size takes."""
+        request: dict[str, Any] = {
+            "TableName": self._name,
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :to",
+            # The range is inclusive; nothing sorts between a key and the same key with a NUL behind it.
+            "ExpressionAttributeValues": to_item(
+                {":pk": partition, ":from": f"{after}\x00" if after else begins_with, ":to": f"{begins_with}\uffff"}
+            ),
+            "ConsistentRead": True,
+        }
+        found: list[dict[str, Any]] = []
+        while limit is None or len(found) < limit:
+            page = request if limit is None else request | {"Limit": limit - len(found)}
+            answer = self._call(partial(self._client.query, **page), deadline)
+            found += map(from_item, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                break
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+        return found
+
+    def delete_many(self, keys: Sequence[Mapping[str, str]], *, deadline: Deadline) -> None:
+        """Delete items, whatever they hold; ones that are gone are gone."""
+        waiting: list[Any] = [{"DeleteRequest": {"Key": to_item(key)}} for key in keys]
+        while waiting:
+            batch, waiting = waiting[:_BATCH_WRITE_LIMIT], waiting[_BATCH_WRITE_LIMIT:]
+            request: Any = {self._name: batch}
+            answer = self._call(partial(self._client.batch_write_item, RequestItems=request), deadline)
+            waiting += answer.get("UnprocessedItems", {}).get(self._name, [])
 
     def query_index(
         self,

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 
 _serializer = TypeSerializer()
 _deserializer = TypeDeserializer()
@@ -51,6 +51,9 @@ def _decoded(value: Any) -> Any:
     match value:
         case Decimal():
             return int(value) if value == value.to_integral_value() else float(value)
+        case Binary():
+            content: bytes = value.value  # type: ignore[attr-defined]  # missing from the stubs
+            return content
         case dict():
             return {name: _decoded(inner) for name, inner in value.items()}
         case list():

@@ -13,6 +13,9 @@ Keywords table
 Conversations table
     S#<session id>           SESSION                                     the session
     S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
+    S#<session id>           EXCERPT#<query id>                          the text that a question was asked about
+    S#<session id>           LONG#<sort key>#<n>                         a further piece of the long text of an item
+  Messages sort directly before their session, so that one read from the end brings it with the newest ones.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
     Q#<query id>             C#<position>                                a tool call
@@ -133,11 +136,27 @@ def session_key(session_id: str) -> Key:
     return {"pk": f"S#{session_id}", "sk": "SESSION"}
 
 
+MESSAGE_PREFIX = "M#"
+
+
 def message_key(session_id: str, query_id: str, position: int) -> Key:
     """Key of a message; position 0 is the question, 1 the answer."""
-    return {"pk": f"S#{session_id}", "sk": f"M#{query_id}#{position}"}
+    return {"pk": f"S#{session_id}", "sk": f"{MESSAGE_PREFIX}{query_id}#{position}"}
+
+
+def selection_key(session_id: str, query_id: str) -> Key:
+    """Key of the selected text that a question was asked about."""
+    return {"pk": f"S#{session_id}", "sk": f"EXCERPT#{query_id}"}
+
+
+def piece_key(owner_key: Key, number: int) -> Key:
+    """Key of the n-th further piece of the text whose item is `owner_key`."""
+    return {"pk": owner_key["pk"], "sk": f"LONG#{owner_key['sk']}#{number:02d}"}
+
+
+TOOL_CALL_PREFIX = "C#"
 
 
 def tool_call_key(query_id: str, position: int) -> Key:
     """Key of a tool call; `position` counts the calls of one query."""
-    return {"pk": f"Q#{query_id}", "sk": f"C#{position:04d}"}
+    return {"pk": f"Q#{query_id}", "sk": f"{TOOL_CALL_PREFIX}{position:04d}"}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from gleaner.deadline import Deadline
-from gleaner.model import JsonObject
+from gleaner.errors import UnknownQuery
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import from_timestamp
 
 _LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
 
@@ -26,7 +27,7 @@ class ToolCallRecord:
     tool_call_id: str
     tool_name: str
     parameters: str
-    result: JsonObject
+    result: str  # JSON text, shortened
     status: str  # success | error
     error_message: str | None
     duration_ms: float
@@ -47,6 +48,26 @@ class ToolCallStore:
         """
         self._table.put_new(_to_item(call), deadline=deadline)
 
+    def of_query(
+        self, query_id: str, owner: str, *, limit: int, after: str, deadline: Deadline
+    ) -> list[tuple[str, ToolCallRecord]]:
+        """The next `limit` calls of a query of `owner` after a position, in their order, each with its position.
+
+        Raises UnknownQuery when `owner` made no such query, StoreUnavailable or DeadlineExceeded.
+        """
+        partition = schema.tool_call_key(query_id, 0)["pk"]
+        items = self._table.query_all(
+            partition=partition, begins_with=schema.TOOL_CALL_PREFIX, after=after, limit=limit, deadline=deadline
+        )
+        if any(item["owner"] != owner for item in items) or not (items or after):
+            raise UnknownQuery("There is no such query.")
+        return [(item["sk"], _to_record(item)) for item in items]
+
+
+def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
+    fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
+    return ToolCallRecord(**fields | {"created_at": from_timestamp(item["created_at"])})
+
 
 def _to_item(call: ToolCallRecord) -> dict[str, Any]:
     return (
@@ -55,10 +76,11 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "query_id": call.query_id,
             "session_id": call.session_id,
             "owner": call.owner,
+            "position": call.position,
             "tool_call_id": call.tool_call_id,
             "tool_name": call.tool_name or "(none)",  # a key of an index must not be empty
             "parameters": call.parameters[:_LONGEST_TEXT],
-            "result": json.dumps(call.result, ensure_ascii=False)[:_LONGEST_TEXT],
+            "result": call.result[:_LONGEST_TEXT],
             "status": call.status,
             "error_message": call.error_message,
             "duration_ms": round(call.duration_ms, 1),

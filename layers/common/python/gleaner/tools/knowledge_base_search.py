@@ -31,9 +31,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     if arguments.kb_id not in (None, "", "default_kb", workspace.question.kb_id):
         raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
     began = time.monotonic()
-    found = workspace.retrieval.search(
-        workspace.question.kb_id, arguments.query, top_k=arguments.top_k, deadline=workspace.deadline
-    )
+    found = workspace.search(arguments.query, arguments.top_k, workspace.deadline)
     if found.stored_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     passages = workspace.admit(found.passages)

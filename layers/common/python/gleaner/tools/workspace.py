@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from gleaner.background import Background
@@ -11,9 +11,12 @@ from gleaner.clients.perplexity import WebSearch
 from gleaner.deadline import Deadline
 from gleaner.learning import Learning
 from gleaner.model import Grounding, Mode, Passage, SourceType, WebAnswer
-from gleaner.retrieval import Retrieval
+from gleaner.retrieval import Retrieved
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
+
+# Passages for a query, at most so many: of the knowledge base, or of the selected text.
+PassageSearch = Callable[[str, int, Deadline], Retrieved]
 
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
@@ -44,7 +47,7 @@ class Workspace:
     """The state of one query that tools read and write; calls of one turn run at the same time."""
 
     question: Question
-    retrieval: Retrieval
+    search: PassageSearch
     web: WebSearch | None
     learning: Learning
     deadline: Deadline
@@ -72,6 +75,10 @@ class Workspace:
     def passage(self, passage_id: str) -> Passage | None:
         """The passage that was handed to the model under this id."""
         return self._passages.get(passage_id)
+
+    def passage_count(self) -> int:
+        """How many passages were found."""
+        return len(self._passages)
 
     def passage_ids(self) -> list[str]:
         """The ids that may be cited, in the order they were given."""

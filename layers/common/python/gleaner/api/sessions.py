@@ -1,0 +1,180 @@
+"""Routes of conversations: sessions, their messages, and turns in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from gleaner.answering import Answer
+from gleaner.api import cursors
+from gleaner.api.request import Current, Route, ok
+from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_source
+from gleaner.model import new_id, utc_now
+from gleaner.stores.conversation_items import Message, Session, message_metadata
+from gleaner.stores.conversations import ConversationStore
+
+PATH = "/api/sessions"
+
+MetadataText = Annotated[str, StringConstraints(max_length=500)]
+Id = Annotated[SessionId, Path()]
+Limit = Annotated[int, Query(ge=1, le=100)]
+Cursor = Annotated[str | None, Query(max_length=1000)]
+Answerer = Callable[[ChatQuery], Answer]
+
+
+class NewSession(BaseModel):
+    """A session to begin; `metadata` is the caller's own."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    metadata: dict[MetadataText, MetadataText] = Field(default_factory=dict, max_length=20)
+
+
+class SessionItem(BaseModel):
+    """A session with the sums over its turns; moments are ISO 8601, UTC."""
+
+    session_id: str
+    created_at: str
+    updated_at: str
+    metadata: dict[str, Any]
+    message_count: int
+    tool_call_count: int
+    keyword_count: int
+    input_tokens: int
+    output_tokens: int
+
+
+class SessionPage(BaseModel):
+    """A page of the caller's sessions, the most recently used first."""
+
+    sessions: list[SessionItem]
+    next_cursor: str | None
+
+
+class MessageItem(BaseModel):
+    """One message of a session."""
+
+    id: str
+    session_id: str
+    role: str
+    content: str
+    created_at: str
+    mode: str
+    metadata: dict[str, Any]
+
+
+class MessagePage(BaseModel):
+    """A page of a session's messages, oldest first."""
+
+    session_id: str
+    messages: list[MessageItem]
+    next_cursor: str | None
+
+
+class TurnAnswer(BaseModel):
+    """The answer of a turn, as the message it is kept as, and its sources."""
+
+    message: MessageItem
+    sources: list[Source]
+
+
+class SessionRoutes:
+    """/api/sessions and what stands below it."""
+
+    def __init__(self, conversations: ConversationStore, answer: Answerer, current: Current) -> None:
+        """`answer` answers a question of the current request."""
+        self._conversations = conversations
+        self._answer = answer
+        self._current = current
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        one = f"{PATH}/<session_id>"
+        return [
+            Route("POST", PATH, self._create),
+            Route("GET", PATH, self._list),
+            Route("GET", one, self._show),
+            Route("DELETE", one, self._delete),
+            Route("POST", f"{one}/chat", self._chat),
+            Route("GET", f"{one}/messages", self._messages),
+        ]
+
+    def _create(self, body: Annotated[NewSession, Body()]) -> Response[SessionItem]:
+        request, now = self._current(), utc_now()
+        session = Session(
+            session_id=new_id(), owner=request.caller.id, created_at=now, updated_at=now, metadata=body.metadata
+        )
+        self._conversations.create(session, deadline=request.deadline)
+        return ok(_to_item(session), status=HTTPStatus.CREATED)
+
+    def _list(self, limit: Limit = 20, cursor: Cursor = None) -> Response[SessionPage]:
+        request = self._current()
+        scope = (PATH, request.caller.id)
+        after = cursors.decode(cursor, scope=scope) if cursor else None
+        page = self._conversations.sessions(
+            request.caller.id,
+            limit=limit + 1,
+            after=(after[0], after[1]) if after else None,
+            deadline=request.deadline,
+        )
+        shown = [_to_item(session) for session in page[:limit]]
+        ended_with = (shown[-1].updated_at, shown[-1].session_id) if len(page) > limit else None
+        next_cursor = cursors.encode(ended_with, scope=scope) if ended_with else None
+        return ok(SessionPage(sessions=shown, next_cursor=next_cursor))
+
+    def _show(self, session_id: Id) -> Response[SessionItem]:
+        request = self._current()
+        return ok(_to_item(self._conversations.get(session_id, request.caller.id, deadline=request.deadline)))
+
+    def _delete(self, session_id: Id) -> Response[None]:
+        request = self._current()
+        self._conversations.delete(session_id, request.caller.id, deadline=request.deadline)
+        return Response(HTTPStatus.NO_CONTENT.value)
+
+    def _chat(self, session_id: Id, body: Annotated[TurnQuery, Body()]) -> Response[TurnAnswer]:
+        answer = self._answer(ChatQuery(**body.model_dump(), session_id=session_id))
+        message = MessageItem(
+            id=answer.message_id,
+            session_id=session_id,
+            role="assistant",
+            content=answer.text,
+            created_at=answer.created_at.isoformat(timespec="microseconds"),
+            mode=body.mode.value,
+            metadata=message_metadata(answer.facts),
+        )
+        sources = [to_source(passage) for passage in answer.sources]
+        return ok(TurnAnswer(message=message, sources=sources), query_id=answer.query_id)
+
+    def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
+        request = self._current()
+        scope = (PATH, session_id, "messages")
+        after = cursors.decode(cursor, scope=scope)[0] if cursor else ""
+        self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+        page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
+        shown = page[:limit]
+        next_cursor = cursors.encode((shown[-1][0],), scope=scope) if len(page) > limit else None
+        messages = [_to_message(session_id, message) for _, message in shown]
+        return ok(MessagePage(session_id=session_id, messages=messages, next_cursor=next_cursor))
+
+
+def _to_item(session: Session) -> SessionItem:
+    values = {name: getattr(session, name) for name in SessionItem.model_fields}
+    moments = {name: values[name].isoformat(timespec="microseconds") for name in ("created_at", "updated_at")}
+    return SessionItem.model_validate(values | moments)
+
+
+def _to_message(session_id: str, message: Message) -> MessageItem:
+    return MessageItem(
+        id=message.message_id,
+        session_id=session_id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at.isoformat(timespec="microseconds"),
+        mode=message.mode,
+        metadata=dict(message.metadata),
+    )

@@ -1,0 +1,161 @@
+"""The items of the conversations table: sessions, messages and selected texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from gleaner.model import TokenUsage
+from gleaner.stores import long_text
+from gleaner.stores.items import from_timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation of one caller, with the sums over its turns."""
+
+    session_id: str
+    owner: str
+    created_at: datetime
+    updated_at: datetime
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # the caller's own
+    message_count: int = 0
+    tool_call_count: int = 0
+    keyword_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a session."""
+
+    message_id: str
+    role: str  # user | assistant
+    content: str
+    created_at: datetime
+    mode: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFacts:
+    """How an answer came about."""
+
+    tool_call_count: int
+    used_tools: tuple[str, ...]
+    keyword_count: int
+    retrieval_count: int  # passages that were found
+    top_chapter: str | None  # of the first source
+    latency_ms: float
+    model: str
+    usage: TokenUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A question and its answer, as they are added to a session."""
+
+    query_id: str
+    session_id: str
+    owner: str
+    question: str
+    answer: str
+    mode: str
+    asked_at: datetime
+    answered_at: datetime
+    facts: TurnFacts
+    selected_text: str | None = None
+    chapter_origin: str | None = None
+
+    def sums(self) -> dict[str, int]:
+        """What the turn adds to the sums of its session."""
+        return {
+            "message_count": 2,
+            "tool_call_count": self.facts.tool_call_count,
+            "keyword_count": self.facts.keyword_count,
+            "input_tokens": self.facts.usage.input_tokens,
+            "output_tokens": self.facts.usage.output_tokens,
+        }
+
+
+Packed = tuple[dict[str, Any], list[bytes]]  # attributes of an item, and further pieces of its long text
+
+
+def message_id(query_id: str, role: str) -> str:
+    """The id of a turn's message: derived, so that a turn written again is the same turn."""
+    return f"{query_id}-{role}"
+
+
+def turn_values(turn: Turn) -> tuple[Packed, Packed]:
+    """The question and the answer of a turn."""
+    return (
+        _message_values(turn, "user", turn.question, turn.asked_at, {}),
+        _message_values(turn, "assistant", turn.answer, turn.answered_at, message_metadata(turn.facts)),
+    )
+
+
+def selection_values(turn: Turn) -> Packed:
+    """The selected text that the question of a turn was asked about."""
+    packed, pieces = long_text.pack("selected_text", turn.selected_text or "")
+    values = {
+        "message_id": message_id(turn.query_id, "user"),
+        "chapter_origin": turn.chapter_origin,
+        "created_at": turn.asked_at,
+    }
+    return values | packed, pieces
+
+
+def _message_values(turn: Turn, role: str, content: str, moment: datetime, metadata: Mapping[str, Any]) -> Packed:
+    packed, pieces = long_text.pack("content", content)
+    values = {
+        "message_id": message_id(turn.query_id, role),
+        "role": role,
+        "created_at": moment,
+        "mode": turn.mode,
+        "metadata": metadata,
+    }
+    return values | packed, pieces
+
+
+def message_metadata(facts: TurnFacts) -> dict[str, Any]:
+    """The metadata of an answer's message."""
+    return {
+        "tool_call_count": facts.tool_call_count,
+        "used_tools": list(facts.used_tools),
+        "keyword_count": facts.keyword_count,
+        "retrieval_count": facts.retrieval_count,
+        "top_chapter": facts.top_chapter,
+        "latency_ms": facts.latency_ms,
+        "model": facts.model,
+        "input_tokens": facts.usage.input_tokens,
+        "cached_input_tokens": facts.usage.cached_input_tokens,
+        "output_tokens": facts.usage.output_tokens,
+    }
+
+
+def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
+    """The message of its item and the further pieces of its text."""
+    return Message(
+        message_id=item["message_id"],
+        role=item["role"],
+        content=long_text.unpack("content", item, pieces),
+        created_at=from_timestamp(item["created_at"]),
+        mode=item["mode"],
+        metadata=item["metadata"],
+    )
+
+
+def to_session(item: Mapping[str, Any]) -> Session:
+    """The session of its item."""
+    sums = ("message_count", "tool_call_count", "keyword_count", "input_tokens", "output_tokens")
+    return Session(
+        session_id=item["session_id"],
+        owner=item["owner"],
+        created_at=from_timestamp(item["created_at"]),
+        updated_at=from_timestamp(item["updated_at"]),
+        metadata=item.get("metadata", {}),
+        **{name: item.get(name, 0) for name in sums},
+    )

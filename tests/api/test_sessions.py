@@ -1,0 +1,310 @@
+"""Conversations through the API: sessions, turns, history, deletion and ownership."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse
+
+from gleaner.deadline import Deadline
+from gleaner.model import TokenUsage, new_id, utc_now
+from gleaner.stores.conversation_items import Turn, TurnFacts
+from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.dynamodb import Table
+from gleaner_local import ministack
+from tests.conftest import Client, make_api
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+PATH = "/api/sessions"
+
+
+@pytest.fixture
+def store(settings: dict[str, str]) -> ConversationStore:
+    client = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    return ConversationStore(Table(client, settings["CONVERSATIONS_TABLE"]))
+
+
+def begin(client: Client, caller: str = "local", **body: Any) -> dict[str, Any]:
+    status, session = client.post(PATH, body, caller=caller)
+    assert status == 201
+    return dict(session)
+
+
+def get(client: Client, path: str, caller: str = "local", **query: Any) -> tuple[int, Any]:
+    texts = {name: str(value) for name, value in query.items()}
+    many = {name: [value] for name, value in texts.items()}
+    return client.request(
+        "GET",
+        path,
+        caller=caller,
+        queryStringParameters=texts or None,
+        multiValueQueryStringParameters=many or None,
+    )
+
+
+def all_pages(client: Client, path: str, name: str, limit: int) -> list[Any]:
+    found: list[Any] = []
+    cursor: dict[str, str] = {}
+    while True:
+        status, page = get(client, path, limit=limit, **cursor)
+        assert status == 200 and len(page[name]) <= limit
+        found += page[name]
+        if page["next_cursor"] is None:
+            return found
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def a_turn(session_id: str, **values: Any) -> Turn:
+    facts = TurnFacts(
+        tool_call_count=2,
+        used_tools=("knowledge_base_search", "generate_response"),
+        keyword_count=0,
+        retrieval_count=3,
+        top_chapter="Keywords",
+        latency_ms=12.5,
+        model="m",
+        usage=TokenUsage(input_tokens=10, output_tokens=5),
+    )
+    return Turn(
+        **{
+            "query_id": new_id(),
+            "session_id": session_id,
+            "owner": "key:local",
+            "question": "q",
+            "answer": "a",
+            "mode": "whole_book",
+            "asked_at": utc_now(),
+            "answered_at": utc_now(),
+            "facts": facts,
+        }
+        | values
+    )
+
+
+def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client, model: ScriptedModel) -> None:
+    session = begin(client, metadata={"course": "physics"})
+    model.plays(calls(search()), calls(answer()))
+    path = f"{PATH}/{session['session_id']}"
+    status, turn = client.post(f"{path}/chat", {"query": "How are duplicates merged?"})
+    assert status == 200
+    assert turn["message"]["content"] == "Merged. [kb-1]"
+    assert turn["sources"][0]["id"] == "kb-1"
+    _, history = get(client, f"{path}/messages")
+    assert [(m["role"], m["content"]) for m in history["messages"]] == [
+        ("user", "How are duplicates merged?"),
+        ("assistant", "Merged. [kb-1]"),
+    ]
+    kept = history["messages"][1]
+    assert kept == turn["message"]
+    facts = kept["metadata"]
+    assert (facts["tool_call_count"], facts["retrieval_count"], facts["top_chapter"]) == (2, 2, "Keywords")
+    assert (facts["model"], facts["input_tokens"], facts["output_tokens"]) == ("scripted", 200, 20)
+    _, shown = get(client, path)
+    assert (shown["message_count"], shown["tool_call_count"], shown["input_tokens"]) == (2, 2, 200)
+    assert shown["metadata"] == {"course": "physics"}
+    assert shown["updated_at"] > session["updated_at"]
+
+
+def test_sessions_are_listed_newest_use_first_each_once(client: Client, store: ConversationStore) -> None:
+    ids = [begin(client)["session_id"] for _ in range(9)]
+    begin(client, caller="somebody")
+    store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(5))
+    listed = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
+    assert listed == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
+
+
+def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> None:
+    session_id = begin(client)["session_id"]
+    for number in range(23):
+        store.add_turn(a_turn(session_id, question=f"q{number}"), new_session=None, deadline=Deadline.after(5))
+    messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 7)
+    assert [m["content"] for m in messages if m["role"] == "user"] == [f"q{number}" for number in range(23)]
+    assert [m["role"] for m in messages] == ["user", "assistant"] * 23
+
+
+def test_two_turns_at_once_are_both_kept_whole(
+    settings: dict[str, str], client: Client, model: ScriptedModel
+) -> None:
+    session_id = begin(client)["session_id"]
+
+    def echo(request: dict[str, Any]) -> dict[str, Any]:
+        asked = [m["content"] for m in request["messages"] if m["role"] == "user"][-1]
+        return calls(search()) if len(request["tools"]) == 1 else calls(answer(f"To {asked}", ()))
+
+    model.plays(echo)
+    store = ConversationStore(
+        Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["CONVERSATIONS_TABLE"])
+    )
+    turns = [a_turn(session_id, question=f"q{n}", answer=f"To q{n}") for n in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda turn: store.add_turn(turn, new_session=None, deadline=Deadline.after(20)), turns))
+    messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 100)
+    pairs = list(zip(messages[::2], messages[1::2], strict=True))
+    assert {(q["content"], a["content"]) for q, a in pairs} == {(f"q{n}", f"To q{n}") for n in range(12)}
+    assert get(client, f"{PATH}/{session_id}")[1]["message_count"] == 24
+
+
+def test_a_turn_written_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
+    session_id = begin(client)["session_id"]
+    turn = a_turn(session_id)
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+    before = sorted(map(str, items("CONVERSATIONS_TABLE")))
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+    assert sorted(map(str, items("CONVERSATIONS_TABLE"))) == before
+
+
+def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: ConversationStore, items: Any) -> None:
+    session_id, other = begin(client)["session_id"], begin(client)["session_id"]
+    for _ in range(40):
+        store.add_turn(
+            a_turn(session_id, selected_text="s", chapter_origin="c"), new_session=None, deadline=Deadline.after(5)
+        )
+    store.add_turn(a_turn(other), new_session=None, deadline=Deadline.after(5))
+    path = f"{PATH}/{session_id}"
+    assert client.request("DELETE", path) == (204, None)
+    assert {item["pk"] for item in items("CONVERSATIONS_TABLE")} == {f"S#{other}"}
+    assert client.request("DELETE", path)[0] == 404
+    assert get(client, path)[0] == 404
+
+
+def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
+    client: Client, store: ConversationStore, items: Any
+) -> None:
+    session_id = begin(client)["session_id"]
+    for _ in range(30):
+        store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
+    cut = 0
+
+    def crash(**_: Any) -> None:
+        nonlocal cut
+        cut += 1
+        if cut == 2:
+            raise KeyboardInterrupt
+
+    events = store._table._client.meta.events  # noqa: SLF001 - the client's own hook stands for a crash
+    events.register("before-call.dynamodb.BatchWriteItem", crash, "crash")
+    with pytest.raises(KeyboardInterrupt):
+        store.delete(session_id, "key:local", deadline=Deadline.after(5))
+    events.unregister("before-call.dynamodb.BatchWriteItem", crash, "crash")
+    path = f"{PATH}/{session_id}"
+    assert 0 < len(items("CONVERSATIONS_TABLE")) < 61
+    assert get(client, path)[0] == 404
+    assert get(client, PATH)[1]["sessions"] == []
+    assert client.post(f"{path}/chat", {"query": "x"})[0] == 404
+    assert client.request("DELETE", path)[0] == 204
+    assert items("CONVERSATIONS_TABLE") == []
+
+
+@pytest.mark.parametrize("text", ["𝄞" * 100_000, "".join(map(chr, range(0x20000, 0x20000 + 42_000))) * 2])
+def test_long_texts_come_back_whole(client: Client, store: ConversationStore, text: str) -> None:
+    session_id = begin(client)["session_id"]
+    turn = a_turn(session_id, question=text[:50_000], answer=text, selected_text=text, chapter_origin="c")
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    _, page = get(client, f"{PATH}/{session_id}/messages")
+    assert [m["content"] for m in page["messages"]] == [text[:50_000], text]
+
+
+def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: ConversationStore, items: Any) -> None:
+    random.seed(7)
+    text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(300_000))
+    session_id = begin(client)["session_id"]
+    store.add_turn(a_turn(session_id, answer=text), new_session=None, deadline=Deadline.after(10))
+    assert any(item["sk"].startswith("LONG#") for item in items("CONVERSATIONS_TABLE"))
+    _, page = get(client, f"{PATH}/{session_id}/messages")
+    assert page["messages"][1]["content"] == text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client, path, caller: get(client, path, caller),
+        lambda client, path, caller: get(client, f"{path}/messages", caller),
+        lambda client, path, caller: client.post(f"{path}/chat", {"query": "x"}, caller=caller),
+        lambda client, path, caller: client.request("DELETE", path, caller=caller),
+    ],
+)
+def test_somebody_elses_session_is_an_unknown_one(
+    client: Client, call: Callable[[Client, str, str], tuple[int, Any]]
+) -> None:
+    theirs = call(client, f"{PATH}/{begin(client)['session_id']}", "somebody")
+    unknown = call(client, f"{PATH}/{new_id()}", "somebody")
+    for status, problem in (theirs, unknown):
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
+    assert {**theirs[1], "query_id": ""} == {**unknown[1], "query_id": ""}
+
+
+def test_tool_calls_are_shown_to_who_asked(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search("merging", top_k=3)), calls(answer()))
+    _, body = client.ask()
+    path = f"/api/queries/{body['query_id']}/tool-calls"
+    status, page = get(client, path)
+    assert status == 200
+    assert [call["tool_name"] for call in page["tool_calls"]] == ["knowledge_base_search", "generate_response"]
+    assert json.loads(page["tool_calls"][0]["parameters"]) == {"query": "merging", "top_k": 3}
+    assert [c["tool_name"] for c in all_pages(client, path, "tool_calls", 1)] == [
+        "knowledge_base_search",
+        "generate_response",
+    ]
+    for status, problem in (get(client, path, "somebody"), get(client, f"/api/queries/{new_id()}/tool-calls")):
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-query")
+
+
+def test_the_conversation_is_carried_over_twenty_turns(client: Client, model: ScriptedModel) -> None:
+    session_id = begin(client)["session_id"]
+    for turn in range(20):
+        model.plays(calls(search()), calls(answer(f"Answer {turn}. [kb-1]")))
+        status, _ = client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
+        assert status == 200
+        sent = model.requests[0]["messages"]
+        assert [m["role"] for m in sent[1:]] == ["user", "assistant"] * turn + ["user"]
+        assert sent[-1]["content"] == f"Question {turn}?"
+        if turn:
+            assert sent[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
+        assert not any(m["role"] == "tool" for m in sent)
+
+
+def test_only_what_fits_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
+    session_id = begin(client)["session_id"]
+    for turn in range(4):
+        model.plays(calls(search()), calls(answer(f"{turn} " + "long " * 2000, ("kb-1",))))
+        client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
+    model.plays(calls(search()), calls(answer()))
+    client.post(f"{PATH}/{session_id}/chat", {"query": "And?"})
+    sent = model.requests[0]["messages"]
+    assert sum(len(m["content"]) for m in sent[1:]) < 30_000
+    assert [m["content"][:10] for m in sent if m["role"] == "user"] == ["Question 2", "Question 3", "And?"]
+
+
+def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: Client, model: ScriptedModel) -> None:
+    session_id = begin(client)["session_id"]
+    model.plays(calls(search()), calls(answer()))
+    client.post(f"{PATH}/{session_id}/chat", {"query": "First?"})
+    too_long = JSONResponse({"error": {"message": "m", "code": "context_length_exceeded"}}, status_code=400)
+    model.plays(too_long, calls(search()), calls(answer()))
+    status, _ = client.post(f"{PATH}/{session_id}/chat", {"query": "Second?"})
+    assert status == 200
+    assert [m["content"] for m in model.requests[1]["messages"][1:]] == ["Second?"]
+    model.plays(too_long)
+    status, problem = client.post(f"{PATH}/{session_id}/chat", {"query": "Third?"})
+    assert (status, problem["type"]) == (413, "urn:gleaner:problem:context-too-long")
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"metadata": {"a": 1}}, {"metadata": []}, {"surprise": 1}, {"metadata": {"a": "x" * 501}}, None, "x"],
+)
+def test_a_bad_session_is_refused(client: Client, body: Any) -> None:
+    status, problem = client.post(PATH, body)
+    assert status == 400 and problem["detail"]
+
+
+def test_api_of_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
+    session_id = begin(client)["session_id"]
+    other = Client(make_api(settings))
+    assert get(other, f"{PATH}/{session_id}")[0] == 200
