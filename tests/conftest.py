@@ -138,6 +138,7 @@ def shared_settings(
         "KEYWORDS_TABLE": "keywords",
         "CONVERSATIONS_TABLE": "conversations",
         "TOOL_CALLS_TABLE": "tool-calls",
+        "IDEMPOTENCY_TABLE": "idempotency",
         "ADMIN_CALLERS": "key:admin",
     }
 
@@ -151,8 +152,7 @@ def settings(
         monkeypatch.setenv(name, value)
     prefix = f"t{abs(hash(request.node.nodeid)):x}"
     own = {name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    schemas = ministack.table_schemas(own["KEYWORDS_TABLE"], own["CONVERSATIONS_TABLE"], own["TOOL_CALLS_TABLE"])
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), schemas)
+    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
     return own
 
 

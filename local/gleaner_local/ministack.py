@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +96,18 @@ def create_tables(client: DynamoDBClient, names: dict[str, TableSchema]) -> None
             client.create_table(**_definition(name, table))
 
 
-def table_schemas(keywords: str, conversations: str, tool_calls: str) -> dict[str, TableSchema]:
-    """The schemas under the names that the tables have here."""
-    return {keywords: schema.KEYWORDS, conversations: schema.CONVERSATIONS, tool_calls: schema.TOOL_CALLS}
+# The variables that name the tables, and what stands in them.
+TABLES = {
+    "KEYWORDS_TABLE": schema.KEYWORDS,
+    "CONVERSATIONS_TABLE": schema.CONVERSATIONS,
+    "TOOL_CALLS_TABLE": schema.TOOL_CALLS,
+    "IDEMPOTENCY_TABLE": schema.IDEMPOTENCY,
+}
+
+
+def table_schemas(env: Mapping[str, str]) -> dict[str, TableSchema]:
+    """The schemas under the names that the environment gives the tables."""
+    return {env[variable]: table for variable, table in TABLES.items()}
 
 
 def admin_client(endpoint_url: str) -> DynamoDBClient:
@@ -112,25 +122,28 @@ def admin_client(endpoint_url: str) -> DynamoDBClient:
 
 
 def _definition(name: str, table: TableSchema) -> dict[str, Any]:
-    attributes = {"pk", "sk"} | {key for index in table.indexes for key in (index.partition_key, index.sort_key)}
-    return {
+    keys = [table.partition_key, *([table.sort_key] if table.sort_key else [])]
+    attributes = {*keys, *(key for index in table.indexes for key in (index.partition_key, index.sort_key))}
+    definition: dict[str, Any] = {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": _keys("pk", "sk"),
+        "KeySchema": _key_schema(*keys),
         "AttributeDefinitions": [{"AttributeName": a, "AttributeType": "S"} for a in sorted(attributes)],
-        "GlobalSecondaryIndexes": [
+    }
+    if table.indexes:
+        definition["GlobalSecondaryIndexes"] = [
             {
                 "IndexName": index.name,
-                "KeySchema": _keys(index.partition_key, index.sort_key),
+                "KeySchema": _key_schema(index.partition_key, index.sort_key),
                 "Projection": {"ProjectionType": "ALL"},
             }
             for index in table.indexes
-        ],
-    }
+        ]
+    return definition
 
 
-def _keys(partition: str, sort: str) -> list[dict[str, str]]:
-    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+def _key_schema(*keys: str) -> list[dict[str, str]]:
+    return [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
 
 
 def _free_port() -> int:

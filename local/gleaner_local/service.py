@@ -17,11 +17,6 @@ from gleaner_local.index.embedded import EmbeddedIndex
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
-TABLES = {
-    "KEYWORDS_TABLE": "gleaner-keywords",
-    "CONVERSATIONS_TABLE": "gleaner-conversations",
-    "TOOL_CALLS_TABLE": "gleaner-tool-calls",
-}
 LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
 
 
@@ -80,8 +75,8 @@ class LocalService:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
         env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
         env.setdefault("ADMIN_CALLERS", "key:admin")
-        for variable, name in TABLES.items():
-            env.setdefault(variable, name)
+        for variable in ministack.TABLES:
+            env.setdefault(variable, f"gleaner-{variable.removesuffix('_TABLE').lower().replace('_', '-')}")
         if not env.get("AWS_ENDPOINT_URL_DYNAMODB"):
             env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
         return env
@@ -101,7 +96,7 @@ class LocalService:
         except RuntimeError as error:
             raise CannotStart(str(error)) from error
         self._stack.callback(server.stop)
-        schemas = ministack.table_schemas(*(env[variable] for variable in TABLES))
+        schemas = ministack.table_schemas(env)
         ministack.create_tables(ministack.admin_client(server.url), schemas)
         return server.url
 

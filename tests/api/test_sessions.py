@@ -127,9 +127,7 @@ def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> 
     assert [m["role"] for m in messages] == ["user", "assistant"] * 23
 
 
-def test_two_turns_at_once_are_both_kept_whole(
-    settings: dict[str, str], client: Client, model: ScriptedModel
-) -> None:
+def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client: Client, model: ScriptedModel) -> None:
     session_id = begin(client)["session_id"]
 
     def echo(request: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +184,7 @@ def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
         if cut == 2:
             raise KeyboardInterrupt
 
-    events = store._table._client.meta.events  # noqa: SLF001 - the client's own hook stands for a crash
+    events = store._table._client.meta.events
     events.register("before-call.dynamodb.BatchWriteItem", crash, "crash")
     with pytest.raises(KeyboardInterrupt):
         store.delete(session_id, "key:local", deadline=Deadline.after(5))
@@ -222,7 +220,7 @@ def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: Conver
 @pytest.mark.parametrize(
     "call",
     [
-        lambda client, path, caller: get(client, path, caller),
+        get,
         lambda client, path, caller: get(client, f"{path}/messages", caller),
         lambda client, path, caller: client.post(f"{path}/chat", {"query": "x"}, caller=caller),
         lambda client, path, caller: client.request("DELETE", path, caller=caller),

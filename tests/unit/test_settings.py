@@ -14,6 +14,7 @@ COMPLETE = {
     "KEYWORDS_TABLE": "a",
     "CONVERSATIONS_TABLE": "b",
     "TOOL_CALLS_TABLE": "c",
+    "IDEMPOTENCY_TABLE": "d",
 }
 
 
@@ -38,6 +39,9 @@ def test_everything_missing_is_named_at_once() -> None:
         ("QUERY_DEADLINE_SECONDS", "-1"),
         ("WEB_ANSWER_MAX_AGE_DAYS", "nan"),
         ("OPENAI_MAX_COMPLETION_TOKENS", "inf"),
+        ("KNOWLEDGE_BASE_ACCESS", "x"),
+        ("KNOWLEDGE_BASE_ACCESS", "[]"),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": "kb"}'),
     ],
 )
 def test_a_malformed_setting_is_named(name: str, value: str) -> None:

@@ -8,6 +8,8 @@ GleanerError
 │   │   ├── UnknownQuery
 │   │   └── UnknownKeyword
 │   ├── UnknownKnowledgeBase  the knowledge base named does not exist
+│   ├── IdempotencyKeyReused  the key was used with another body
+│   ├── RequestInProgress     the first request with this idempotency key is still running
 │   └── NotAllowed            the caller lacks the right for this
 ├── AnswerFailed              the model did not do its part after the retry (502)
 │   ├── MandatoryToolMissing  a mandatory tool was never called
@@ -60,6 +62,14 @@ class UnknownKeyword(NotFound):
 
 class UnknownKnowledgeBase(InvalidInput):
     """The knowledge base named does not exist."""
+
+
+class IdempotencyKeyReused(InvalidInput):
+    """The idempotency key was used with another body."""
+
+
+class RequestInProgress(InvalidInput):
+    """The first request with this idempotency key is still running."""
 
 
 class NotAllowed(InvalidInput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ _REQUIRED = (
     "KEYWORDS_TABLE",
     "CONVERSATIONS_TABLE",
     "TOOL_CALLS_TABLE",
+    "IDEMPOTENCY_TABLE",
 )
 
 
@@ -34,10 +36,13 @@ class Settings:
     keywords_table: str
     conversations_table: str
     tool_calls_table: str
+    idempotency_table: str
     dynamodb_endpoint_url: str | None
     default_kb_id: str
     query_deadline_seconds: float
     web_answer_max_age_days: float
+    cors_origins: tuple[str, ...]
+    knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers not named may use all
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
     @classmethod
@@ -62,10 +67,13 @@ class Settings:
             keywords_table=env["KEYWORDS_TABLE"],
             conversations_table=env["CONVERSATIONS_TABLE"],
             tool_calls_table=env["TOOL_CALLS_TABLE"],
+            idempotency_table=env["IDEMPOTENCY_TABLE"],
             dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             default_kb_id=env.get("DEFAULT_KB_ID") or "default_kb",
             query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
+            cors_origins=tuple(env.get("CORS_ORIGINS", "").split()),
+            knowledge_base_access=_access(env),
             admin_callers=frozenset(env.get("ADMIN_CALLERS", "").split()),
         )
 
@@ -78,6 +86,18 @@ def _url(env: Mapping[str, str], name: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(f"{name} must be an http or https URL.")
     return value
+
+
+def _access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    name = "KNOWLEDGE_BASE_ACCESS"
+    try:
+        value = json.loads(env.get(name) or "{}")
+        access = {caller: frozenset(kb_ids) for caller, kb_ids in value.items() if isinstance(kb_ids, list)}
+    except (ValueError, AttributeError, TypeError):
+        access, value = {}, None
+    if value is None or len(access) != len(value):
+        raise ConfigurationError(f'{name} must be JSON such as {{"key:abc": ["default_kb"]}}.')
+    return access
 
 
 def _positive(env: Mapping[str, str], name: str, default: float) -> float:

@@ -11,6 +11,7 @@ from gleaner.settings import Settings
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
+    from mypy_boto3_dynamodb import DynamoDBClient
 
     from gleaner.answering import Services
     from gleaner.api.app import Api
@@ -21,13 +22,12 @@ _TOOL_THREADS = 8  # calls of one turn
 _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
 
 
-def build_services(settings: Settings) -> Services:
+def build_services(settings: Settings, client: DynamoDBClient) -> Services:
     """Everything that the API needs, connected as `settings` say; sends nothing yet."""
     from gleaner.answering import Services
     from gleaner.clients import openai_chat, pinecone
     from gleaner.learning import Learning
     from gleaner.retrieval import Retrieval
-    from gleaner.stores import dynamodb
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -35,7 +35,6 @@ def build_services(settings: Settings) -> Services:
     from gleaner.stores.keywords import KeywordStore
     from gleaner.stores.tool_calls import ToolCallStore
 
-    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
     keywords_table = Table(client, settings.keywords_table)
     keywords = KeywordStore(keywords_table)
@@ -72,25 +71,25 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.keywords import KeywordRoutes
+    from gleaner.api.once import Once
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
+    from gleaner.stores import dynamodb
 
-    services = build_services(settings)
+    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
+    services = build_services(settings, client)
+    once = Once(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
-        keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=settings.default_kb_id)
-        chat = ChatRoutes(services, current, tracer=tracer, metrics=metrics)
-        sessions = SessionRoutes(services.conversations, chat.answer, current)
+        chat = ChatRoutes(services, once, current, tracer=tracer, metrics=metrics)
+        sessions = SessionRoutes(services.conversations, chat.answer, once, current)
         tool_calls = ToolCallRoutes(services.tool_calls, current)
+        default_kb_id = settings.default_kb_id
+        keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=default_kb_id)
         areas = (chat, sessions, tool_calls, keywords)
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
-    return Api(
-        make_routes,
-        deadline_seconds=settings.query_deadline_seconds,
-        admins=settings.admin_callers,
-        logger=logger,
-    )
+    return Api(make_routes, settings=settings, logger=logger)
 
 
 def _build_web(settings: Settings) -> WebSearch | None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver, CORSConfig, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import (
     RequestUnsupportedContentType,
@@ -21,12 +20,15 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from gleaner.api import problems
 from gleaner.api.caller import caller_of
+from gleaner.api.proxy_event import normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
 from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError
 from gleaner.model import JsonObject, new_id
+from gleaner.settings import Settings
 
 _RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the response
+_PREFLIGHT_SECONDS = 600
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -34,17 +36,13 @@ class Api:
     """The application. Like a Lambda environment, it serves one request at a time."""
 
     def __init__(
-        self,
-        make_routes: Callable[[Current], Sequence[Route]],
-        *,
-        deadline_seconds: float,
-        admins: frozenset[str],
-        logger: Logger,
+        self, make_routes: Callable[[Current], Sequence[Route]], *, settings: Settings, logger: Logger
     ) -> None:
-        self._deadline_seconds = deadline_seconds
-        self._admins = admins
+        self._settings = settings
         self._logger = logger
-        self._app = APIGatewayRestResolver(enable_validation=True, json_body_deserializer=_parse_json)
+        self._app = APIGatewayRestResolver(
+            cors=_cors(settings.cors_origins), enable_validation=True, json_body_deserializer=_parse_json
+        )
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # by path
         self._add_routes(make_routes(self._current))
         self._add_error_handlers()
@@ -54,12 +52,16 @@ class Api:
         left = context.get_remaining_time_in_millis() / 1000 - _RESPONSE_SECONDS
         request = RequestContext(
             query_id=new_id(),
-            caller=caller_of(event, admins=self._admins),
-            deadline=Deadline(time.monotonic() + min(self._deadline_seconds, left)),
+            caller=caller_of(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
+            deadline=Deadline.after(min(self._settings.query_deadline_seconds, left)),
+            lambda_context=context,
         )
         self._logger.append_keys(query_id=request.query_id)
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
-        return self._app.resolve(event, context)
+        answer = self._app.resolve(normalised(event), context)
+        request_id = (event.get("requestContext") or {}).get("requestId") or context.aws_request_id
+        answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
+        return answer
 
     def _current(self) -> RequestContext:
         request: RequestContext = self._app.context["request"]
@@ -99,7 +101,7 @@ class Api:
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
         found = error.errors()
-        if any(item["type"] == "json_invalid" for item in found):
+        if any(item["type"] == "json_invalid" or _is_no_object(item) for item in found):
             detail = "The body must be one JSON object."
             return problems.problem(HTTPStatus.BAD_REQUEST, "invalid-request", detail, query_id=self._query_id())
         invalid = [{"field": _field(item["loc"]), "message": item["msg"]} for item in found]
@@ -110,6 +112,23 @@ class Api:
 
     def _query_id(self) -> str:
         return self._current().query_id
+
+
+def _cors(origins: Sequence[str]) -> CORSConfig | None:
+    if not origins:
+        return None
+    return CORSConfig(
+        allow_origin=origins[0],
+        extra_origins=list(origins[1:]),
+        allow_headers=["Idempotency-Key"],
+        expose_headers=["X-Query-Id", "X-Request-Id"],
+        max_age=_PREFLIGHT_SECONDS,
+    )
+
+
+def _is_no_object(error: Mapping[str, Any]) -> bool:
+    """Whether a body is missing, or is JSON of another kind."""
+    return tuple(error["loc"]) == ("body",) and error["type"] in ("missing", "model_attributes_type", "model_type")
 
 
 def _field(location: tuple[Any, ...]) -> str:

@@ -10,27 +10,32 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
 from gleaner.answering import Answer, Asked, Services, answer_question
+from gleaner.api.once import IdempotencyKey, Once
 from gleaner.api.request import Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
 from gleaner.model import AnswerStatus
+
+PATH = "/api/chat/query"
 
 
 class ChatRoutes:
     """POST /api/chat/query."""
 
-    def __init__(self, services: Services, current: Current, *, tracer: Tracer, metrics: Metrics) -> None:
+    def __init__(self, services: Services, once: Once, current: Current, *, tracer: Tracer, metrics: Metrics) -> None:
         self._services = services
+        self._once = once
         self._current = current
         self._tracer = tracer
         self._metrics = metrics
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("POST", "/api/chat/query", self._query)]
+        return [Route("POST", PATH, self._query)]
 
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
         request = self._current()
+        request.caller.require_knowledge_base(body.kb_id or self._services.default_kb_id)
         asked = Asked(
             query=body.query,
             caller_id=request.caller.id,
@@ -46,9 +51,13 @@ class ChatRoutes:
         self._measure(answer)
         return answer
 
-    def _query(self, body: Annotated[ChatQuery, Body()]) -> Response[ChatAnswer]:
-        answer = self.answer(body)
-        return ok(to_chat_answer(answer), query_id=answer.query_id)
+    def _query(
+        self, body: Annotated[ChatQuery, Body()], idempotency_key: IdempotencyKey = None
+    ) -> Response[ChatAnswer]:
+        def produce() -> ChatAnswer:
+            return to_chat_answer(self.answer(body))
+
+        return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, ChatAnswer))
 
     def _measure(self, answer: Answer) -> None:
         self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.facts.latency_ms)

@@ -9,7 +9,6 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
 from gleaner.api import cursors
-from gleaner.api.caller import require_admin
 from gleaner.api.request import Current, Route, ok
 from gleaner.api.schemas import KbId
 from gleaner.deadline import Deadline
@@ -99,10 +98,12 @@ class KeywordRoutes:
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response[KeywordPage]:
-        deadline = self._current().deadline
+        request = self._current()
         if q is None:
-            return ok(self._recent(limit, cursor, deadline))
-        return ok(self._found(q, kb_id or self._default_kb_id, limit, cursor, deadline))
+            return ok(self._recent(limit, cursor, request.deadline))
+        searched = kb_id or self._default_kb_id
+        request.caller.require_knowledge_base(searched)
+        return ok(self._found(q, searched, limit, cursor, request.deadline))
 
     def _recent(self, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "recent")
@@ -124,7 +125,7 @@ class KeywordRoutes:
 
     def _show(self, keyword_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response[KeywordDetailsItem]:
         request = self._current()
-        require_admin(request.caller)
+        request.caller.require_admin()
         details = self._catalog.get(keyword_id, deadline=request.deadline)
         return ok(
             KeywordDetailsItem(

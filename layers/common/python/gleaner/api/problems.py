@@ -11,7 +11,6 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from gleaner import errors
-from gleaner.api.request import QUERY_ID_HEADER
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +25,8 @@ TABLE: dict[type[errors.GleanerError], tuple[HTTPStatus, str]] = {
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
+    errors.IdempotencyKeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),
+    errors.RequestInProgress: (HTTPStatus.CONFLICT, "request-in-progress"),
     errors.NotAllowed: (HTTPStatus.FORBIDDEN, "not-allowed"),
     errors.MandatoryToolMissing: (HTTPStatus.BAD_GATEWAY, "mandatory-tool-missing"),
     errors.AnswerRejected: (HTTPStatus.BAD_GATEWAY, "answer-rejected"),
@@ -60,7 +61,7 @@ def problem(
         status_code=status.value,
         content_type=CONTENT_TYPE,
         body=json.dumps(body),
-        headers={QUERY_ID_HEADER: query_id, **(headers or {})},
+        headers=dict(headers or {}),
     )
 
 

@@ -8,13 +8,13 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from gleaner.api.caller import Caller
 from gleaner.deadline import Deadline
 
 JSON = "application/json"
-QUERY_ID_HEADER = "X-Query-Id"
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -26,6 +26,7 @@ class RequestContext:
     query_id: str
     caller: Caller
     deadline: Deadline
+    lambda_context: LambdaContext
 
 
 Current = Callable[[], RequestContext]  # the request that is served now
@@ -40,7 +41,6 @@ class Route:
     handler: Callable[..., Response[Any]]
 
 
-def ok(body: Body, *, query_id: str | None = None, status: HTTPStatus = HTTPStatus.OK) -> Response[Body]:
+def ok(body: Body, *, status: HTTPStatus = HTTPStatus.OK) -> Response[Body]:
     """A JSON answer."""
-    headers: dict[str, str | list[str]] = {QUERY_ID_HEADER: query_id} if query_id else {}
-    return Response(status.value, JSON, body, headers)
+    return Response(status.value, JSON, body)

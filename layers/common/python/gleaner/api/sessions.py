@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from gleaner.answering import Answer
 from gleaner.api import cursors
+from gleaner.api.once import IdempotencyKey, Once
 from gleaner.api.request import Current, Route, ok
 from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_source
-from gleaner.model import new_id, utc_now
+from gleaner.model import Mode, new_id, utc_now
 from gleaner.stores.conversation_items import Message, Session, message_metadata
 from gleaner.stores.conversations import ConversationStore
 
@@ -86,10 +87,11 @@ class TurnAnswer(BaseModel):
 class SessionRoutes:
     """/api/sessions and what stands below it."""
 
-    def __init__(self, conversations: ConversationStore, answer: Answerer, current: Current) -> None:
+    def __init__(self, conversations: ConversationStore, answer: Answerer, once: Once, current: Current) -> None:
         """`answer` answers a question of the current request."""
         self._conversations = conversations
         self._answer = answer
+        self._once = once
         self._current = current
 
     def routes(self) -> list[Route]:
@@ -136,19 +138,14 @@ class SessionRoutes:
         self._conversations.delete(session_id, request.caller.id, deadline=request.deadline)
         return Response(HTTPStatus.NO_CONTENT.value)
 
-    def _chat(self, session_id: Id, body: Annotated[TurnQuery, Body()]) -> Response[TurnAnswer]:
-        answer = self._answer(ChatQuery(**body.model_dump(), session_id=session_id))
-        message = MessageItem(
-            id=answer.message_id,
-            session_id=session_id,
-            role="assistant",
-            content=answer.text,
-            created_at=answer.created_at.isoformat(timespec="microseconds"),
-            mode=body.mode.value,
-            metadata=message_metadata(answer.facts),
-        )
-        sources = [to_source(passage) for passage in answer.sources]
-        return ok(TurnAnswer(message=message, sources=sources), query_id=answer.query_id)
+    def _chat(
+        self, session_id: Id, body: Annotated[TurnQuery, Body()], idempotency_key: IdempotencyKey = None
+    ) -> Response[TurnAnswer]:
+        def produce() -> TurnAnswer:
+            return _to_turn_answer(self._answer(ChatQuery(**body.model_dump(), session_id=session_id)), body.mode)
+
+        route = f"{PATH}/{session_id}/chat"
+        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, TurnAnswer))
 
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
@@ -166,6 +163,19 @@ def _to_item(session: Session) -> SessionItem:
     values = {name: getattr(session, name) for name in SessionItem.model_fields}
     moments = {name: values[name].isoformat(timespec="microseconds") for name in ("created_at", "updated_at")}
     return SessionItem.model_validate(values | moments)
+
+
+def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
+    message = MessageItem(
+        id=answer.message_id,
+        session_id=answer.session_id,
+        role="assistant",
+        content=answer.text,
+        created_at=answer.created_at.isoformat(timespec="microseconds"),
+        mode=mode.value,
+        metadata=message_metadata(answer.facts),
+    )
+    return TurnAnswer(message=message, sources=[to_source(passage) for passage in answer.sources])
 
 
 def _to_message(session_id: str, message: Message) -> MessageItem:

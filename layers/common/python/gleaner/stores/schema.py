@@ -1,6 +1,6 @@
 """Keys and index names of the tables: the one place that knows how items are addressed.
 
-Every table has the string keys `pk` and `sk`.
+Every table has the string keys `pk` and `sk`, but that of the idempotency keys, which Powertools writes.
 
 Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword
@@ -42,22 +42,26 @@ class Index:
     sort_key: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """A table with the string keys `pk` and `sk`."""
+    """A table; its keys are strings."""
 
-    indexes: tuple[Index, ...]
+    partition_key: str = "pk"
+    sort_key: str | None = "sk"
+    indexes: tuple[Index, ...] = ()
+    ttl_attribute: str | None = None
 
 
-KEYWORDS = TableSchema((Index("by_last_use", "active_shard", "last_used_at"),))
-CONVERSATIONS = TableSchema((Index("by_owner", "owner", "updated_at"),))
+KEYWORDS = TableSchema(indexes=(Index("by_last_use", "active_shard", "last_used_at"),))
+CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
 TOOL_CALLS = TableSchema(
-    (
+    indexes=(
         Index("by_session", "session_id", "created_at"),
         Index("by_tool", "tool_name", "created_at"),
         Index("by_status", "status", "created_at"),
     )
 )
+IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 
 Key = dict[str, str]
 

@@ -1,0 +1,151 @@
+"""Events as API Gateway really sends them, who the caller is, and what every answer carries."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import Any
+
+import pytest
+
+from gleaner_local.execution_environment import LocalContext
+from tests.conftest import Client, make_api, proxy_event
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+CHAT = "/api/chat/query"
+
+
+def raw(client: Client, event: dict[str, Any]) -> dict[str, Any]:
+    context: Any = LocalContext("query", "lambda-request", time.monotonic() + 60)
+    return client.api.handle(event, context)
+
+
+def chat_event(**changes: Any) -> dict[str, Any]:
+    return proxy_event("POST", CHAT, "local") | {"body": json.dumps({"query": "x"})} | changes
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"isBase64Encoded": True, "body": base64.b64encode(b'{"query": "x"}').decode()},
+        {"headers": None, "multiValueHeaders": None},
+        {"headers": {"CONTENT-TYPE": "application/json; charset=utf-8"}, "multiValueHeaders": None},
+        {"path": "/test/api/chat/query"},
+        {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},
+    ],
+)
+def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel, changes: dict[str, Any]) -> None:
+    model.plays(calls(search()), calls(answer()))
+    assert raw(client, chat_event(**changes))["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"isBase64Encoded": True, "body": "%%%"},
+        {"isBase64Encoded": True, "body": base64.b64encode(b"\xff\xfe").decode()},
+        {"isBase64Encoded": True, "body": None},
+        {"body": None, "headers": None, "multiValueHeaders": None},
+    ],
+)
+def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> None:
+    answered = raw(client, chat_event(**changes))
+    assert answered["statusCode"] == 400
+    assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:invalid-request"
+
+
+def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    for event in (chat_event(), chat_event(body="no"), proxy_event("GET", "/nothing", "local")):
+        answered = raw(client, event)
+        headers = answered["multiValueHeaders"]
+        assert headers["X-Request-Id"] == ["r"]
+        body = json.loads(answered["body"])
+        assert headers["X-Query-Id"] == [body["query_id"]]
+
+
+def test_origins_that_are_configured_are_allowed_also_on_errors(settings: dict[str, str]) -> None:
+    client = Client(make_api(settings | {"CORS_ORIGINS": "https://a.example https://b.example"}))
+    for event in (chat_event(body="no"), proxy_event("GET", "/nothing", "x"), proxy_event("OPTIONS", CHAT, "x")):
+        for origin, allowed in (("https://b.example", ["https://b.example"]), ("https://evil.example", None)):
+            headers = {"origin": origin, "content-type": "application/json"}
+            many = {name: [value] for name, value in headers.items()}
+            answered = raw(client, event | {"headers": headers, "multiValueHeaders": many})
+            assert answered["multiValueHeaders"].get("Access-Control-Allow-Origin") == allowed
+    preflight = raw(client, proxy_event("OPTIONS", CHAT, "x"))
+    assert preflight["statusCode"] == 204
+
+
+def test_without_configured_origins_none_is_allowed(client: Client) -> None:
+    headers = {"origin": "https://a.example", "content-type": "application/json"}
+    many = {name: [value] for name, value in headers.items()}
+    answered = raw(client, chat_event(body="no", headers=headers, multiValueHeaders=many))
+    assert "Access-Control-Allow-Origin" not in answered["multiValueHeaders"]
+
+
+@pytest.mark.parametrize(
+    ("context", "admin"),
+    [
+        ({"identity": {"apiKeyId": "admin"}}, True),
+        ({"identity": {"apiKeyId": "other"}}, False),
+        ({"authorizer": {"claims": {"sub": "u1", "cognito:groups": "[users admin]"}}}, True),
+        ({"authorizer": {"claims": {"sub": "u1", "cognito:groups": "administrators"}}}, False),
+        ({"authorizer": {"claims": {"sub": "admin"}}}, False),
+        ({"identity": {"userArn": "arn:aws:iam::1:user/x"}}, False),
+        ({"authorizer": None, "identity": None}, False),
+        (None, False),
+    ],
+)
+def test_roles_come_from_the_authorizer(client: Client, context: Any, admin: bool) -> None:
+    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x") | {"requestContext": context}
+    event["headers"] = {"x-api-key": "admin"}
+    assert raw(client, event)["statusCode"] == (404 if admin else 403)
+
+
+def test_callers_of_different_kinds_do_not_share_sessions(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    begun = raw(client, chat_event(requestContext={"identity": {"apiKeyId": "u1"}}))
+    session_id = json.loads(begun["body"])["session_id"]
+    path = f"/api/sessions/{session_id}"
+    as_user = {"authorizer": {"claims": {"sub": "u1"}}}
+    assert raw(client, proxy_event("GET", path, "u1"))["statusCode"] == 200
+    assert raw(client, proxy_event("GET", path, "x") | {"requestContext": as_user})["statusCode"] == 404
+
+
+def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str, str], model: ScriptedModel) -> None:
+    access = json.dumps({"key:limited": ["other_kb"]})
+    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": access}))
+    status, problem = client.post(CHAT, {"query": "x"}, caller="limited")
+    assert (status, problem["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    model.plays(calls(search()), calls(answer()))
+    assert client.post(CHAT, {"query": "x"}, caller="anybody")[0] == 200
+
+
+def test_a_knowledge_base_that_the_model_asks_for_is_refused(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search(kb_id="other_kb")), calls(search()), calls(answer()))
+    status, _ = client.ask()
+    assert status == 200
+    refused = json.loads(model.requests[1]["messages"][-2]["content"])
+    assert "knowledge base" in refused["error"]["message"]
+
+
+def test_a_model_that_hangs_is_a_504_of_ours(settings: dict[str, str], model: ScriptedModel) -> None:
+    def hang(_request: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(1.5)
+        return calls(search())
+
+    model.plays(hang)
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "0.7"}))
+    began = time.monotonic()
+    status, problem = client.ask()
+    assert (status, problem["type"]) == (504, "urn:gleaner:problem:deadline-exceeded")
+    assert time.monotonic() - began < 1.4
+
+
+def test_the_answer_is_forced_when_little_time_is_left(settings: dict[str, str], model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "6"}))
+    status, body = client.ask()
+    assert (status, body["status"]) == (200, "fallback")
+    assert [tool["function"]["name"] for tool in model.requests[1]["tools"]] == ["generate_response"]

@@ -1,0 +1,150 @@
+"""Idempotency keys on the chat routes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from gleaner.api.caller import Caller
+from gleaner.api.once import Once
+from gleaner.api.request import RequestContext
+from gleaner.api.schemas import ChatAnswer, ChatQuery
+from gleaner.deadline import Deadline
+from gleaner.errors import RequestInProgress
+from gleaner.stores import dynamodb
+from gleaner_local import ministack
+from gleaner_local.execution_environment import LocalContext
+from tests.conftest import Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
+
+CHAT = "/api/chat/query"
+
+
+def send(client: Client, key: str, query: str = "How are duplicates merged?", **how: Any) -> tuple[int, Any]:
+    headers = {"content-type": "application/json", "idempotency-key": key}
+    many = {name: [value] for name, value in headers.items()}
+    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=many, **how)
+
+
+def plays(model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+
+
+def test_the_same_request_gets_the_first_answer_and_costs_no_model_call(
+    client: Client, model: ScriptedModel, items: Any
+) -> None:
+    plays(model)
+    first = send(client, "key-1")
+    kept = len(items("CONVERSATIONS_TABLE"))
+    again = send(client, "key-1")
+    assert first == again and first[0] == 200
+    assert len(model.requests) == 2
+    assert len(items("CONVERSATIONS_TABLE")) == kept
+
+
+def test_a_turn_in_a_session_is_made_once(client: Client, model: ScriptedModel) -> None:
+    _, session = client.post("/api/sessions", {})
+    path = f"/api/sessions/{session['session_id']}/chat"
+    headers = {"content-type": "application/json", "Idempotency-Key": "k"}
+    many = {name: [value] for name, value in headers.items()}
+    plays(model)
+    answers = [client.post(path, {"query": "x"}, headers=headers, multiValueHeaders=many) for _ in range(2)]
+    assert answers[0] == answers[1] and answers[0][0] == 200
+    assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
+
+
+def test_another_body_is_refused(client: Client, model: ScriptedModel) -> None:
+    plays(model)
+    send(client, "key-1")
+    status, problem = send(client, "key-1", "Another question?")
+    assert (status, problem["type"]) == (422, "urn:gleaner:problem:idempotency-key-reused")
+
+
+def test_keys_are_the_callers_own(client: Client, model: ScriptedModel) -> None:
+    plays(model)
+    _, mine = send(client, "key-1")
+    plays(model)
+    status, theirs = send(client, "key-1", "Another question?", caller="somebody")
+    assert status == 200 and theirs["query_id"] != mine["query_id"]
+
+
+def test_an_error_is_not_kept(client: Client, model: ScriptedModel) -> None:
+    model.plays(says("No tool."))
+    assert send(client, "key-1")[0] == 502
+    plays(model)
+    assert send(client, "key-1")[0] == 200
+
+
+def test_a_request_that_still_runs_is_a_conflict(
+    client: Client, settings: dict[str, str], model: ScriptedModel
+) -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(request: dict[str, Any]) -> dict[str, Any]:
+        asked.set()
+        assert go_on.wait(20)
+        return calls(search()) if len(request["tools"]) == 1 else calls(answer())
+
+    model.plays(slow)
+    first: list[tuple[int, Any]] = []
+    # As in Lambda, each environment serves one request at a time: the second comes to another one, which has
+    # its own current event.
+    thread = threading.Thread(target=lambda: first.append(send(client, "key-1")))
+    thread.start()
+    assert asked.wait(20)
+    once = Once(dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"])
+    with pytest.raises(RequestInProgress):
+        again(once, "key-1")
+    go_on.set()
+    thread.join(30)
+    assert first[0][0] == 200
+
+
+def again(once: Once, key: str) -> ChatAnswer:
+    """The same request, as another environment would run it."""
+    context: Any = LocalContext("query", "r2", time.monotonic() + 30)
+    request = RequestContext(
+        query_id="Q", caller=Caller(id="key:local"), deadline=Deadline.after(5), lambda_context=context
+    )
+
+    def never() -> ChatAnswer:
+        raise AssertionError("the request was run twice")
+
+    body = ChatQuery(query="How are duplicates merged?")
+    return once.run(key, request, CHAT, body, never, ChatAnswer)
+
+
+def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
+    client: Client, settings: dict[str, str], model: ScriptedModel
+) -> None:
+    plays(model)
+    assert send(client, "key-1")[0] == 200
+    # What a process leaves behind that ended in the middle: a record in progress whose time is up.
+    store = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    [record] = store.scan(TableName=settings["IDEMPOTENCY_TABLE"])["Items"]
+    store.update_item(
+        TableName=settings["IDEMPOTENCY_TABLE"],
+        Key={"id": record["id"]},
+        UpdateExpression="SET #s = :s, in_progress_expiration = :past REMOVE #d",
+        ExpressionAttributeNames={"#s": "status", "#d": "data"},
+        ExpressionAttributeValues={":s": {"S": "INPROGRESS"}, ":past": {"N": str(int(time.time() * 1000) - 1000)}},
+    )
+    plays(model)
+    assert send(client, "key-1")[0] == 200
+    assert len(model.requests) == 2
+
+
+def test_a_long_answer_is_kept_whole(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer("𝄞" * 99_000 + " [kb-1]")))
+    first = send(client, "key-1")
+    assert first[0] == 200 and len(first[1]["answer"]) > 99_000
+    assert send(client, "key-1") == first
+
+
+@pytest.mark.parametrize("key", ["x" * 256, "ä", "a b"])
+def test_a_bad_key_is_refused(client: Client, key: str) -> None:
+    status, problem = send(client, key)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
