@@ -14,13 +14,14 @@ from typing import Annotated
 import typer
 
 from gleaner.model import KB_ID_PATTERN
-from gleaner_local import keywords_command, presentation
+from gleaner_local import keywords_command, presentation, verify_command
 from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
 from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(keywords_command.app, name="keywords")
+app.command()(verify_command.verify)
 
 
 def _checked_kb_id(value: str) -> str:
