@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,13 @@ class ApiClient:
     def __init__(self, url: str | None, data_dir: Path, *, caller: str | None = None) -> None:
         found = url or running_service(data_dir).get("url") or f"http://127.0.0.1:{DEFAULT_PORT}"
         self.url = found.rstrip("/")
-        self._headers = {"x-api-key": caller} if caller else {}
+        # One client for all calls: loading the certificates takes longer than a call on this machine.
+        self._http = httpx.Client(headers={"x-api-key": caller} if caller else {}, timeout=_SECONDS)
 
-    def send(
-        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **request: Any
-    ) -> httpx.Response:
+    def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """The response, whatever its status. Raises OutOfReach, or CallFailed when it broke off."""
-        sent = self._headers | dict(headers or {})
         try:
-            return httpx.request(method, f"{self.url}{path}", headers=sent, timeout=_SECONDS, **request)
+            return self._http.request(method, f"{self.url}{path}", **request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise OutOfReach(
                 f"No service answers at {self.url}. Start one with `gleaner serve`, or name one with --url."

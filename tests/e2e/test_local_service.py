@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-GLEANER = Path(sys.executable).parent / "gleaner"
+from tests.e2e.commands import one_line, run, serving
+
 DOCUMENT = """# Lighthouses
 
 ## The keeper
@@ -26,39 +20,6 @@ The keeper of the Skerryvore lighthouse in 1844 was called Tobias Hume.
 
 The lamp burns rapeseed oil and is trimmed every four hours.
 """
-ENVIRONMENT = {
-    name: value
-    for name, value in os.environ.items()
-    if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
-}
-
-
-@contextmanager
-def serving(data_dir: Path, *options: str) -> Iterator[str]:
-    """A running `gleaner serve`; its URL."""
-    log = (data_dir.parent / "serve.log").open("a")
-    process = subprocess.Popen(
-        [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
-        stdout=log,
-        stderr=log,
-        env=ENVIRONMENT,
-    )
-    try:
-        yield _url(process, data_dir)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-        log.close()
-
-
-def _url(process: subprocess.Popen[bytes], data_dir: Path) -> str:
-    running = data_dir / "running.json"
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up and process.poll() is None:
-        if running.exists() and (text := running.read_text()):
-            return str(json.loads(text)["url"])
-        time.sleep(0.05)
-    raise AssertionError((data_dir.parent / "serve.log").read_text())
 
 
 def ask(url: str, query: str, **body: str) -> dict[str, object]:
@@ -102,12 +63,6 @@ def test_two_services_run_side_by_side(tmp_path: Path) -> None:
         assert ask(one, "Anything?")["session_id"] != ask(other, "Anything?")["session_id"]
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [GLEANER, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False
-    )
-
-
 def test_ask_prints_an_answer_with_numbered_sources_and_tools(tmp_path: Path, documents: Path) -> None:
     data_dir = tmp_path / "data"
     with serving(data_dir, "--load", str(documents)):
@@ -121,14 +76,6 @@ def test_ask_prints_an_answer_with_numbered_sources_and_tools(tmp_path: Path, do
     assert json.loads(raw.stdout)["sources"]
     assert unknown.returncode == 1 and "no knowledge base" in unknown.stderr
     assert again.returncode == 0 and "unchanged" in again.stdout
-
-
-def one_line(result: subprocess.CompletedProcess[str]) -> str:
-    assert result.returncode != 0
-    assert "Traceback" not in result.stdout + result.stderr
-    lines = (result.stdout + result.stderr).strip().splitlines()
-    assert len(lines) == 1
-    return lines[0]
 
 
 def test_what_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
