@@ -1,0 +1,64 @@
+"""The `gleaner` command as a process, and the service that it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_GLEANER = Path(sys.executable).parent / "gleaner"
+_ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
+}
+
+
+@contextmanager
+def serving(data_dir: Path, *options: str) -> Iterator[str]:
+    """A running `gleaner serve`; its URL."""
+    log = (data_dir.parent / "serve.log").open("a")
+    process = subprocess.Popen(
+        [_GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
+        stdout=log,
+        stderr=log,
+        env=_ENVIRONMENT,
+    )
+    try:
+        yield _url(process, data_dir)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        log.close()
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command with these arguments, ended."""
+    return subprocess.run(
+        [_GLEANER, *map(str, arguments)], capture_output=True, text=True, env=_ENVIRONMENT, timeout=60, check=False
+    )
+
+
+def one_line(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a command which failed has printed."""
+    assert result.returncode != 0
+    assert "Traceback" not in result.stdout + result.stderr
+    lines = (result.stdout + result.stderr).strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def _url(process: subprocess.Popen[bytes], data_dir: Path) -> str:
+    running = data_dir / "running.json"
+    give_up = time.monotonic() + 60
+    while time.monotonic() < give_up and process.poll() is None:
+        if running.exists() and (text := running.read_text()):
+            return str(json.loads(text)["url"])
+        time.sleep(0.05)
+    raise AssertionError((data_dir.parent / "serve.log").read_text())
