@@ -20,6 +20,7 @@ from gleaner_local import ministack, pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
+from tests.api_description import ApiDescription
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
 
@@ -79,6 +80,9 @@ def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     index.close()
 
 
+_descriptions: list[ApiDescription] = []
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """Calls the API as API Gateway does."""
@@ -92,9 +96,25 @@ class Client:
 
     def request(self, method: str, path: str, *, caller: str = "local", **event: Any) -> tuple[int, Any]:
         """Status and decoded body."""
-        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
-        answer = self.api.handle(proxy_event(method, path, caller) | event, context)  # type: ignore[arg-type]
+        answer = self.send(proxy_event(method, path, caller) | event)
         return answer["statusCode"], json.loads(answer["body"]) if answer["body"] else None
+
+    def send(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The answer to an event as the function gives it. Whatever it is, the API's description must know of it."""
+        answer = self._handle(event)
+        self._description().check(event, answer)
+        return answer
+
+    def _handle(self, event: dict[str, Any]) -> dict[str, Any]:
+        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
+        return self.api.handle(event, context)  # type: ignore[arg-type]
+
+    def _description(self) -> ApiDescription:
+        if not _descriptions:  # the same for every test: made once
+            _descriptions.append(
+                ApiDescription(json.loads(self._handle(proxy_event("GET", "/openapi.json", "x"))["body"]))
+            )
+        return _descriptions[0]
 
     def ask(self, query: str = "How are duplicates merged?", **body: Any) -> tuple[int, Any]:
         """Ask a question."""
@@ -140,6 +160,7 @@ def shared_settings(
         "TOOL_CALLS_TABLE": "tool-calls",
         "IDEMPOTENCY_TABLE": "idempotency",
         "ADMIN_CALLERS": "key:admin",
+        "DOCS_ROUTES": "on",
     }
 
 

@@ -75,7 +75,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
             "requestId": request_id,
             "stage": _STAGE,
             "httpMethod": request.method,
-            "path": f"/{_STAGE}{request.url.path}",
+            "path": request.url.path,  # as behind a custom domain: no stage in the URL
             "resourcePath": "/{proxy+}",
             "protocol": "HTTP/1.1",
             "requestTimeEpoch": int(time.time() * 1000),

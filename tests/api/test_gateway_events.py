@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from gleaner_local.execution_environment import LocalContext
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 CHAT = "/api/chat/query"
-
-
-def raw(client: Client, event: dict[str, Any]) -> dict[str, Any]:
-    context: Any = LocalContext("query", "lambda-request", time.monotonic() + 60)
-    return client.api.handle(event, context)
 
 
 def chat_event(**changes: Any) -> dict[str, Any]:
@@ -37,7 +31,7 @@ def chat_event(**changes: Any) -> dict[str, Any]:
 )
 def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel, changes: dict[str, Any]) -> None:
     model.plays(calls(search()), calls(answer()))
-    assert raw(client, chat_event(**changes))["statusCode"] == 200
+    assert client.send(chat_event(**changes))["statusCode"] == 200
 
 
 @pytest.mark.parametrize(
@@ -50,7 +44,7 @@ def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel,
     ],
 )
 def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> None:
-    answered = raw(client, chat_event(**changes))
+    answered = client.send(chat_event(**changes))
     assert answered["statusCode"] == 400
     assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:invalid-request"
 
@@ -58,7 +52,7 @@ def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> 
 def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     for event in (chat_event(), chat_event(body="no"), proxy_event("GET", "/nothing", "local")):
-        answered = raw(client, event)
+        answered = client.send(event)
         headers = answered["multiValueHeaders"]
         assert headers["X-Request-Id"] == ["r"]
         body = json.loads(answered["body"])
@@ -71,16 +65,16 @@ def test_origins_that_are_configured_are_allowed_also_on_errors(settings: dict[s
         for origin, allowed in (("https://b.example", ["https://b.example"]), ("https://evil.example", None)):
             headers = {"origin": origin, "content-type": "application/json"}
             many = {name: [value] for name, value in headers.items()}
-            answered = raw(client, event | {"headers": headers, "multiValueHeaders": many})
+            answered = client.send(event | {"headers": headers, "multiValueHeaders": many})
             assert answered["multiValueHeaders"].get("Access-Control-Allow-Origin") == allowed
-    preflight = raw(client, proxy_event("OPTIONS", CHAT, "x"))
+    preflight = client.send(proxy_event("OPTIONS", CHAT, "x"))
     assert preflight["statusCode"] == 204
 
 
 def test_without_configured_origins_none_is_allowed(client: Client) -> None:
     headers = {"origin": "https://a.example", "content-type": "application/json"}
     many = {name: [value] for name, value in headers.items()}
-    answered = raw(client, chat_event(body="no", headers=headers, multiValueHeaders=many))
+    answered = client.send(chat_event(body="no", headers=headers, multiValueHeaders=many))
     assert "Access-Control-Allow-Origin" not in answered["multiValueHeaders"]
 
 
@@ -100,17 +94,17 @@ def test_without_configured_origins_none_is_allowed(client: Client) -> None:
 def test_roles_come_from_the_authorizer(client: Client, context: Any, admin: bool) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x") | {"requestContext": context}
     event["headers"] = {"x-api-key": "admin"}
-    assert raw(client, event)["statusCode"] == (404 if admin else 403)
+    assert client.send(event)["statusCode"] == (404 if admin else 403)
 
 
 def test_callers_of_different_kinds_do_not_share_sessions(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
-    begun = raw(client, chat_event(requestContext={"identity": {"apiKeyId": "u1"}}))
+    begun = client.send(chat_event(requestContext={"identity": {"apiKeyId": "u1"}}))
     session_id = json.loads(begun["body"])["session_id"]
     path = f"/api/sessions/{session_id}"
     as_user = {"authorizer": {"claims": {"sub": "u1"}}}
-    assert raw(client, proxy_event("GET", path, "u1"))["statusCode"] == 200
-    assert raw(client, proxy_event("GET", path, "x") | {"requestContext": as_user})["statusCode"] == 404
+    assert client.send(proxy_event("GET", path, "u1"))["statusCode"] == 200
+    assert client.send(proxy_event("GET", path, "x") | {"requestContext": as_user})["statusCode"] == 404
 
 
 def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str, str], model: ScriptedModel) -> None:

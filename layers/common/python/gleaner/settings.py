@@ -43,6 +43,7 @@ class Settings:
     web_answer_max_age_days: float
     cors_origins: tuple[str, ...]
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers not named may use all
+    docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
     @classmethod
@@ -74,6 +75,7 @@ class Settings:
             web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
             cors_origins=tuple(env.get("CORS_ORIGINS", "").split()),
             knowledge_base_access=_access(env),
+            docs_routes=_switch(env, "DOCS_ROUTES"),
             admin_callers=frozenset(env.get("ADMIN_CALLERS", "").split()),
         )
 
@@ -86,6 +88,13 @@ def _url(env: Mapping[str, str], name: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(f"{name} must be an http or https URL.")
     return value
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool:
+    value = env.get(name) or "off"
+    if value not in ("on", "off"):
+        raise ConfigurationError(f"{name} must be on or off.")
+    return value == "on"
 
 
 def _access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:

@@ -6,7 +6,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -18,9 +17,10 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 )
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from gleaner.api import problems
+from gleaner.api import openapi, problems
 from gleaner.api.caller import caller_of
-from gleaner.api.proxy_event import normalised
+from gleaner.api.docs import DocsRoutes
+from gleaner.api.proxy_event import base_path, normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
 from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError
@@ -44,7 +44,10 @@ class Api:
             cors=_cors(settings.cors_origins), enable_validation=True, json_body_deserializer=_parse_json
         )
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # by path
-        self._add_routes(make_routes(self._current))
+        self._routes = tuple(make_routes(self._current))
+        if settings.docs_routes:
+            self._routes += DocsRoutes(self._describe, self._current).routes()
+        self._add_routes(self._routes)
         self._add_error_handlers()
 
     def handle(self, event: JsonObject, context: LambdaContext) -> JsonObject:
@@ -55,6 +58,7 @@ class Api:
             caller=caller_of(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
             deadline=Deadline.after(min(self._settings.query_deadline_seconds, left)),
             lambda_context=context,
+            base_path=base_path(event),
         )
         self._logger.append_keys(query_id=request.query_id)
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
@@ -63,13 +67,16 @@ class Api:
         answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
         return answer
 
+    def _describe(self) -> JsonObject:
+        return openapi.describe(self._app, self._routes)
+
     def _current(self) -> RequestContext:
         request: RequestContext = self._app.context["request"]
         return request
 
     def _add_routes(self, routes: Sequence[Route]) -> None:
         for route in routes:
-            self._app.route(route.path, method=[route.method])(route.handler)
+            self._app.route(route.path, method=[route.method], **openapi.declaration(route))(route.handler)
             path = re.compile(_PARAMETER.sub("[^/]+", route.path))
             self._methods[path].add(route.method)
 
@@ -87,28 +94,23 @@ class Api:
             if known.fullmatch(path):
                 allowed = ", ".join(sorted(methods))
                 detail = f"This path takes {allowed} only."
-                status = HTTPStatus.METHOD_NOT_ALLOWED
-                return problems.problem(
-                    status, "method-not-allowed", detail, query_id=query_id, headers={"Allow": allowed}
-                )
+                headers = {"Allow": allowed}
+                return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=query_id, headers=headers)
         detail = "There is no such path. A question is a POST to /api/chat/query."
-        return problems.problem(HTTPStatus.NOT_FOUND, "not-found", detail, query_id=query_id)
+        return problems.problem(problems.NO_SUCH_PATH, detail, query_id=query_id)
 
     def _unsupported(self, _error: RequestUnsupportedContentType) -> Response[str]:
         detail = f"Send the body as {JSON}."
-        status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
-        return problems.problem(status, "unsupported-media-type", detail, query_id=self._query_id())
+        return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, detail, query_id=self._query_id())
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
         found = error.errors()
         if any(item["type"] == "json_invalid" or _is_no_object(item) for item in found):
             detail = "The body must be one JSON object."
-            return problems.problem(HTTPStatus.BAD_REQUEST, "invalid-request", detail, query_id=self._query_id())
-        invalid = [{"field": _field(item["loc"]), "message": item["msg"]} for item in found]
-        detail = "; ".join(f"{item['field']}: {item['message']}" for item in invalid)
-        return problems.problem(
-            HTTPStatus.BAD_REQUEST, "validation-failed", detail, query_id=self._query_id(), invalid=invalid
-        )
+            return problems.problem(problems.INVALID_REQUEST, detail, query_id=self._query_id())
+        invalid = [problems.InvalidField(field=_field(item["loc"]), message=item["msg"]) for item in found]
+        detail = "; ".join(f"{item.field}: {item.message}" for item in invalid)
+        return problems.problem(problems.VALIDATION_FAILED, detail, query_id=self._query_id(), invalid=invalid)
 
     def _query_id(self) -> str:
         return self._current().query_id

@@ -11,11 +11,36 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from gleaner.answering import Answer, Asked, Services, answer_question
 from gleaner.api.once import IdempotencyKey, Once
-from gleaner.api.request import Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
+from gleaner.errors import (
+    AnswerRejected,
+    ContextTooLong,
+    IdempotencyKeyReused,
+    MandatoryToolMissing,
+    ModelUnavailable,
+    NotAllowed,
+    RequestInProgress,
+    UnknownKnowledgeBase,
+    UnknownSession,
+)
 from gleaner.model import AnswerStatus
 
 PATH = "/api/chat/query"
+
+# What a route raises that answers a question under an idempotency key.
+ANSWER_FAILURES = (
+    UnknownSession,
+    UnknownKnowledgeBase,
+    NotAllowed,
+    IdempotencyKeyReused,
+    RequestInProgress,
+    ContextTooLong,
+    MandatoryToolMissing,
+    AnswerRejected,
+    ModelUnavailable,
+    *STORE_FAILURES,
+)
 
 
 class ChatRoutes:
@@ -30,7 +55,7 @@ class ChatRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("POST", PATH, self._query)]
+        return [Route("POST", PATH, self._query, summary="Ask a question", raises=ANSWER_FAILURES)]
 
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""

@@ -19,4 +19,4 @@ def health() -> Response[Health]:
     return ok(Health(status="ok"))
 
 
-ROUTES = [Route("GET", "/api/health", health)]
+ROUTES = [Route("GET", "/api/health", health, summary="Say that the service is up")]

@@ -9,9 +9,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
 from gleaner.api import cursors
-from gleaner.api.request import Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import KbId
 from gleaner.deadline import Deadline
+from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
 from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
@@ -89,7 +90,12 @@ class KeywordRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("GET", PATH, self._list), Route("GET", f"{PATH}/<keyword_id>", self._show)]
+        listing = (InvalidCursor, NotAllowed, *STORE_FAILURES)
+        showing = (NotAllowed, UnknownKeyword, *STORE_FAILURES)
+        return [
+            Route("GET", PATH, self._list, summary="List or look up keywords", raises=listing),
+            Route("GET", f"{PATH}/<keyword_id>", self._show, summary="Show a keyword (admins)", raises=showing),
+        ]
 
     def _list(
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, Field
 
 from gleaner import errors
 
@@ -17,9 +16,19 @@ logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:gleaner:problem:"
 
-# Error class -> status, slug. The most derived class that is listed decides.
-TABLE: dict[type[errors.GleanerError], tuple[HTTPStatus, str]] = {
-    errors.InvalidInput: (HTTPStatus.BAD_REQUEST, "invalid-request"),
+Kind = tuple[HTTPStatus, str]  # status and slug
+
+# What the application itself answers, before or after a handler.
+INVALID_REQUEST: Kind = (HTTPStatus.BAD_REQUEST, "invalid-request")
+VALIDATION_FAILED: Kind = (HTTPStatus.BAD_REQUEST, "validation-failed")
+NO_SUCH_PATH: Kind = (HTTPStatus.NOT_FOUND, "not-found")
+METHOD_NOT_ALLOWED: Kind = (HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed")
+UNSUPPORTED_MEDIA_TYPE: Kind = (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type")
+INTERNAL: Kind = (HTTPStatus.INTERNAL_SERVER_ERROR, "internal")
+
+# What an error of the package becomes. The most derived class that is listed decides.
+TABLE: dict[type[errors.GleanerError], Kind] = {
+    errors.InvalidInput: INVALID_REQUEST,
     errors.InvalidCursor: (HTTPStatus.BAD_REQUEST, "invalid-cursor"),
     errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
@@ -38,29 +47,46 @@ TABLE: dict[type[errors.GleanerError], tuple[HTTPStatus, str]] = {
 }
 
 
+class InvalidField(BaseModel):
+    """A field that is not valid, and what is wrong with it."""
+
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """Problem details (RFC 9457). Programs decide by `type`, which is stable."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    query_id: str
+    errors: list[InvalidField] = Field(default=[], description="Of the type validation-failed only.")
+
+
 def problem(
-    status: HTTPStatus,
-    slug: str,
+    kind: Kind,
     detail: str,
     *,
     query_id: str,
-    invalid: Sequence[dict[str, str]] = (),
+    invalid: Sequence[InvalidField] = (),
     headers: dict[str, str] | None = None,
 ) -> Response[str]:
     """A problem answer; `invalid` lists fields and what is wrong with each."""
-    body: dict[str, Any] = {
-        "type": f"{TYPE_PREFIX}{slug}",
-        "title": slug.replace("-", " ").capitalize(),
-        "status": status.value,
-        "detail": detail,
-        "query_id": query_id,
-    }
-    if invalid:
-        body["errors"] = list(invalid)
+    status, slug = kind
+    body = Problem(
+        type=TYPE_PREFIX + slug,
+        title=slug.replace("-", " ").capitalize(),
+        status=status.value,
+        detail=detail,
+        query_id=query_id,
+        errors=list(invalid),
+    )
     return Response(
         status_code=status.value,
         content_type=CONTENT_TYPE,
-        body=json.dumps(body),
+        body=body.model_dump_json(exclude_defaults=True),
         headers=dict(headers or {}),
     )
 
@@ -69,9 +95,9 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
     """The problem answer of an error that the package raised on purpose."""
     for known in type(error).__mro__:
         if known in TABLE:
-            status, slug = TABLE[known]
-            logger.warning("query failed", extra={"problem": slug, "reason": str(error)})
-            return problem(status, slug, str(error), query_id=query_id)
+            kind = TABLE[known]
+            logger.warning("query failed", extra={"problem": kind[1], "reason": str(error)})
+            return problem(kind, str(error), query_id=query_id)
     return internal(error, query_id=query_id)
 
 
@@ -79,4 +105,4 @@ def internal(error: Exception, *, query_id: str) -> Response[str]:
     """The answer to an error that nobody foresaw: logged with its trace, told without it."""
     logger.exception("unforeseen error", exc_info=error)
     detail = "The service failed in a way that it did not foresee. Report the query_id."
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal", detail, query_id=query_id)
+    return problem(INTERNAL, detail, query_id=query_id)

@@ -21,6 +21,13 @@ def normalised(event: Mapping[str, Any]) -> JsonObject:
     return dict(event) | maps | {"body": _body(event), "isBase64Encoded": False, "path": _path(event)}
 
 
+def base_path(event: Mapping[str, Any]) -> str:
+    """What stands before the path in the URL that the client used: `/stage`, or nothing behind a custom domain."""
+    context = event.get("requestContext") or {}
+    prefix = f"/{context.get('stage')}"
+    return prefix if str(context.get("path") or "").startswith(f"{prefix}/") else ""
+
+
 def _body(event: Mapping[str, Any]) -> str:
     body = event.get("body") or ""
     if not event.get("isBase64Encoded"):

@@ -12,9 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from gleaner.answering import Answer
 from gleaner.api import cursors
+from gleaner.api.chat import ANSWER_FAILURES
 from gleaner.api.once import IdempotencyKey, Once
-from gleaner.api.request import Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_source
+from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import Mode, new_id, utc_now
 from gleaner.stores.conversation_items import Message, Session, message_metadata
 from gleaner.stores.conversations import ConversationStore
@@ -97,13 +99,16 @@ class SessionRoutes:
     def routes(self) -> list[Route]:
         """The routes."""
         one = f"{PATH}/<session_id>"
+        made, paged, of_one = STORE_FAILURES, (InvalidCursor, *STORE_FAILURES), (UnknownSession, *STORE_FAILURES)
+        history = (InvalidCursor, *of_one)
+        gone = HTTPStatus.NO_CONTENT
         return [
-            Route("POST", PATH, self._create),
-            Route("GET", PATH, self._list),
-            Route("GET", one, self._show),
-            Route("DELETE", one, self._delete),
-            Route("POST", f"{one}/chat", self._chat),
-            Route("GET", f"{one}/messages", self._messages),
+            Route("POST", PATH, self._create, summary="Begin a session", status=HTTPStatus.CREATED, raises=made),
+            Route("GET", PATH, self._list, summary="List your sessions", raises=paged),
+            Route("GET", one, self._show, summary="Show a session", raises=of_one),
+            Route("DELETE", one, self._delete, summary="Delete a session", status=gone, content={}, raises=of_one),
+            Route("POST", f"{one}/chat", self._chat, summary="Ask a question in a session", raises=ANSWER_FAILURES),
+            Route("GET", f"{one}/messages", self._messages, summary="List a session's messages", raises=history),
         ]
 
     def _create(self, body: Annotated[NewSession, Body()]) -> Response[SessionItem]:

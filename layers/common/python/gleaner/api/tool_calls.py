@@ -9,8 +9,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
 from gleaner.api import cursors
-from gleaner.api.request import Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import QueryId
+from gleaner.errors import InvalidCursor, UnknownQuery
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 
 PATH = "/api/queries/<query_id>/tool-calls"
@@ -48,7 +49,8 @@ class ToolCallRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("GET", PATH, self._list)]
+        raises = (InvalidCursor, UnknownQuery, *STORE_FAILURES)
+        return [Route("GET", PATH, self._list, summary="List the tool calls of a query", raises=raises)]
 
     def _list(
         self,

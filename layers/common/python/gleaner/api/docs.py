@@ -1,0 +1,67 @@
+"""Routes that describe the API: to programs, and to people as a page that needs no other host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from importlib.resources import files
+from string import Template
+
+from aws_lambda_powertools.event_handler import Response
+
+from gleaner.api.request import JSON, Current, Route
+from gleaner.model import JsonObject
+
+_HTML = "text/html"
+# The browser itself is told to load nothing from elsewhere, whatever the page's script may come to ask for.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>$title</title><style>$style</style></head>
+<body>
+<div id="swagger-ui"></div>
+<script>$script</script>
+<script>
+SwaggerUIBundle({dom_id: "#swagger-ui", url: "$url", validatorUrl: null, deepLinking: true})
+</script>
+</body>
+</html>
+""")
+
+
+class DocsRoutes:
+    """GET /openapi.json and GET /swagger."""
+
+    def __init__(self, describe: Callable[[], JsonObject], current: Current) -> None:
+        self._describe = describe
+        self._current = current
+
+    def routes(self) -> tuple[Route, ...]:
+        """The routes."""
+        document = {JSON: {"schema": {"type": "object"}}}
+        page = {_HTML: {"schema": {"type": "string"}}}
+        return (
+            Route("GET", "/openapi.json", self._openapi, summary="Describe the API to programs", content=document),
+            Route("GET", "/swagger", self._swagger, summary="Describe the API to people", content=page),
+        )
+
+    @cached_property
+    def _described(self) -> JsonObject:
+        # Made when it is first asked for: few processes ever are, and a cold start would pay for it.
+        return self._describe()
+
+    def _openapi(self) -> Response[str]:
+        servers = [{"url": self._current().base_path or "/"}]
+        return Response(200, JSON, json.dumps(self._described | {"servers": servers}))
+
+    def _swagger(self) -> Response[str]:
+        # The framework's own page of these files names a service that validates schemas on the internet.
+        assets = files("aws_lambda_powertools.event_handler.openapi.swagger_ui")
+        page = _PAGE.substitute(
+            title=self._described["info"]["title"],
+            style=assets.joinpath("swagger-ui.min.css").read_text("utf-8"),
+            script=assets.joinpath("swagger-ui-bundle.min.js").read_text("utf-8"),
+            url=f"{self._current().base_path}/openapi.json",
+        )
+        return Response(200, f"{_HTML}; charset=utf-8", page, headers={"Content-Security-Policy": _POLICY})

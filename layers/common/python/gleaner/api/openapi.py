@@ -1,0 +1,128 @@
+"""The description of the API (OpenAPI 3.1), made from the routes that are served."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver
+from pydantic.json_schema import models_json_schema
+
+import gleaner
+from gleaner.api import problems
+from gleaner.api.request import Route
+from gleaner.model import JsonObject
+
+_NOTES = """
+
+An error is a problem document (RFC 9457); its `type` is stable. A path that is not listed here is a 404
+`not-found`, a method that is not listed a 405 `method-not-allowed`. API Gateway, which stands before the service,
+may also answer by itself and in its own form: 403 to a caller it does not know, 413 above 10 MB, 429 when it
+throttles."""
+_SCHEMAS = "#/components/schemas/"
+_FRAMEWORK_SCHEMAS = ("HTTPValidationError", "ValidationError")
+_HEADERS = {
+    "X-Query-Id": "The id of this request; problems carry it as `query_id`.",
+    "X-Request-Id": "The id that API Gateway gave this request.",
+}
+
+
+def declaration(route: Route) -> dict[str, Any]:
+    """How the framework is told of a route: its keyword arguments beside method and path."""
+    success: dict[str, Any] = {"description": route.status.phrase}
+    if route.content is not None:
+        success["content"] = dict(route.content)
+    return {
+        "summary": route.summary,
+        "tags": [route.path.split("/")[2] if route.path.startswith("/api/") else "docs"],
+        "operation_id": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
+        "responses": {route.status.value: success},
+    }
+
+
+def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject:
+    """The description of `routes`, which are registered with `app`."""
+    schema: JsonObject = json.loads(
+        app.get_openapi_json_schema(
+            title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _NOTES
+        )
+    )
+    by_operation = {(_template(route.path), route.method.lower()): route for route in routes}
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            _complete(operation, path, by_operation[path, method])
+    schema["paths"] = dict(sorted(schema["paths"].items()))
+    _complete_components(schema["components"])
+    # Whether a key is asked for is up to API Gateway: where callers are told apart otherwise, none is.
+    schema["security"] = [{"apiKey": []}, {}]
+    return schema
+
+
+def _template(path: str) -> str:
+    return re.sub(r"<(\w+)>", r"{\1}", path)
+
+
+def _complete(operation: JsonObject, path: str, route: Route) -> None:
+    """Replace what the framework assumes about an operation's answers by what they are."""
+    for parameter in operation.get("parameters", ()):
+        _correct_parameter(parameter)
+    kinds: list[problems.Kind] = [problems.TABLE[error] for error in route.raises]
+    if "parameters" in operation or "requestBody" in operation:
+        kinds.append(problems.VALIDATION_FAILED)
+    if "requestBody" in operation:
+        kinds += [problems.INVALID_REQUEST, problems.UNSUPPORTED_MEDIA_TYPE]
+    if "{" in path:  # a value with characters that no identifier has meets no route
+        kinds.append(problems.NO_SUCH_PATH)
+    kinds.append(problems.INTERNAL)
+    success = operation["responses"][str(route.status.value)]
+    if not success.get("content"):
+        success.pop("content", None)
+    # The framework's own 422 for invalid requests goes: here they are a 400.
+    responses = {str(route.status.value): success} | _problem_responses(kinds)
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
+    operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
+
+
+def _correct_parameter(parameter: JsonObject) -> None:
+    schema = parameter["schema"]
+    # A parameter can be absent, never null; the null is that of the handler's default.
+    [present] = [kind for kind in schema.pop("anyOf", [{}]) if kind != {"type": "null"}]
+    parameter["schema"] = schema | present
+    if parameter["in"] == "header":
+        parameter["name"] = parameter["name"].title()  # which the framework writes in lower case
+
+
+def _problem_responses(kinds: Iterable[problems.Kind]) -> dict[str, JsonObject]:
+    slugs: defaultdict[HTTPStatus, list[str]] = defaultdict(list)
+    for status, slug in kinds:
+        slugs[status].append(slug)
+    return {str(status.value): _problem_response(status, slugs[status]) for status in sorted(slugs)}
+
+
+def _problem_response(status: HTTPStatus, slugs: Sequence[str]) -> JsonObject:
+    types = {"enum": sorted(problems.TYPE_PREFIX + slug for slug in slugs)}
+    facts = {"properties": {"type": types, "status": {"const": status.value}}}
+    return {
+        "description": f"{status.phrase}: {', '.join(sorted(slugs))}",
+        "content": {problems.CONTENT_TYPE: {"schema": {"allOf": [{"$ref": f"{_SCHEMAS}Problem"}, facts]}}},
+    }
+
+
+def _complete_components(components: JsonObject) -> None:
+    schemas = components["schemas"]
+    for name in _FRAMEWORK_SCHEMAS:
+        schemas.pop(name, None)
+    # The form for validation: `errors`, which has a default, is left out where there are none.
+    _, made = models_json_schema([(problems.Problem, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
+    components["schemas"] = dict(sorted((schemas | made["$defs"]).items()))
+    components["headers"] = {
+        name: {"description": text, "required": True, "schema": {"type": "string"}} for name, text in _HEADERS.items()
+    }
+    key = "Names the caller to API Gateway; the service on one machine takes any text."
+    components["securitySchemes"] = {
+        "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": key}
+    }
