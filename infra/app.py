@@ -1,0 +1,57 @@
+"""The CDK application: `python -m infra.app` writes the templates of all environments to cdk.out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from aws_cdk import App
+
+from infra import layer_build
+from infra.environments import ENVIRONMENTS, Environment
+from infra.service_stack import Code
+from infra.stage import GleanerStage
+
+FUNCTIONS = layer_build.ROOT / "functions"
+
+# How the CDK behaves; these stand here and not in cdk.json so that tests, which do not read it, see the same.
+_FLAGS = {
+    "@aws-cdk/aws-lambda:recognizeLayerVersion": True,  # a new layer makes a new version of the function
+    "@aws-cdk/aws-iam:minimizePolicies": True,
+    "@aws-cdk/core:checkSecretUsage": True,
+    "@aws-cdk/core:enablePartitionLiterals": True,
+    "aws:cdk:disable-version-reporting": True,  # a resource of metadata in every stack
+}
+
+
+def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | None = None) -> App:
+    """The application with a stage for each environment; not synthesised yet."""
+    app = App(context=_FLAGS, outdir=str(outdir) if outdir else None, analytics_reporting=False)
+    for environment in environments:
+        GleanerStage(app, environment, code=code)
+    return app
+
+
+def code_of(layer: layer_build.Layer) -> Code:
+    """What the functions run: this layer, and their own files."""
+    return Code(
+        layer=layer.path,
+        layer_hash=layer.content_hash,
+        query=FUNCTIONS / "query",
+        prune=FUNCTIONS / "keyword_prune",
+    )
+
+
+def main() -> None:
+    """Build the layer and synthesise every environment."""
+    layer = layer_build.build()
+    print(layer_build.describe(layer), file=sys.stderr)
+    # The CDK's command line names the directory; without it the CDK would take one that nobody finds.
+    outdir = Path(os.environ.get("CDK_OUTDIR") or layer_build.ROOT / "cdk.out")
+    make_app(ENVIRONMENTS, code_of(layer), outdir=outdir).synth()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The dashboard and the alarms of one environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from infra.constructs.metrics import Metrics
+from infra.criteria import Share, shares
+from infra.environments import Environment
+
+_LESS = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+_MORE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+
+
+class Monitoring(Construct):
+    """A widget for everything that is measured; an alarm for everything that has a bar."""
+
+    def __init__(self, scope: Construct, id: str, *, environment: Environment, metrics: Metrics) -> None:
+        super().__init__(scope, id)
+        self._environment = environment
+        self._metrics = metrics
+        self._topic = self._make_topic(environment.alarms.email)
+        self._dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=f"gleaner-{environment.name}")
+        self._show_criteria()
+        self._show_operation()
+        region = Stack.of(self).region
+        self.dashboard_url = (
+            f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
+            f"#dashboards/dashboard/gleaner-{environment.name}"
+        )
+
+    def _show_criteria(self) -> None:
+        """SC-001 to SC-008, with the alarms of those that have a bar."""
+        widgets: list[cloudwatch.IWidget] = []
+        for share in shares(self._environment):
+            metric = self._metrics.share(share)
+            alarm = self._alarm_of(share, metric)
+            widgets.append(_graph(f"{share.code} {share.title} (%)", [metric], alarm))
+        seconds = self._environment.alarms.latency_p95_seconds
+        latency = self._metrics.own("Latency", "p95", "95 % of answers are faster (ms)")
+        slow = self._alarm("SlowAnswers", f"SC-005: 95 % of answers in {seconds:g} s", latency, _MORE, seconds * 1000)
+        widgets.append(_graph("SC-005 Latency (ms)", [latency], slow))
+        ratings = self._metrics.own("FeedbackRating", "Average", "rating")
+        counts = self._metrics.own("FeedbackRating", "SampleCount", "ratings")
+        widgets.append(_graph("SC-004 Feedback", [ratings, counts]))
+        self._dashboard.add_widgets(*widgets)
+
+    def _show_operation(self) -> None:
+        metrics = self._metrics
+        percent = self._environment.alarms.server_errors_percent
+        errors = metrics.server_errors()
+        failing = self._alarm("ServerErrors", f"More than {percent:g} % of requests fail", errors, _MORE, percent)
+        throttled = metrics.query_throttles()
+        busy = self._alarm("QueryThrottled", "Requests found no free place in Lambda", throttled, _MORE, 0)
+        pruning = metrics.prune_errors()
+        broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0)
+        dead = metrics.dead_letters()
+        lost = self._alarm("DeadLetters", "A run of pruning could not be started", dead, _MORE, 0)
+        store = metrics.store_throttles()
+        slow_store = self._alarm("StoreThrottled", "DynamoDB throttles", store, _MORE, 0)
+        self._dashboard.add_widgets(
+            _graph("Requests", metrics.requests()),
+            _graph("Failed requests (%)", [errors], failing),
+            _graph("Throttled invocations", [throttled], busy),
+            _graph("Throttled reads and writes", [store], slow_store),
+            _graph("Failed runs of pruning", [pruning], broken),
+            _graph("Dead letters", [dead], lost),
+            _graph("Pruned keywords", [metrics.pruned_keywords()]),
+            _graph("Tokens", [metrics.own(name, "Sum", name) for name in ("InputTokens", "OutputTokens")]),
+            _graph("Web searches", [metrics.own("WebSearches", "Sum", "web searches")]),
+            _graph("Estimated cost (USD)", [metrics.own("EstimatedCost", "Sum", "USD")]),
+            _graph("Answers on a degraded path", [metrics.own("Fallbacks", "Sum", "fallbacks")]),
+        )
+
+    def _alarm_of(self, share: Share, metric: cloudwatch.IMetric) -> cloudwatch.Alarm | None:
+        if share.at_least_percent is None:
+            return None
+        text = f"{share.code}: {share.title}, at least {share.at_least_percent:g} %"
+        return self._alarm(share.metric, text, metric, _LESS, share.at_least_percent)
+
+    def _alarm(
+        self,
+        id: str,
+        text: str,
+        metric: cloudwatch.IMetric,
+        comparison: cloudwatch.ComparisonOperator,
+        threshold: float,
+    ) -> cloudwatch.Alarm:
+        alarm = cloudwatch.Alarm(
+            self,
+            id,
+            metric=metric,
+            alarm_description=text,
+            comparison_operator=comparison,
+            threshold=threshold,
+            evaluation_periods=3,
+            datapoints_to_alarm=2,
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # nobody asked anything
+        )
+        if self._topic is not None:
+            alarm.add_alarm_action(actions.SnsAction(self._topic))
+        return alarm
+
+    def _make_topic(self, email: str | None) -> sns.Topic | None:
+        if email is None:
+            return None
+        topic = sns.Topic(self, "Alarms", enforce_ssl=True)
+        topic.add_subscription(subscriptions.EmailSubscription(email))
+        return topic
+
+
+def _graph(
+    title: str, metrics: Sequence[cloudwatch.IMetric], alarm: cloudwatch.Alarm | None = None
+) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(
+        title=title,
+        left=list(metrics),
+        left_annotations=[alarm.to_annotation()] if alarm else [],
+        left_y_axis=cloudwatch.YAxisProps(min=0),
+        period=Duration.minutes(5),
+        width=8,
+    )

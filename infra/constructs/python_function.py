@@ -1,0 +1,72 @@
+"""A Lambda function over the common layer, with a role and a log group of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.acknowledge import acknowledge
+from infra.environments import Function
+
+_NOT_SHIPPED = ["__pycache__", "*.pyc"]
+
+
+class PythonFunction(Construct):
+    """The function, its role and its log group. Its role may write its own log and traces; no more."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        description: str,
+        code: Path,
+        layer: lambda_.ILayerVersion,
+        size: Function,
+        variables: Mapping[str, str],
+        log_retention: logs.RetentionDays,
+    ) -> None:
+        super().__init__(scope, id)
+        self.log_group = logs.LogGroup(self, "Logs", retention=log_retention, removal_policy=RemovalPolicy.DESTROY)
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        self.log_group.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            description=description,
+            code=lambda_.Code.from_asset(str(code), exclude=_NOT_SHIPPED),
+            handler="handler.lambda_handler",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64,
+            layers=[layer],
+            memory_size=size.memory_mb,
+            timeout=Duration.seconds(size.timeout_seconds),
+            reserved_concurrent_executions=size.reserved_concurrency,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if size.snap_start else None,
+            environment=dict(variables),
+            role=self.role,
+            log_group=self.log_group,
+            logging_format=lambda_.LoggingFormat.JSON,
+            application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
+            system_log_level_v2=lambda_.SystemLogLevel.INFO,
+            tracing=lambda_.Tracing.ACTIVE,
+        )
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        acknowledge(
+            self.role,
+            "AwsSolutions-IAM5[Resource::*]",
+            "xray:PutTraceSegments and xray:PutTelemetryRecords, the only actions on it, know no resources.",
+        )
+        acknowledge(
+            self.function,
+            "AwsSolutions-L1",
+            "Python 3.13 is the newest version that the runtime code is tested with.",
+        )

@@ -1,0 +1,92 @@
+"""The query function: what it is told, and what it may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra import criteria
+from infra.constructs.grants import allow
+from infra.constructs.python_function import PythonFunction
+from infra.data_stack import DataStack
+from infra.environments import Environment
+
+READ = ("GetItem", "BatchGetItem", "Query")
+WRITE = ("PutItem", "UpdateItem")  # also what transactions are made of
+
+
+class QueryFunction(Construct):
+    """The function and its alias `live`, which the API invokes."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        environment: Environment,
+        code: Path,
+        layer: lambda_.ILayerVersion,
+        data: DataStack,
+        pinecone_index_host: str,
+        admin_callers: Sequence[str],
+        log_retention: logs.RetentionDays,
+    ) -> None:
+        super().__init__(scope, id)
+        made = PythonFunction(
+            self,
+            "Python",
+            description=f"Gleaner {environment.name}: answers the requests of the API",
+            code=code,
+            layer=layer,
+            size=environment.query,
+            variables=_variables(environment, data, pinecone_index_host, admin_callers),
+            log_retention=log_retention,
+        )
+        self.function = made.function
+        self.log_group = made.log_group
+        _allow(made.role, data)
+        self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
+
+
+def _variables(
+    environment: Environment, data: DataStack, pinecone_index_host: str, admin_callers: Sequence[str]
+) -> dict[str, str]:
+    variables = {
+        "API_KEYS_SECRET_ARN": data.api_keys.secret_arn,
+        "KEYWORDS_TABLE": data.tables.keywords.table_name,
+        "CONVERSATIONS_TABLE": data.tables.conversations.table_name,
+        "TOOL_CALLS_TABLE": data.tables.tool_calls.table_name,
+        "IDEMPOTENCY_TABLE": data.tables.idempotency.table_name,
+        "PINECONE_INDEX_HOST": pinecone_index_host,
+        "OPENAI_MODEL": environment.openai_model,
+        "PERPLEXITY_MODEL": environment.perplexity_model,
+        "QUERY_DEADLINE_SECONDS": f"{environment.query_deadline_seconds:g}",
+        "WEB_ANSWER_MAX_AGE_DAYS": str(environment.web_answer_max_age_days),
+        "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
+        "DOCS_ROUTES": "on" if environment.docs_routes else "off",
+        "ADMIN_CALLERS": " ".join(admin_callers),
+        "CORS_ORIGINS": " ".join(environment.cors_origins),
+        "KNOWLEDGE_BASE_ACCESS": json.dumps(environment.knowledge_base_access),
+        "OPENAI_BASE_URL": environment.openai_base_url or "",
+        "PERPLEXITY_BASE_URL": environment.perplexity_base_url or "",
+    }
+    return {name: value for name, value in variables.items() if value}  # Lambda passes no empty variables on
+
+
+def _allow(role: iam.Role, data: DataStack) -> None:
+    tables = data.tables
+    # Pruning by route takes look-up entries away.
+    allow(role, tables.keywords, READ + WRITE + ("DeleteItem",), indexes=("by_last_use",))
+    # Sessions are deleted in batches, never item by item.
+    allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",), indexes=("by_owner",))
+    allow(role, tables.tool_calls, ("Query", "PutItem"))
+    allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
+    role.add_to_policy(
+        iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
+    )

@@ -1,0 +1,132 @@
+"""Builds the Lambda layer without Docker: pinned wheels for the target, our package, and its bytecode."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.interpreters import find_python
+
+ROOT = Path(__file__).resolve().parents[1]
+REQUIREMENTS = ROOT / "layers" / "common" / "requirements.txt"
+PACKAGE = ROOT / "layers" / "common" / "python" / "gleaner"
+BUILD_DIR = ROOT / "build" / "layer"
+LARGEST_BYTES = 90 * 1000 * 1000  # unzipped
+
+# What wheels carry and a function never reads: other people's tests, type stubs, sources of extension
+# modules, the records of an installer, and pinecone's gRPC transport (we speak its HTTP API).
+# METADATA, entry points and licences stay.
+_LEFT_OUT_DIRS = ("tests", "test", "testing", "__pycache__", "bin", "sboms", "*-stubs")
+_LEFT_OUT_FILES = (
+    *("*.pyi", "*.pyx", "*.pxd", "*.c", "*.h", "_grpc.abi3.so"),
+    *("RECORD", "INSTALLER", "REQUESTED", "WHEEL", "top_level.txt"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What the layer runs on; `platform` is uv's name of it, None is this machine."""
+
+    python_version: str
+    platform: str | None
+
+
+# Lambda's python3.13 runtime on Graviton: Amazon Linux 2023, which has glibc 2.34.
+LAMBDA = Target(python_version="3.13", platform="aarch64-manylinux_2_34")
+THIS_MACHINE = Target(python_version=f"{sys.version_info.major}.{sys.version_info.minor}", platform=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """A built layer: its directory, the hash of what went into it, its unzipped size in bytes."""
+
+    path: Path
+    content_hash: str
+    size: int
+    has_bytecode: bool
+
+
+def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR) -> Layer:
+    """The layer for `target`, built unless the same one was built before.
+
+    Raises RuntimeError when it is too large, subprocess.CalledProcessError when a wheel cannot be had.
+    """
+    compiler = find_python(target.python_version)
+    content_hash = _content_hash(target, has_bytecode=compiler is not None)
+    path = build_dir / content_hash
+    if not path.exists():
+        unfinished = build_dir / f"{content_hash}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        _install(unfinished / "python", target)
+        _prune(unfinished / "python")
+        if compiler is not None:
+            _compile(unfinished / "python", compiler)
+        unfinished.rename(path)
+    layer = Layer(path=path, content_hash=content_hash, size=_size(path), has_bytecode=compiler is not None)
+    if layer.size > LARGEST_BYTES:
+        raise RuntimeError(f"The layer has {layer.size / 1e6:.1f} MB; at most {LARGEST_BYTES / 1e6:.0f} MB may ship.")
+    return layer
+
+
+def describe(layer: Layer) -> str:
+    """One line on a layer, with what to do when it lacks its bytecode."""
+    line = f"layer {layer.content_hash[:12]}: {layer.size / 1e6:.1f} MB unzipped"
+    if layer.has_bytecode:
+        return f"{line}, with bytecode"
+    return (
+        f"{line}, WITHOUT bytecode: there is no Python {LAMBDA.python_version} here to compile it with. It works, "
+        f"and starts more slowly. Install one (uv python install {LAMBDA.python_version}), or name it in LAYER_PYTHON."
+    )
+
+
+def _content_hash(target: Target, *, has_bytecode: bool) -> str:
+    digest = hashlib.sha256(repr((target, has_bytecode)).encode())
+    for path in (Path(__file__), REQUIREMENTS, *_package_files()):
+        digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _package_files() -> Iterator[Path]:
+    return (path for path in sorted(PACKAGE.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+
+
+def _install(site: Path, target: Target) -> None:
+    platform = ["--python-platform", target.platform] if target.platform else []
+    command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(site)]
+    command += ["--python-version", target.python_version, *platform]
+    command += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement", str(REQUIREMENTS)]
+    subprocess.run(command, check=True)
+    for path in _package_files():
+        copy = site / "gleaner" / path.relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
+def _prune(site: Path) -> None:
+    for pattern in _LEFT_OUT_DIRS:
+        for path in list(site.rglob(pattern)):
+            if path.is_dir():
+                shutil.rmtree(path)
+    for pattern in _LEFT_OUT_FILES:
+        for path in list(site.rglob(pattern)):
+            path.unlink()
+
+
+def _compile(site: Path, compiler: Path) -> None:
+    # The CDK sets the time of every file to 1980, which makes bytecode that is checked by time stale;
+    # this kind is not checked at all, and nothing in a layer can change.
+    command = [str(compiler), "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
+    subprocess.run([*command, "-s", str(site), "-p", "/opt/python", str(site)], check=True)
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+if __name__ == "__main__":
+    print(describe(build()))

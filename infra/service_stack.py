@@ -1,0 +1,103 @@
+"""The stateless stack: the functions, the API, the schedule, what watches them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from aws_cdk import AssetHashType, CfnOutput, CfnParameter, Stack
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra.constructs.callers import Callers
+from infra.constructs.metrics import Metrics
+from infra.constructs.monitoring import Monitoring
+from infra.constructs.pruning import KeywordPruning
+from infra.constructs.query_api import QueryApi
+from infra.constructs.query_function import QueryFunction
+from infra.data_stack import DataStack
+from infra.environments import Environment
+from infra.retention import retention_days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Directories of what the functions run."""
+
+    layer: Path
+    layer_hash: str  # of its content
+    query: Path
+    prune: Path
+
+
+class ServiceStack(Stack):
+    """Everything that can be removed and deployed again without loss of data."""
+
+    def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
+        super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
+        log_retention = retention_days(environment.log_retention_days)
+        layer = self._layer(code)
+        callers = Callers(self, "Callers", environment=environment)
+        query = QueryFunction(
+            self,
+            "Query",
+            environment=environment,
+            code=code.query,
+            layer=layer,
+            data=data,
+            pinecone_index_host=self._pinecone_index_host(environment),
+            admin_callers=callers.admin_callers,
+            log_retention=log_retention,
+        )
+        pruning = KeywordPruning(
+            self,
+            "Pruning",
+            environment=environment,
+            code=code.prune,
+            layer=layer,
+            data=data,
+            log_retention=log_retention,
+        )
+        api = QueryApi(
+            self,
+            "Api",
+            environment=environment,
+            handler=query.live,
+            callers=callers,
+            log_retention=log_retention,
+        )
+        metrics = Metrics(
+            environment,
+            api=api.api,
+            query=query.function,
+            prune=pruning.function,
+            dead_letters=pruning.dead_letters,
+            tables=data.tables,
+        )
+        monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
+        CfnOutput(self, "ApiUrl", value=api.api.url)
+        CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
+        CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
+
+    def _layer(self, code: Code) -> lambda_.LayerVersion:
+        return lambda_.LayerVersion(
+            self,
+            "Layer",
+            description="Gleaner's package and the pinned packages that it needs",
+            code=lambda_.Code.from_asset(
+                str(code.layer), asset_hash=code.layer_hash, asset_hash_type=AssetHashType.CUSTOM
+            ),
+            compatible_runtimes=[lambda_.Runtime.PYTHON_3_13],
+            compatible_architectures=[lambda_.Architecture.ARM_64],
+        )
+
+    def _pinecone_index_host(self, environment: Environment) -> str:
+        """A parameter: the host is known only when the index was made, and CloudFormation remembers it."""
+        parameter = CfnParameter(
+            self,
+            "PineconeIndexHost",
+            description="The host of the Pinecone index, as https://NAME.svc.REGION.pinecone.io",
+            allowed_pattern=r"https?://[^\s/]+/?",
+            default=environment.pinecone_index_host,
+        )
+        return parameter.value_as_string
