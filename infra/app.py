@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from aws_cdk import App
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
 
 from infra import layer_build
 from infra.environments import ENVIRONMENTS, Environment
@@ -27,8 +28,9 @@ _FLAGS = {
 
 
 def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | None = None) -> App:
-    """The application with a stage for each environment; not synthesised yet."""
+    """The application with a stage for each environment; not synthesised yet. cdk-nag looks at it when it is."""
     app = App(context=_FLAGS, outdir=str(outdir) if outdir else None, analytics_reporting=False)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment in environments:
         GleanerStage(app, environment, code=code)
     return app

@@ -24,6 +24,7 @@ class Callers(Construct):
         self._keys: list[apigateway.ApiKey] = []
         self.admin_callers = list(environment.admin_callers)
         self.method_options: dict[str, Any] = {}  # of every method but the open ones
+        self.accepted: dict[str, str] = {}  # rules of cdk-nag that such methods break, and why
         match environment.authorizer:
             case Authorizer.API_KEY:
                 self._use_api_keys()
@@ -31,6 +32,7 @@ class Callers(Construct):
                 self._use_user_pool()
             case Authorizer.IAM:
                 self.method_options["authorization_type"] = apigateway.AuthorizationType.IAM
+                self.accepted["AwsSolutions-COG4"] = "IAM establishes the callers of this environment."
 
     def limit(self, api: apigateway.RestApi) -> None:
         """Hold the callers' API keys to their rate and quota."""
@@ -53,6 +55,8 @@ class Callers(Construct):
         self._keys = [caller, admin]
         self.admin_callers.append(f"key:{admin.key_id}")
         self.method_options["api_key_required"] = True
+        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+            self.accepted[rule] = "API keys with a usage plan establish the callers of this environment."
         _output(self, "ApiKeyId", caller.key_id)
         _output(self, "AdminApiKeyId", admin.key_id)
 
@@ -85,10 +89,12 @@ class Callers(Construct):
         )
         client = pool.add_client("Client", auth_flows=cognito.AuthFlow(user_srp=True), generate_secret=False)
         _output(self, "UserPoolClientId", client.user_pool_client_id)
-        acknowledge(pool, "AwsSolutions-COG2", "A second factor is offered and not forced: programs sign in, too.")
-        acknowledge(
-            pool, "AwsSolutions-COG3", "Threat protection is priced per user; give a pool that has it by its ARN."
+        reason = (
+            "Threat protection is priced per user; a pool that has it can be given by its ARN."
         )
+        acknowledge(pool, "AwsSolutions-COG3", reason)
+        acknowledge(pool, "AwsSolutions-COG8", reason)
+        acknowledge(pool, "AwsSolutions-COG2", "A second factor is offered and not forced: programs sign in, too.")
         return pool
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
@@ -81,25 +83,30 @@ class QueryApi(Construct):
         root = self.api.root.add_resource("api")
         self._open(root.add_resource("health"), _OPEN)
         question = root.add_resource("chat").add_resource("query")
-        question.add_method(
+        self._guarded(
+            question,
             "POST",
-            self._integration,
             request_models={"application/json": add_question_model(self.api)},
             request_validator=self.api.add_request_validator(
                 "Validator", validate_request_body=True, validate_request_parameters=True
             ),
-            **self._callers.method_options,
         )
         # Other methods get the function's own answer, which says what the path takes.
-        question.add_method("ANY", self._integration, **self._callers.method_options)
-        root.add_resource("{proxy+}").add_method("ANY", self._integration, **self._callers.method_options)
+        self._guarded(question, "ANY")
+        self._guarded(root.add_resource("{proxy+}"), "ANY")
         if self._environment.docs_routes:
             self._open(self.api.root.add_resource("openapi.json"), _DOCS)
             self._open(self.api.root.add_resource("swagger"), _DOCS)
 
+    def _guarded(self, resource: apigateway.Resource, http_method: str, **options: Any) -> None:
+        method = resource.add_method(http_method, self._integration, **self._callers.method_options, **options)
+        for rule, why in self._callers.accepted.items():
+            acknowledge(method, rule, why)
+
     def _open(self, resource: apigateway.Resource, reason: str) -> None:
         method = resource.add_method("GET", self._integration, authorization_type=apigateway.AuthorizationType.NONE)
-        _acknowledge_open(method, reason)
+        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+            acknowledge(method, rule, reason)
 
 
 def _access_log_format() -> apigateway.AccessLogFormat:
@@ -131,8 +138,3 @@ def _acknowledge(api: apigateway.RestApi) -> None:
     }
     for rule, reason in accepted.items():
         acknowledge(api, rule, reason)
-
-
-def _acknowledge_open(method: apigateway.Method, reason: str) -> None:
-    for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-        acknowledge(method, rule, reason)
