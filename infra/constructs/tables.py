@@ -10,7 +10,7 @@ from constructs import Construct
 
 Index = tuple[str, str, str]  # name, partition key, sort key
 
-KEYWORD_INDEXES: Sequence[Index] = (("by_last_use", "active_shard", "last_used_at"),)
+KEYWORD_INDEXES: Sequence[Index] = (("by_last_use", "queue", "last_used_at"),)
 CONVERSATION_INDEXES: Sequence[Index] = (("by_owner", "owner", "updated_at"),)
 TOOL_CALL_INDEXES: Sequence[Index] = (
     ("by_session", "session_id", "created_at"),

@@ -1,0 +1,72 @@
+"""The functions, their logs, and the alias that the API invokes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from infra.environments import PROD, Environment
+from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
+
+
+@EVERY
+@pytest.mark.parametrize("name", ["query", "prune"])
+def test_runtime_layer_and_tracing(synthesised: Synthesis, environment: Environment, name: str) -> None:
+    template = synthesised.service[environment.name]
+    function = functions(template)[name]
+    (layer,) = resources(template, "AWS::Lambda::LayerVersion")
+    assert function["Runtime"] == "python3.13"
+    assert function["Architectures"] == ["arm64"]
+    assert function["Handler"] == "handler.lambda_handler"
+    assert function["Layers"] == [{"Ref": layer}]
+    assert function["TracingConfig"] == {"Mode": "Active"}
+    assert function["LoggingConfig"]["LogFormat"] == "JSON"
+
+
+@EVERY
+def test_sizes_come_from_the_record(synthesised: Synthesis, environment: Environment) -> None:
+    made = functions(synthesised.service[environment.name])
+    for name, size in (("query", environment.query), ("prune", environment.prune)):
+        assert made[name]["MemorySize"] == size.memory_mb
+        assert made[name]["Timeout"] == size.timeout_seconds
+        assert made[name].get("ReservedConcurrentExecutions") == size.reserved_concurrency
+
+
+@EVERY
+def test_logs_are_kept_for_the_time_of_the_record(synthesised: Synthesis, environment: Environment) -> None:
+    groups = properties(synthesised.service[environment.name], "AWS::Logs::LogGroup")
+    assert [group["RetentionInDays"] for group in groups] == [environment.log_retention_days] * 3
+
+
+def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis) -> None:
+    template = synthesised.service["prod"]
+    assert functions(template)["query"]["SnapStart"] == {"ApplyOn": "PublishedVersions"}
+    assert "SnapStart" not in functions(template)["prune"]
+    (version,) = resources(template, "AWS::Lambda::Version")
+    alias = one(template, "AWS::Lambda::Alias")
+    assert alias["Name"] == "live"
+    assert alias["FunctionVersion"] == {"Fn::GetAtt": [version, "Version"]}
+    (alias_id,) = resources(template, "AWS::Lambda::Alias")
+    uris = [
+        json.dumps(method["Integration"].get("Uri", "")) for method in properties(template, "AWS::ApiGateway::Method")
+    ]
+    assert uris
+    assert all(alias_id in uri for uri in uris)
+
+
+def test_the_query_deadline_ends_before_the_gateway_gives_up() -> None:
+    assert PROD.query_deadline_seconds < PROD.query.timeout_seconds <= 29
+
+
+@EVERY
+def test_no_variable_holds_a_key(synthesised: Synthesis, environment: Environment) -> None:
+    for function in functions(synthesised.service[environment.name]).values():
+        assert not [name for name in function["Environment"]["Variables"] if name.endswith("_API_KEY")]
+
+
+@EVERY
+def test_metrics_of_environments_stand_apart(synthesised: Synthesis, environment: Environment) -> None:
+    for function in functions(synthesised.service[environment.name]).values():
+        namespace = function["Environment"]["Variables"]["POWERTOOLS_METRICS_NAMESPACE"]
+        assert namespace == f"Gleaner/{environment.name}"

@@ -1,0 +1,101 @@
+"""What each role may do: nothing but what is written here."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from infra.environments import Environment
+from tests.infra.synthesis import EVERY, Synthesis, functions, resources
+
+LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
+TRACES = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
+READ = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
+WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
+KEYWORDS = READ | WRITE | {"dynamodb:DeleteItem"}
+QUERY_MAY = {
+    "Keywords": KEYWORDS,
+    "Keywords/index/by_last_use": {"dynamodb:Query"},
+    "Conversations": READ | WRITE | {"dynamodb:BatchWriteItem"},
+    "Conversations/index/by_owner": {"dynamodb:Query"},
+    "ToolCalls": {"dynamodb:Query", "dynamodb:PutItem"},
+    "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
+    "ApiKeys": {"secretsmanager:GetSecretValue"},
+    "its log": LOGS,
+    "*": TRACES,
+}
+PRUNE_MAY = {
+    "Keywords": KEYWORDS,
+    "Keywords/index/by_last_use": {"dynamodb:Query"},
+    "its log": LOGS,
+    "*": TRACES,
+}
+SCHEDULE_MAY = {"the prune function": {"lambda:InvokeFunction"}, "the dead letters": {"sqs:SendMessage"}}
+
+
+@EVERY
+def test_the_query_function(synthesised: Synthesis, environment: Environment) -> None:
+    assert _allowed(synthesised.service[environment.name], "query") == QUERY_MAY
+
+
+@EVERY
+def test_the_prune_function_reaches_neither_conversations_nor_the_secret(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    assert _allowed(synthesised.service[environment.name], "prune") == PRUNE_MAY
+
+
+@EVERY
+def test_the_schedule(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    (schedule,) = resources(template, "AWS::Scheduler::Schedule").values()
+    assert _of_role(template, schedule["Properties"]["Target"]["RoleArn"]) == SCHEDULE_MAY
+
+
+@EVERY
+def test_no_function_has_a_policy_of_somebody_else(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    for function in functions(template).values():
+        role = template["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
+        assert "ManagedPolicyArns" not in role
+        assert "Policies" not in role
+
+
+def _allowed(template: dict[str, Any], name: str) -> dict[str, set[str]]:
+    return _of_role(template, functions(template)[name]["Role"])
+
+
+def _of_role(template: dict[str, Any], role_arn: Any) -> dict[str, set[str]]:
+    """Allowed actions by what they are allowed on."""
+    role = role_arn["Fn::GetAtt"][0]
+    allowed: dict[str, set[str]] = {}
+    for policy in resources(template, "AWS::IAM::Policy").values():
+        if {"Ref": role} not in policy["Properties"]["Roles"]:
+            continue
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            assert statement["Effect"] == "Allow"
+            for resource in _listed(statement["Resource"]):
+                allowed.setdefault(_short(resource), set()).update(_listed(statement["Action"]))
+    return allowed
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _short(resource: Any) -> str:
+    """What an ARN of the template stands for."""
+    if resource == "*":
+        return "*"
+    text = json.dumps(resource)
+    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency"):
+        if f"Tables{kind}" in text:
+            index = text.partition("/index/")[2].partition('"')[0]
+            return f"{kind}/index/{index}" if index else kind
+    named = {
+        "ApiKeys": "ApiKeys",
+        "Logs": "its log",
+        "DeadLetters": "the dead letters",
+        "Function": "the prune function",
+    }
+    return next((meaning for part, meaning in named.items() if part in text), text)

@@ -1,0 +1,28 @@
+"""The schedule of pruning."""
+
+from __future__ import annotations
+
+from infra.environments import Environment
+from tests.infra.synthesis import EVERY, Synthesis, functions, one, resources
+
+
+@EVERY
+def test_pruning_runs_at_a_rate_with_retries_and_dead_letters(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    schedule = one(template, "AWS::Scheduler::Schedule")
+    (queue,) = resources(template, "AWS::SQS::Queue")
+    assert schedule["ScheduleExpression"] == f"rate({environment.pruning.every_hours} hours)"
+    assert schedule["FlexibleTimeWindow"]["Mode"] == "FLEXIBLE"
+    target = schedule["Target"]
+    assert target["DeadLetterConfig"] == {"Arn": {"Fn::GetAtt": [queue, "Arn"]}}
+    assert target["RetryPolicy"] == {"MaximumRetryAttempts": 3, "MaximumEventAgeInSeconds": 3600}
+    invoked = template["Resources"][target["Arn"]["Fn::GetAtt"][0]]["Properties"]
+    assert invoked == functions(template)["prune"]
+
+
+@EVERY
+def test_the_rules_are_the_records(synthesised: Synthesis, environment: Environment) -> None:
+    variables = functions(synthesised.service[environment.name])["prune"]["Environment"]["Variables"]
+    assert variables["MAX_AGE_DAYS"] == str(environment.pruning.max_age_days)
+    assert variables["MIN_USAGE"] == str(environment.pruning.min_usage)
+    assert variables["HARD_MAX_AGE_DAYS"] == str(environment.pruning.hard_max_age_days)
