@@ -89,9 +89,7 @@ class Callers(Construct):
         )
         client = pool.add_client("Client", auth_flows=cognito.AuthFlow(user_srp=True), generate_secret=False)
         _output(self, "UserPoolClientId", client.user_pool_client_id)
-        reason = (
-            "Threat protection is priced per user; a pool that has it can be given by its ARN."
-        )
+        reason = "Threat protection is priced per user; a pool that has it can be given by its ARN."
         acknowledge(pool, "AwsSolutions-COG3", reason)
         acknowledge(pool, "AwsSolutions-COG8", reason)
         acknowledge(pool, "AwsSolutions-COG2", "A second factor is offered and not forced: programs sign in, too.")

@@ -1,0 +1,154 @@
+"""The REST API: who gets in, at what rate, and what it answers by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from infra.environments import DEV, ENVIRONMENTS, Environment
+from tests.infra.synthesis import EVERY, Synthesis, one, properties, resources
+
+HEALTH = "/api/health"
+DOCS = {"/openapi.json", "/swagger"}
+QUESTION = "/api/chat/query"
+GUARDED = {(QUESTION, "POST"), (QUESTION, "ANY"), ("/api/{proxy+}", "ANY")}
+
+
+@EVERY
+def test_only_health_and_described_docs_are_open(synthesised: Synthesis, environment: Environment) -> None:
+    methods = _methods(synthesised.service[environment.name])
+    open_to_all = {route for route, method in methods.items() if _is_open(method)}
+    docs = {(path, "GET") for path in DOCS} if environment.docs_routes else set()
+    assert open_to_all == {(HEALTH, "GET"), *docs}
+    assert set(methods) - open_to_all == GUARDED
+
+
+def test_docs_are_described_in_dev_alone() -> None:
+    assert [environment.name for environment in ENVIRONMENTS if environment.docs_routes] == ["dev"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("dev", {"ApiKeyRequired": True, "AuthorizationType": "NONE"}),
+        ("prod", {"AuthorizationType": "COGNITO_USER_POOLS"}),
+        ("iam", {"AuthorizationType": "AWS_IAM"}),
+    ],
+)
+def test_the_authorizer_is_the_records(synthesised: Synthesis, name: str, wanted: dict[str, Any]) -> None:
+    methods = _methods(synthesised.service[name])
+    for route in GUARDED:
+        assert wanted.items() <= methods[route].items()
+
+
+def test_callers_with_keys_are_held_to_rate_and_quota(synthesised: Synthesis) -> None:
+    template = synthesised.service["dev"]
+    plan = one(template, "AWS::ApiGateway::UsagePlan")
+    assert plan["Throttle"] == {"RateLimit": DEV.throttle.rate_per_second, "BurstLimit": DEV.throttle.burst}
+    assert plan["Quota"] == {"Limit": DEV.throttle.quota_per_day, "Period": "DAY"}
+    keys = {json.dumps(key["KeyId"]) for key in properties(template, "AWS::ApiGateway::UsagePlanKey")}
+    assert keys == {json.dumps({"Ref": key}) for key in resources(template, "AWS::ApiGateway::ApiKey")}
+    assert len(keys) == 2
+
+
+def test_the_admin_key_is_an_admin_and_the_other_is_not(synthesised: Synthesis) -> None:
+    template = synthesised.service["dev"]
+    text = json.dumps(template["Resources"])
+    admin = template["Outputs"]["AdminApiKeyId"]["Value"]
+    caller = template["Outputs"]["ApiKeyId"]["Value"]
+    assert f'"ADMIN_CALLERS": {json.dumps({"Fn::Join": ["", ["key:", admin]]})}' in text
+    assert f'["key:", {json.dumps(caller)}]' not in text
+
+
+def test_a_given_user_pool_is_used_and_none_is_created(synthesised: Synthesis) -> None:
+    template = synthesised.service["pool"]
+    assert not resources(template, "AWS::Cognito::UserPool")
+    authorizer = one(template, "AWS::ApiGateway::Authorizer")
+    assert "userpool/eu-central-1_abc" in json.dumps(authorizer["ProviderARNs"])
+
+
+def test_a_created_user_pool_has_the_group_of_admins_and_no_sign_up(synthesised: Synthesis) -> None:
+    template = synthesised.service["prod"]
+    assert one(template, "AWS::Cognito::UserPoolGroup")["GroupName"] == "admin"
+    assert one(template, "AWS::Cognito::UserPool")["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
+
+
+@EVERY
+def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    assert one(template, "AWS::ApiGateway::RestApi")["EndpointConfiguration"] == {"Types": ["REGIONAL"]}
+    stage = one(template, "AWS::ApiGateway::Stage")
+    (every,) = stage["MethodSettings"]
+    assert every["ThrottlingRateLimit"] == environment.throttle.rate_per_second
+    assert every["ThrottlingBurstLimit"] == environment.throttle.burst
+    assert stage["TracingEnabled"] is True
+    assert json.loads(stage["AccessLogSetting"]["Format"])["status"] == "$context.status"
+
+
+@EVERY
+def test_every_refusal_of_the_gateway_is_a_problem_document(synthesised: Synthesis, environment: Environment) -> None:
+    responses = properties(synthesised.service[environment.name], "AWS::ApiGateway::GatewayResponse")
+    assert {"DEFAULT_4XX", "DEFAULT_5XX", "THROTTLED", "INVALID_API_KEY"} <= {
+        found["ResponseType"] for found in responses
+    }
+    for response in responses:
+        headers = response["ResponseParameters"]
+        assert headers["gatewayresponse.header.Content-Type"] == "'application/problem+json'"
+        assert ("gatewayresponse.header.Access-Control-Allow-Origin" in headers) == bool(environment.cors_origins)
+        status = response.get("StatusCode", "418")
+        template = response["ResponseTemplates"]["application/json"]
+        problem = json.loads(template.replace("$context.status", status))
+        assert problem["type"].startswith("urn:gleaner:problem:")
+        assert problem["status"] == int(status)
+
+
+def test_pages_of_the_origins_may_send_keys_and_idempotency_keys(synthesised: Synthesis) -> None:
+    preflights = _preflights(synthesised.service["dev"])
+    assert preflights
+    for method in preflights:
+        text = json.dumps(method["Integration"])
+        assert "http://localhost:3000" in text
+        assert "X-Api-Key" in text
+        assert "Idempotency-Key" in text
+    assert not _preflights(synthesised.service["prod"])
+
+
+@EVERY
+def test_outputs_say_where_everything_is(synthesised: Synthesis, environment: Environment) -> None:
+    by_authorizer = {
+        "api_key": {"ApiKeyId", "AdminApiKeyId"},
+        "cognito": {"UserPoolId", "UserPoolClientId"},
+        "iam": set(),
+    }
+    wanted = {"ApiUrl", "DashboardUrl", "PruneFunctionName"} | by_authorizer[environment.authorizer.value]
+    assert wanted <= set(synthesised.service[environment.name]["Outputs"])
+    tables = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
+    assert tables <= set(synthesised.data[environment.name]["Outputs"])
+
+
+def _methods(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Methods but the preflights', by path and HTTP method."""
+    found = properties(template, "AWS::ApiGateway::Method")
+    return {
+        (_path(template, method["ResourceId"]), method["HttpMethod"]): method
+        for method in found
+        if method["HttpMethod"] != "OPTIONS"
+    }
+
+
+def _preflights(template: dict[str, Any]) -> list[dict[str, Any]]:
+    found = properties(template, "AWS::ApiGateway::Method")
+    return [method for method in found if method["HttpMethod"] == "OPTIONS"]
+
+
+def _is_open(method: dict[str, Any]) -> bool:
+    return method["AuthorizationType"] == "NONE" and not method.get("ApiKeyRequired")
+
+
+def _path(template: dict[str, Any], resource_id: dict[str, Any]) -> str:
+    if "Ref" not in resource_id:
+        return ""
+    resource = template["Resources"][resource_id["Ref"]]["Properties"]
+    return f"{_path(template, resource['ParentId'])}/{resource['PathPart']}"

@@ -1,0 +1,55 @@
+"""Environments differ by their records; the checks that every template passes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aws_cdk import Stack
+from aws_cdk import aws_s3 as s3
+
+from infra.app import FUNCTIONS, make_app
+from infra.environments import ENVIRONMENTS
+from infra.service_stack import Code
+from tests.infra.synthesis import NAMES, Synthesis
+
+# "Dependency already enforced": the CDK writes such dependencies itself.
+IGNORED = ["W3005"]
+HASH = re.compile(r"[0-9a-f]{32,64}|[0-9A-F]{8}")
+
+
+def test_names_are_unique() -> None:
+    assert NAMES == ["dev", "staging", "prod"]
+    assert len(ENVIRONMENTS) == 3
+
+
+@pytest.mark.parametrize("stack", ["data", "service"])
+def test_the_same_record_under_another_name_makes_the_same_stacks(synthesised: Synthesis, stack: str) -> None:
+    templates = getattr(synthesised, stack)
+    prod, twin = (json.dumps(templates[name]) for name in ("prod", "twin"))
+    assert _named_by_content(prod.replace("prod", "twin")) == _named_by_content(twin)
+
+
+def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
+    files = sorted(map(str, synthesised.path.glob("assembly-*/*.template.json")))
+    assert len(files) == 2 * len(synthesised.data)
+    command = [str(Path(sys.executable).with_name("cfn-lint")), "--ignore-checks", *IGNORED, "--template", *files]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_a_broken_rule_fails_the_synthesis(tmp_path: Path) -> None:
+    code = Code(layer=tmp_path, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
+    app = make_app([], code, outdir=tmp_path / "cdk.out")
+    s3.Bucket(Stack(app, "broken"), "Bucket")
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+
+
+def _named_by_content(template: str) -> list[str]:
+    """The lines of the template less the hashes in names: of the API's deployment, and of cross-stack exports."""
+    return sorted(HASH.sub("", line) for line in json.dumps(json.loads(template), indent=0).splitlines())
