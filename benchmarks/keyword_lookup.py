@@ -191,7 +191,7 @@ def _items(shown: str) -> list[dict[str, Any]]:
         "last_used_at": now,
         "usage_count": 1,
         "status": "active",
-        "active_shard": schema.active_shard(keyword),
+        "queue": schema.active_partition(keyword, 1),
         "kb_ids": {KB_ID},
     }
     entries = [key | {"keyword_id": keyword, "keyword_text": shown} for key in entry_keys(keyword, shown, KB_ID)]

@@ -78,16 +78,23 @@ def web_answer(result_id: str = "R1", **values: Any) -> WebAnswer:
 
 @pytest.fixture
 def executor() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(8) as pool:
         yield pool
 
 
 @pytest.fixture
-def keywords(executor: ThreadPoolExecutor) -> Iterator[Keywords]:
+def one_thread() -> Iterator[ThreadPoolExecutor]:
+    """For moto, which copies its tables while other threads write to them."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+@pytest.fixture
+def keywords(one_thread: ThreadPoolExecutor) -> Iterator[Keywords]:
     with mock_aws():
         client = boto3.client("dynamodb", region_name="us-east-1")
         ministack.create_tables(client, {TABLE: KEYWORDS})
-        yield Keywords(client, TABLE, executor)
+        yield Keywords(client, TABLE, one_thread)
 
 
 @pytest.fixture

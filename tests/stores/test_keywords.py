@@ -74,15 +74,15 @@ def test_a_pruned_keyword_is_learned_anew_with_its_history(keywords: Keywords) -
     keywords.client.update_item(
         TableName=keywords.table_name,
         Key={"pk": {"S": f"KW#{indexed.keyword_id}"}, "sk": {"S": "KEYWORD"}},
-        UpdateExpression="SET #s = :p REMOVE active_shard",
-        ExpressionAttributeNames={"#s": "status"},
+        UpdateExpression="SET #s = :p REMOVE #q, kb_ids",
+        ExpressionAttributeNames={"#s": "status", "#q": "queue"},
         ExpressionAttributeValues={":p": {"S": "pruned"}},
     )
     [again] = keywords.index("quantum computing", query_id="Q2")
     [keyword] = keywords.items("KEYWORD")
     assert again.existed
     assert (keyword["status"], keyword["usage_count"], keyword["created_at"]) == ("active", 2, created)
-    assert keyword["active_shard"].startswith("ACTIVE#")
+    assert keyword["queue"].startswith("ACTIVE#2#")
 
 
 def test_the_most_keywords_of_the_most_terms_are_written_in_legal_chunks(keywords: Keywords) -> None:

@@ -137,7 +137,10 @@ def _passage_search(asked: Asked, kb_id: str, services: Services) -> PassageSear
     if asked.mode is Mode.SELECTED_TEXT:
         selection = Selection(asked.selected_text or "", asked.chapter_origin)
         return lambda query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
-    return lambda query, top_k, deadline: services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline)
+    with_stored = asked.grounding is not Grounding.STRICT  # what the web taught earlier is the web, too
+    return lambda query, top_k, deadline: services.retrieval.search(
+        kb_id, query, top_k=top_k, deadline=deadline, with_stored=with_stored
+    )
 
 
 def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:

@@ -6,7 +6,8 @@ GleanerError
 │   ├── NotFound              it does not exist, or belongs to somebody else
 │   │   ├── UnknownSession
 │   │   ├── UnknownQuery
-│   │   └── UnknownKeyword
+│   │   ├── UnknownKeyword
+│   │   └── UnknownRun
 │   ├── UnknownKnowledgeBase  the knowledge base named does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
 │   ├── RequestInProgress     the first request with this idempotency key is still running
@@ -58,6 +59,10 @@ class UnknownQuery(NotFound):
 
 class UnknownKeyword(NotFound):
     """The keyword does not exist."""
+
+
+class UnknownRun(NotFound):
+    """The pruning run does not exist."""
 
 
 class UnknownKnowledgeBase(InvalidInput):

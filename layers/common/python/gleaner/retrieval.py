@@ -50,8 +50,8 @@ class Retrieval:
         self._max_age = web_answer_max_age
         self._known: set[str] = set()
 
-    def search(self, kb_id: str, query: str, *, top_k: int, deadline: Deadline) -> Retrieved:
-        """The `top_k` best passages for `query`, best first, without ids.
+    def search(self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored: bool = True) -> Retrieved:
+        """The `top_k` best passages for `query`, best first, without ids; `with_stored`: also of the web.
 
         Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failing keyword index is told, not raised:
         the knowledge base answers without it.
@@ -60,7 +60,7 @@ class Retrieval:
             self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=deadline.timeout(_SEARCH_SECONDS)
         )
         try:
-            stored, failed = self._stored_answers(kb_id, query, deadline), False
+            stored, failed = self._stored_answers(kb_id, query, deadline) if with_stored else [], False
         except StoreUnavailable:
             stored, failed = [], True
         passages = [_from_hit(hit) for hit in hits.result()] + stored

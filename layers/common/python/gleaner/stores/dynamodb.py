@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -167,6 +167,25 @@ class Table:
                 return found[:limit]
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    def oldest(
+        self, index: Index, *, partition: str, before: str, page: int, deadline: Deadline
+    ) -> Iterator[dict[str, Any]]:
+        """Items of an index's partition whose sort key is less than `before`, the least first, read page by page."""
+        request: dict[str, Any] = {
+            "TableName": self._name,
+            "IndexName": index.name,
+            "KeyConditionExpression": "#p = :p AND #s < :s",
+            "ExpressionAttributeNames": {"#p": index.partition_key, "#s": index.sort_key},
+            "ExpressionAttributeValues": to_item({":p": partition, ":s": before}),
+            "Limit": page,
+        }
+        while True:
+            answer = self._call(partial(self._client.query, **request), deadline)
+            yield from map(from_item, answer["Items"])
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def put_new(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
         """Put an item that must not exist; False when it does, which is how a repeated write ends."""
         try:
@@ -195,17 +214,31 @@ class Table:
     ) -> dict[str, Any]:
         """The action that updates an item under a condition.
 
-        Attributes are written `#name` in both expressions: half of all good names are reserved words.
+        Attributes are written `#name` in expressions: half of all good names are reserved words.
         """
-        action: dict[str, Any] = {
-            "TableName": self._name,
-            "Key": to_item(key),
-            "UpdateExpression": expression,
-            "ConditionExpression": condition,
-            "ExpressionAttributeNames": {f"#{name}": name for name in _NAME.findall(expression + condition)},
-            "ExpressionAttributeValues": to_item(values),
-        }
-        return {"Update": action}
+        return {"Update": {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)}
+
+    def delete(
+        self, key: Mapping[str, str], *, condition: str = "", values: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The action that deletes an item, under a condition if there is one."""
+        return {"Delete": self._conditional(key, condition, values or {})}
+
+    def check(self, key: Mapping[str, str], *, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The action that lets a transaction go through only while a condition holds."""
+        return {"ConditionCheck": self._conditional(key, condition, values)}
+
+    def _conditional(
+        self, key: Mapping[str, str], condition: str, values: Mapping[str, Any], expression: str = ""
+    ) -> dict[str, Any]:
+        action: dict[str, Any] = {"TableName": self._name, "Key": to_item(key)}
+        if condition:
+            action["ConditionExpression"] = condition
+        if names := {f"#{name}": name for name in _NAME.findall(f"{expression} {condition}")}:
+            action["ExpressionAttributeNames"] = names
+        if values:
+            action["ExpressionAttributeValues"] = to_item(values)
+        return action
 
     def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
         deadline.timeout(1.0)  # raises when nothing is left

@@ -66,20 +66,20 @@ class KeywordCatalog:
     def recent(self, *, limit: int, after: Position | None, deadline: Deadline) -> list[Keyword]:
         """The next `limit` active keywords after a position, the most recently used first.
 
-        Reads every shard of the index at once, `limit` items of each at the most.
+        Reads every partition of the index at once, `limit` items of each at the most.
         """
 
-        def read(shard: str) -> list[dict[str, Any]]:
+        def read(partition: str) -> list[dict[str, Any]]:
             return self._table.query_index(
                 schema.KEYWORDS.indexes[0],
-                partition=shard,
+                partition=partition,
                 up_to=after[0] if after else None,
                 skip=lambda item: after is not None and _position(item) >= after,
                 limit=limit,
                 deadline=deadline,
             )
 
-        shards = self._executor.map(read, schema.all_active_shards())
+        shards = self._executor.map(read, schema.active_partitions())
         found = sorted((item for items in shards for item in items), key=_position, reverse=True)
         return [to_keyword(item) for item in found[:limit]]
 
@@ -128,7 +128,7 @@ def to_keyword(item: Mapping[str, Any]) -> Keyword:
         created_at=item["created_at"],
         updated_at=item["updated_at"],
         last_used_at=item["last_used_at"],
-        kb_ids=tuple(sorted(item["kb_ids"])),
+        kb_ids=tuple(sorted(item.get("kb_ids", ()))),
     )
 
 

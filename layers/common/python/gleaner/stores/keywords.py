@@ -21,6 +21,7 @@ from gleaner.stores.keyword_items import (
     query_use,
     to_answer,
 )
+from gleaner.stores.keyword_pruning import KeywordPruning, is_unfinished
 
 # A transaction is planned from what was read, and its conditions name that. Another writer can make the
 # plan stale only by adding, pruning or restoring the same keyword in between.
@@ -48,6 +49,7 @@ class KeywordStore:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._pruning = KeywordPruning(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
         """Merge `keywords` (valid ones, of different identity) into the index for `use`, each whole or not at all.
@@ -74,23 +76,30 @@ class KeywordStore:
         Raises StoreUnavailable or DeadlineExceeded.
         """
         now = to_timestamp(utc_now())
-        waiting = list(keyword_ids)
+        keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
+        waiting = self._table.get_many(keys, deadline=deadline)
         while waiting:
-            actions = [action for keyword in waiting for action in self._use_actions(keyword, use, now)]
+            actions = [action for head in waiting for action in self._use_actions(head, use, now)]
             try:
                 self._table.transact(actions, deadline=deadline)
             except ConditionFailed as error:  # those were pruned meanwhile, or counted by an earlier try
                 failed = {position // _ACTIONS_PER_USE for position in error.positions}
-                waiting = [keyword for place, keyword in enumerate(waiting) if place not in failed]
+                waiting = [head for place, head in enumerate(waiting) if place not in failed]
             else:
                 return
 
-    def _use_actions(self, keyword: str, use: KeywordUse, now: str) -> list[dict[str, Any]]:
+    def _use_actions(self, head: Mapping[str, Any], use: KeywordUse, now: str) -> list[dict[str, Any]]:
+        keyword = head["keyword_id"]
         counted = self._table.update(
             schema.keyword_key(keyword),
-            expression="SET #updated_at = :now, #last_used_at = :now ADD #usage_count :one",
+            expression="SET #updated_at = :now, #last_used_at = :now, #queue = :queue ADD #usage_count :one",
             condition="#status = :active",  # counting must not bring a pruned keyword back
-            values={":now": now, ":one": 1, ":active": "active"},
+            values={
+                ":now": now,
+                ":one": 1,
+                ":active": "active",
+                ":queue": schema.active_partition(keyword, head["usage_count"] + 1),
+            },
         )
         return [counted, self._table.new_item(query_use(keyword, use, now))]
 
@@ -102,11 +111,14 @@ class KeywordStore:
     def _plan(self, keywords: Mapping[str, str], use: KeywordUse, deadline: Deadline) -> list[_Planned]:
         keys = [schema.keyword_key(keyword_id) for keyword_id in keywords]
         found = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline, consistent=True)}
+        for head in found.values():
+            if is_unfinished(head):  # else its new entries could be taken for old ones
+                self._pruning.finish(head, deadline=deadline)
         return [self._plan_one(key, shown, found.get(key), use) for key, shown in keywords.items()]
 
     def _plan_one(self, keyword: str, shown: str, stored: dict[str, Any] | None, use: KeywordUse) -> _Planned:
         now = to_timestamp(utc_now())
-        findable = stored is not None and stored["status"] == "active" and use.kb_id in stored["kb_ids"]
+        findable = stored is not None and stored["status"] == "active" and use.kb_id in stored.get("kb_ids", ())
         actions = [self._keyword_update(keyword, shown, findable, stored, use, now)]
         actions.append(self._table.new_item(association(keyword, use, now)))
         if not findable:
@@ -136,14 +148,14 @@ class KeywordStore:
             schema.keyword_key(keyword),
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
-            " #status = :active, #active_shard = :shard ADD #usage_count :one, #kb_ids :kbs",
+            " #status = :active, #queue = :queue ADD #usage_count :one, #kb_ids :kbs",
             condition=condition,
             values={
                 ":id": keyword,
                 ":text": shown,
                 ":now": now,
                 ":active": "active",
-                ":shard": schema.active_shard(keyword),
+                ":queue": schema.active_partition(keyword, 1 + (stored or {}).get("usage_count", 0)),
                 ":one": 1,
                 ":kbs": {use.kb_id},
             }

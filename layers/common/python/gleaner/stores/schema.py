@@ -9,7 +9,9 @@ Keywords table
     T#<kb id>#<head>         <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer
-    index by_last_use: active_shard, last_used_at; active keywords only
+    RUN#<run id>             RUN                                         a pruning run
+    RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
+    index by_last_use: queue, last_used_at; active keywords, and what waits for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
     S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
@@ -25,11 +27,14 @@ Tool calls table
 from __future__ import annotations
 
 import hashlib
+import zlib
 from dataclasses import dataclass
+from enum import StrEnum
 
 KEY_SEPARATOR = "#"
 HEAD_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
-ACTIVE_SHARDS = 16
+ACTIVE_SHARDS = 4
+MOST_USES = 8  # from which on active keywords are not told apart by their uses
 ASSOCIATION_PREFIXES = ("A#", "U#")  # of sort keys: with web answers, with queries served
 
 
@@ -52,7 +57,7 @@ class TableSchema:
     ttl_attribute: str | None = None
 
 
-KEYWORDS = TableSchema(indexes=(Index("by_last_use", "active_shard", "last_used_at"),))
+KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),))
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
 TOOL_CALLS = TableSchema(
     indexes=(
@@ -64,6 +69,13 @@ TOOL_CALLS = TableSchema(
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 
 Key = dict[str, str]
+
+
+class Waiting(StrEnum):
+    """What waits for a later pruning run."""
+
+    UNFINISHED = "UNFINISHED"  # a pruned keyword whose look-up entries or associations are not all done
+    UNREFERENCED = "UNREFERENCED"  # a web answer that lost a keyword, and may have lost its last
 
 
 def derived_id(*parts: str) -> str:
@@ -81,18 +93,43 @@ def association_id(keyword: str, query_id: str | None, result_id: str | None) ->
     return derived_id("association", keyword, query_id or "", result_id or "")
 
 
-def all_active_shards() -> list[str]:
-    """Every partition of `by_last_use`."""
-    return [_shard(number) for number in range(ACTIVE_SHARDS)]
+def active_partition(keyword: str, usage_count: int) -> str:
+    """The partition of `by_last_use` that an active keyword stands in.
+
+    Keywords stand apart by how often they were used, so that pruning reads only those used too rarely, and in
+    shards, so that no partition takes all writes. The count may lag behind the keyword's own: a keyword
+    that stands with the rarely used is then read once too often, and none is missed.
+    """
+    return _active_partition(min(max(usage_count, 1), MOST_USES), _shard(keyword))
 
 
-def _shard(number: int) -> str:
-    return f"ACTIVE#{number:02d}"
+def active_partitions(*, used_less_than: int | None = None) -> list[str]:
+    """Every partition of `by_last_use` with active keywords, or with those used less than some times."""
+    classes = range(1, MOST_USES + 1)
+    return [
+        _active_partition(uses, shard)
+        for uses in classes
+        if used_less_than is None or uses < used_less_than
+        for shard in range(ACTIVE_SHARDS)
+    ]
 
 
-def active_shard(keyword: str) -> str:
-    """The partition of `by_last_use` that an active keyword stands in."""
-    return _shard(int(keyword[:4], 16) % ACTIVE_SHARDS)
+def waiting_partition(what: Waiting, key: str) -> str:
+    """The partition of `by_last_use` of what a later pruning run has to look at."""
+    return f"{what.value}#{_shard(key):02d}"
+
+
+def waiting_partitions(what: Waiting) -> list[str]:
+    """Every partition of what waits for a later pruning run."""
+    return [f"{what.value}#{shard:02d}" for shard in range(ACTIVE_SHARDS)]
+
+
+def _active_partition(uses: int, shard: int) -> str:
+    return f"ACTIVE#{uses}#{shard:02d}"
+
+
+def _shard(key: str) -> int:
+    return zlib.crc32(key.encode()) % ACTIVE_SHARDS
 
 
 def keyword_key(keyword: str) -> Key:
@@ -133,6 +170,19 @@ def entry_sort_key(stem: str, term_count: int, keyword: str) -> str:
 def answer_key(result_id: str) -> Key:
     """Key of a stored web answer."""
     return {"pk": f"W#{result_id}", "sk": "ANSWER"}
+
+
+def run_key(run_id: str) -> Key:
+    """Key of a pruning run."""
+    return {"pk": f"RUN#{run_id}", "sk": "RUN"}
+
+
+PRUNED_PREFIX = "K#"
+
+
+def pruned_key(run_id: str, keyword: str) -> Key:
+    """Key of the record that a run pruned a keyword."""
+    return {"pk": f"RUN#{run_id}", "sk": f"{PRUNED_PREFIX}{keyword}"}
 
 
 def session_key(session_id: str) -> Key:

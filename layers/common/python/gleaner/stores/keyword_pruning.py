@@ -1,0 +1,286 @@
+"""Taking keywords out of use and bringing them back, so that an interruption at any write can be mended.
+
+A keyword is found only while its head is active, so the head decides, and is written in the first transaction
+when it is pruned and in the last when it is restored. A keyword with so much behind it that one transaction
+does not hold it stands in the queue UNFINISHED between them; whoever meets it finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from gleaner.deadline import Deadline
+from gleaner.errors import StoreUnavailable
+from gleaner.model import utc_now
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
+from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_items import entry_keys
+from gleaner.stores.schema import Waiting
+
+Head = Mapping[str, Any]  # the item of a keyword
+Action = dict[str, Any]
+
+_PLANS = 8  # a plan is stale when a web answer was deleted since it was read
+_BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
+
+
+def is_unfinished(head: Head) -> bool:
+    """Whether a pruning of this keyword was interrupted, or goes on."""
+    return str(head.get("queue", "")).startswith(Waiting.UNFINISHED.value)
+
+
+class KeywordPruning:
+    """Writes of pruning and restoring. Methods raise StoreUnavailable or DeadlineExceeded."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def prune(self, head: Head, run_id: str, *, deadline: Deadline) -> bool:
+        """Prune the keyword as `head` was read; False when it was used, or pruned by another, since then."""
+        for _ in range(_PLANS):
+            after = self._undoing(head, run_id, head.get("kb_ids", ()), deadline)
+            unfinished = len(after) > _BESIDE_HEAD
+            first = [self._head_pruned(head, run_id, unfinished=unfinished), self._pruned_by(run_id, head)]
+            try:
+                self._table.transact([*first, *after[:_BESIDE_HEAD]], deadline=deadline)
+            except ConditionFailed as error:
+                if 0 in error.positions:
+                    return False
+                continue  # a web answer was deleted since it was read
+            if unfinished:
+                self._finish(head["keyword_id"], run_id, after[_BESIDE_HEAD:], deadline)
+            return True
+        raise StoreUnavailable("The store changed too fast to prune a keyword.")
+
+    def finish(self, head: Head, *, deadline: Deadline) -> None:
+        """Do what an interrupted pruning of this keyword left undone."""
+        keyword, run_id = head["keyword_id"], head["pruned_run_id"]
+        kb_ids = {item["kb_id"] for item in self._associations(keyword, deadline)}
+        self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline)
+
+    def restore(self, head: Head, *, deadline: Deadline) -> bool:
+        """Bring a pruned keyword back with all its associations and look-up entries; False when none is pruned.
+
+        A keyword that was learned anew since it was pruned gets its history back. Restoring counts as a use
+        for the keyword's age, so that the next run does not take it again.
+        """
+        if "pruned_run_id" not in head:
+            return False
+        if is_unfinished(head):
+            self.finish(head, deadline=deadline)
+        associations = self._associations(head["keyword_id"], deadline)
+        kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
+        before = [
+            *(self._put_entry(key, head) for key in _entries(head, kb_ids)),
+            *(self._revive(item) for item in associations if item["status"] != "active"),
+            *(self._reference(result, head) for result in self._existing_results(associations, deadline)),
+        ]
+        try:
+            self._write(before[_BESIDE_HEAD:], self._still_pruned(head), deadline)
+            self._table.transact([self._head_restored(head, kb_ids), *before[:_BESIDE_HEAD]], deadline=deadline)
+        except ConditionFailed as error:
+            if 0 in error.positions:
+                return False
+            raise
+        return True
+
+    def reclassify(self, head: Head, *, deadline: Deadline) -> None:
+        """Let a keyword that was used more than its queue says stand where it belongs, so that it is not read again."""
+        action = self._table.update(
+            schema.keyword_key(head["keyword_id"]),
+            expression="SET #queue = :queue",
+            condition="#status = :active AND #usage_count = :uses",  # a use since then has set it anew
+            values={
+                ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
+                ":active": "active",
+                ":uses": head["usage_count"],
+            },
+        )
+        with suppress(ConditionFailed):
+            self._table.transact([action], deadline=deadline)
+
+    def delete_unreferenced(self, answer: Mapping[str, Any], *, deadline: Deadline) -> bool:
+        """Delete a web answer whose keywords are all gone; one that still has keywords leaves the queue."""
+        key = {"pk": answer["pk"], "sk": answer["sk"]}
+        condition = "#last_used_at = :read"  # a keyword that came or went since then set it anew
+        if answer.get("keyword_ids"):
+            action = self._table.update(
+                key,
+                expression="REMOVE #queue, #last_used_at",
+                condition=condition,
+                values={":read": answer["last_used_at"]},
+            )
+        else:
+            action = self._table.delete(
+                key,
+                condition=f"attribute_not_exists(#keyword_ids) AND {condition}",
+                values={":read": answer["last_used_at"]},
+            )
+        try:
+            self._table.transact([action], deadline=deadline)
+        except ConditionFailed:
+            return False
+        return not answer.get("keyword_ids")
+
+    def _undoing(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
+        """What makes a keyword's look-up entries go, its associations archived and its answers unreferenced."""
+        associations = self._associations(head["keyword_id"], deadline)
+        return [
+            *(self._remove_entry(key) for key in _entries(head, kb_ids)),
+            *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
+            *(
+                self._unreference(result, head["keyword_id"])
+                for result in self._existing_results(associations, deadline)
+            ),
+        ]
+
+    def _associations(self, keyword: str, deadline: Deadline) -> list[dict[str, Any]]:
+        partition = schema.keyword_key(keyword)["pk"]
+        return [
+            item
+            for prefix in schema.ASSOCIATION_PREFIXES
+            for item in self._table.query_all(partition=partition, begins_with=prefix, limit=None, deadline=deadline)
+        ]
+
+    def _existing_results(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
+        keys = [schema.answer_key(result) for result in _results(associations)]
+        found = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
+        return sorted(item["result_id"] for item in found)
+
+    def _finish(self, keyword: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> None:
+        unfinished = self._table.check(
+            schema.keyword_key(keyword),
+            # Whoever finished it before may have gone on to learn it anew: its new entries must stay.
+            condition="#status = :pruned AND #pruned_run_id = :run AND begins_with(#queue, :unfinished)",
+            values={":pruned": "pruned", ":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+        )
+        done = self._table.update(
+            schema.keyword_key(keyword),
+            expression="REMOVE #queue",
+            condition="#pruned_run_id = :run AND begins_with(#queue, :unfinished)",
+            values={":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+        )
+        try:
+            self._write(actions, unfinished, deadline)
+            self._table.transact([done], deadline=deadline)
+        except ConditionFailed as error:
+            if 0 not in error.positions:
+                raise
+
+    def _still_pruned(self, head: Head) -> Action:
+        return self._table.check(
+            schema.keyword_key(head["keyword_id"]),
+            condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
+            values={":run": head["pruned_run_id"]},
+        )
+
+    def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
+        """Do the actions in transactions that each hold only while `guard`, their first action, does."""
+        for start in range(0, len(actions), _BESIDE_HEAD):
+            self._table.transact([guard, *actions[start : start + _BESIDE_HEAD]], deadline=deadline)
+
+    def _head_pruned(self, head: Head, run_id: str, *, unfinished: bool) -> Action:
+        keyword = head["keyword_id"]
+        values = {
+            ":pruned": "pruned",
+            ":now": to_timestamp(utc_now()),
+            ":run": run_id,
+            ":active": "active",
+            ":last_used": head["last_used_at"],
+            ":uses": head["usage_count"],
+        }
+        if unfinished:
+            values[":queue"] = schema.waiting_partition(Waiting.UNFINISHED, keyword)
+        return self._table.update(
+            schema.keyword_key(keyword),
+            expression="SET #status = :pruned, #updated_at = :now, #pruned_run_id = :run"
+            + (", #queue = :queue REMOVE #kb_ids" if unfinished else " REMOVE #kb_ids, #queue"),
+            # The values that the decision rests on: a use since then changed both.
+            condition="#status = :active AND #last_used_at = :last_used AND #usage_count = :uses",
+            values=values,
+        )
+
+    def _head_restored(self, head: Head, kb_ids: set[str]) -> Action:
+        return self._table.update(
+            schema.keyword_key(head["keyword_id"]),
+            expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
+            " REMOVE #pruned_run_id" + (" ADD #kb_ids :kbs" if kb_ids else ""),
+            condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
+            values={
+                ":active": "active",
+                ":now": to_timestamp(utc_now()),
+                ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
+                ":run": head["pruned_run_id"],
+            }
+            | ({":kbs": kb_ids} if kb_ids else {}),
+        )
+
+    def _pruned_by(self, run_id: str, head: Head) -> Action:
+        # Written again by a repeated run with the same values: no condition but the run's own key is needed.
+        return self._table.update(
+            schema.pruned_key(run_id, head["keyword_id"]),
+            expression="SET #keyword_id = :id, #keyword_text = :text",
+            condition="attribute_not_exists(#pk) OR #keyword_id = :id",
+            values={":id": head["keyword_id"], ":text": head["keyword_text"]},
+        )
+
+    def _remove_entry(self, key: schema.Key) -> Action:
+        # Without a condition: an entry that is gone is what is wanted.
+        return self._table.delete(key)
+
+    def _put_entry(self, key: schema.Key, head: Head) -> Action:
+        return self._table.update(
+            key,
+            expression="SET #keyword_id = :id, #keyword_text = :text",
+            condition="attribute_not_exists(#pk) OR #keyword_id = :id",  # never over another keyword's entry
+            values={":id": head["keyword_id"], ":text": head["keyword_text"]},
+        )
+
+    def _archive(self, item: Mapping[str, Any], run_id: str) -> Action:
+        return self._table.update(
+            {"pk": item["pk"], "sk": item["sk"]},
+            expression="SET #status = :archived, #pruned_run_id = :run",
+            condition="attribute_exists(#pk)",  # archiving must not make an association
+            values={":archived": "archived", ":run": run_id},
+        )
+
+    def _revive(self, item: Mapping[str, Any]) -> Action:
+        return self._table.update(
+            {"pk": item["pk"], "sk": item["sk"]},
+            expression="SET #status = :active REMOVE #pruned_run_id",
+            condition="attribute_exists(#pk)",
+            values={":active": "active"},
+        )
+
+    def _unreference(self, result_id: str, keyword: str) -> Action:
+        return self._table.update(
+            schema.answer_key(result_id),
+            expression="SET #queue = :queue, #last_used_at = :now DELETE #keyword_ids :keyword",
+            condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
+            values={
+                ":queue": schema.waiting_partition(Waiting.UNREFERENCED, result_id),
+                ":now": to_timestamp(utc_now()),
+                ":keyword": {keyword},
+            },
+        )
+
+    def _reference(self, result_id: str, head: Head) -> Action:
+        return self._table.update(
+            schema.answer_key(result_id),
+            expression="ADD #keyword_ids :keyword",
+            condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
+            values={":keyword": {head["keyword_id"]}},
+        )
+
+
+def _entries(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+    for kb_id in sorted(kb_ids):
+        yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
+
+
+def _results(associations: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = (item.get("perplexity_result_id") for item in associations)
+    return list(dict.fromkeys(result for result in found if result))

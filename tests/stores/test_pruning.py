@@ -1,0 +1,308 @@
+"""Pruning and restoring keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gleaner.deadline import Deadline
+from gleaner.errors import UnknownKeyword, UnknownRun
+from gleaner.prune_rules import PruneReport, PruneRules
+from gleaner.pruning import Pruner
+from gleaner.stores import schema
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import to_item
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.text import fold
+from tests.stores.conftest import Keywords, web_answer
+
+RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
+
+
+def pruner(keywords: Keywords, grace_days: float = 7) -> Pruner:
+    return Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=grace_days))
+
+
+def run(keywords: Keywords, rules: PruneRules = RULES, **how: Any) -> PruneReport:
+    how = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)} | how
+    return pruner(keywords).run(rules, **how)
+
+
+def head(keywords: Keywords, text: str) -> dict[str, Any]:
+    [found] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == text]
+    return found
+
+
+def change(keywords: Keywords, text: str, **values: Any) -> None:
+    """Write attributes of a keyword as time would."""
+    key = schema.keyword_key(schema.keyword_id(fold(text)))
+    names = {f"#{name}": name for name in values}
+    keywords.client.update_item(
+        TableName=keywords.table_name,
+        Key=to_item(key),
+        UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues=to_item({f":{name}": value for name, value in values.items()}),
+    )
+
+
+def age(keywords: Keywords, text: str, days: float) -> None:
+    change(keywords, text, last_used_at=datetime.now(UTC) - timedelta(days=days))
+
+
+def use(keywords: Keywords, text: str, times: int) -> None:
+    for number in range(times):
+        what = KeywordUse(kb_id="default_kb", query_id=f"U{number}", session_id=None, answer=None)
+        keyword_id = schema.keyword_id(fold(text))
+        keywords.store.count_uses([keyword_id], what, deadline=Deadline.after(5))
+
+
+def test_old_and_rarely_used_keywords_go_the_others_stay(keywords: Keywords) -> None:
+    keywords.index("old rare", "old popular", "fresh rare", "ancient popular", answer=web_answer())
+    for text in ("old popular", "ancient popular"):
+        use(keywords, text, 4)
+    for text, days in (("old rare", 91), ("old popular", 91), ("ancient popular", 366)):
+        age(keywords, text, days)
+    report = run(keywords)
+    assert report.counts.pruned == 2 and report.finished
+    statuses = {item["keyword_text"]: item["status"] for item in keywords.items("KEYWORD")}
+    assert statuses == {
+        "old rare": "pruned",
+        "old popular": "active",
+        "fresh rare": "active",
+        "ancient popular": "pruned",
+    }
+
+
+def test_a_pruned_keyword_is_not_found_and_its_associations_are_archived(keywords: Keywords) -> None:
+    keywords.index("quantum computing", answer=web_answer())
+    age(keywords, "quantum computing", 100)
+    report = run(keywords)
+    assert keywords.find("quantum computing") == []
+    assert [item for item in keywords.items() if item["pk"].startswith("T#")] == []
+    [association] = keywords.items("A#")
+    assert (association["status"], association["pruned_run_id"]) == ("archived", report.run_id)
+    assert "queue" not in head(keywords, "quantum computing")
+    record = pruner(keywords).get_run(report.run_id, deadline=Deadline.after(5))
+    assert (record["pruned"], record["by"], record["max_age_days"], record["finished"]) == (1, "test", 90, True)
+
+
+def test_running_again_changes_nothing_more(keywords: Keywords) -> None:
+    keywords.index("quantum computing", answer=web_answer())
+    age(keywords, "quantum computing", 100)
+    run(keywords)
+    before = [item for item in sorted(map(str, keywords.items())) if "'RUN'" not in item]
+    assert run(keywords).counts.pruned == 0
+    assert [item for item in sorted(map(str, keywords.items())) if "'RUN'" not in item] == before
+
+
+def test_a_dry_run_tells_what_would_go_and_writes_nothing(keywords: Keywords) -> None:
+    keywords.index("quantum computing", "fresh one")
+    age(keywords, "quantum computing", 100)
+    before = sorted(map(str, keywords.items()))
+    report = run(keywords, dry_run=True)
+    assert (report.counts.candidates, report.counts.pruned) == (1, 0)
+    [candidate] = report.counts.shown
+    assert candidate.keyword_text == "quantum computing" and "100 days" in candidate.reason
+    assert sorted(map(str, keywords.items())) == before
+
+
+def test_a_keyword_used_between_reading_and_writing_is_kept(keywords: Keywords) -> None:
+    keywords.index("quantum computing")
+    age(keywords, "quantum computing", 100)
+    used: list[int] = []
+
+    def use_once(**_: Any) -> None:
+        if not used:
+            used.append(1)
+            use(keywords, "quantum computing", 1)
+
+    keywords.client.meta.events.register("before-call.dynamodb.TransactWriteItems", use_once)
+    report = run(keywords)
+    assert (report.counts.pruned, report.counts.kept) == (0, 1)
+    assert keywords.find("quantum") == ["quantum computing"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"last_used_at": "0001"},
+        {"last_used_at": "2020-13-45T00:00:00"},
+        {"last_used_at": "2020-01-01T00:00:00", "usage_count": "many"},
+    ],
+)
+def test_a_broken_keyword_is_skipped_and_counted(keywords: Keywords, values: dict[str, Any]) -> None:
+    keywords.index("broken one", "old one")
+    age(keywords, "old one", 100)
+    change(keywords, "broken one", **values)
+    report = run(keywords)
+    assert (report.counts.broken, report.counts.pruned) == (1, 1)
+    assert head(keywords, "broken one")["status"] == "active"
+
+
+def test_a_naive_moment_is_utc(keywords: Keywords) -> None:
+    keywords.index("naive one")
+    old = datetime.now(UTC) - timedelta(days=90, minutes=5)
+    change(keywords, "naive one", last_used_at=old.replace(tzinfo=None).isoformat())
+    assert run(keywords).counts.pruned == 1
+
+
+def test_it_stops_when_the_time_is_up_and_goes_on_with_the_next_run(keywords: Keywords) -> None:
+    names = [f"topic w{number}" for number in range(20)]
+    keywords.index(*names)
+    for name in names:
+        age(keywords, name, 100)
+    report = run(keywords, deadline=Deadline.after(1.05))
+    assert not report.finished and report.counts.pruned < 20
+    assert report.counts.pruned + run(keywords).counts.pruned == 20
+
+
+def test_a_restored_keyword_is_found_again_with_its_answers(keywords: Keywords) -> None:
+    keywords.index("quantum computing", answer=web_answer())
+    age(keywords, "quantum computing", 100)
+    before = {str(item) for item in keywords.items() if item["pk"].startswith("T#") or item["sk"].startswith("A#")}
+    run(keywords)
+    keyword_id = head(keywords, "quantum computing")["keyword_id"]
+    assert pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
+    assert not pruner(keywords).restore_one(keyword_id, deadline=Deadline.after(5))
+    after = {str(item) for item in keywords.items() if item["pk"].startswith("T#") or item["sk"].startswith("A#")}
+    assert after == before
+    [match] = keywords.lookup.find("default_kb", "quantum", deadline=Deadline.after(5))
+    assert match.result_ids == ("R1",)
+    assert run(keywords).counts.pruned == 0
+
+
+def test_a_whole_run_is_restored(keywords: Keywords) -> None:
+    names = [f"topic w{number}" for number in range(5)]
+    keywords.index(*names, "pruned by hand")
+    for name in names:
+        age(keywords, name, 100)
+    report = run(keywords)
+    by_hand = pruner(keywords).prune_one(
+        head(keywords, "pruned by hand")["keyword_id"], by="test", deadline=Deadline.after(5)
+    )
+    assert by_hand.counts.pruned == 1
+    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 5
+    assert pruner(keywords).restore_run(report.run_id, deadline=Deadline.after(10)) == 0
+    statuses = {item["keyword_text"]: item["status"] for item in keywords.items("KEYWORD")}
+    assert statuses == dict.fromkeys(names, "active") | {"pruned by hand": "pruned"}
+
+
+def test_unknown_things_are_said_so(keywords: Keywords) -> None:
+    with pytest.raises(UnknownRun):
+        pruner(keywords).restore_run("R", deadline=Deadline.after(5))
+    with pytest.raises(UnknownKeyword):
+        pruner(keywords).prune_one("0" * 32, by="t", deadline=Deadline.after(5))
+
+
+def test_answers_without_active_keywords_go_after_the_grace_period(keywords: Keywords) -> None:
+    keywords.index("alpha topic", "beta topic", answer=web_answer("R1"))
+    keywords.index("alpha topic", query_id="Q2", answer=web_answer("R2"))
+    age(keywords, "alpha topic", 100)
+    run(keywords)
+    lenient, strict = pruner(keywords, grace_days=1), pruner(keywords, grace_days=0)
+    options: dict[str, Any] = {"by": "t", "dry_run": False, "deadline": Deadline.after(20)}
+    assert lenient.run(RULES, **options).counts.answers_deleted == 0
+    assert strict.run(RULES, **options).counts.answers_deleted == 1
+    assert [item["result_id"] for item in keywords.items("ANSWER")] == ["R1"]
+    assert strict.run(RULES, **options).counts.answers_deleted == 0
+
+
+def test_an_answer_whose_keyword_came_back_stays(keywords: Keywords) -> None:
+    keywords.index("alpha topic", answer=web_answer("R1"))
+    age(keywords, "alpha topic", 100)
+    run(keywords)
+    pruner(keywords).restore_one(head(keywords, "alpha topic")["keyword_id"], deadline=Deadline.after(5))
+    report = pruner(keywords, grace_days=0).run(RULES, by="t", dry_run=False, deadline=Deadline.after(20))
+    assert report.counts.answers_deleted == 0
+    assert len(keywords.items("ANSWER")) == 1
+
+
+def interrupt_after(keywords: Keywords, writes: int) -> Callable[[], None]:
+    """Let the process end at a write; the returned function lets the next one live."""
+    left = [writes]
+
+    def crash(**_: Any) -> None:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+
+    events = keywords.client.meta.events
+    events.register("before-call.dynamodb.TransactWriteItems", crash, "crash")
+    return lambda: events.unregister("before-call.dynamodb.TransactWriteItems", crash, "crash")
+
+
+@pytest.mark.parametrize("writes", range(5))
+def test_a_keyword_with_much_behind_it_is_pruned_whole_after_an_interruption(keywords: Keywords, writes: int) -> None:
+    for number in range(130):
+        keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
+    age(keywords, "popular topic", 400)
+    keyword = head(keywords, "popular topic")
+    live_again = interrupt_after(keywords, writes)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(3):
+            pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
+            raise KeyboardInterrupt
+    live_again()
+    found = keywords.find("popular")
+    assert (found == ["popular topic"]) == (head(keywords, "popular topic")["status"] == "active")
+    run(keywords)
+    assert keywords.find("popular") == []
+    assert {item["status"] for item in keywords.items("A#")} == {"archived"}
+    assert "queue" not in head(keywords, "popular topic")
+    assert pruner(keywords).restore_one(keyword["keyword_id"], deadline=Deadline.after(20))
+    assert {item["status"] for item in keywords.items("A#")} == {"active"}
+    assert keywords.find("popular") == ["popular topic"]
+
+
+def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Keywords) -> None:
+    for number in range(130):
+        keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
+    keyword = head(keywords, "popular topic")
+    live_again = interrupt_after(keywords, 1)
+    with pytest.raises(KeyboardInterrupt):
+        pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
+    live_again()
+    keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
+    run(keywords)
+    assert keywords.find("popular") == ["popular topic"]
+    [match] = keywords.lookup.find("default_kb", "popular", deadline=Deadline.after(5))
+    assert match.result_ids == ("R-new",)
+
+
+def test_reads_follow_the_candidates(keywords: Keywords) -> None:
+    names = [f"old w{number}" for number in range(60)]
+    for start in range(0, 60, 20):
+        keywords.index(*names[start : start + 20], query_id=f"Q{start}")
+        keywords.index(*[f"fresh w{number}" for number in range(start, start + 20)], query_id=f"F{start}")
+    for name in names[:40]:
+        age(keywords, name, 100)
+    for name in names[40:]:  # used often, long ago: not read by the run at all
+        use(keywords, name, 5)
+        age(keywords, name, 100)
+    report = run(keywords)
+    assert (report.counts.pruned, report.counts.examined) == (40, 40)
+
+
+def test_two_runs_at_once_prune_each_keyword_once(strict_keywords: Keywords) -> None:
+    names = [f"topic w{number}" for number in range(40)]
+    for start in range(0, 40, 20):
+        strict_keywords.index(*names[start : start + 20], query_id=f"Q{start}", answer=web_answer())
+    for name in names:
+        age(strict_keywords, name, 100)
+    with ThreadPoolExecutor(8) as inner, ThreadPoolExecutor(3) as outer:
+
+        def prune(_: int) -> PruneReport:
+            table = Table(strict_keywords.client, strict_keywords.table_name)
+            own = Pruner(table, inner, answer_grace=timedelta(days=7))
+            return own.run(RULES, by="t", dry_run=False, deadline=Deadline.after(60))
+
+        reports = list(outer.map(prune, range(3)))
+    assert sum(report.counts.pruned for report in reports) == 40
+    records = strict_keywords.items("K#")
+    assert len({item["keyword_id"] for item in records}) == len(records) == 40
+    assert {item["status"] for item in strict_keywords.items("A#")} == {"archived"}
