@@ -1,0 +1,57 @@
+"""The variables that a function is deployed with are what its settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from gleaner.settings import Settings
+from infra.environments import Environment
+from tests.infra.synthesis import EVERY, functions, synthesis
+
+UNTIL_THE_SECRET = pytest.mark.xfail(strict=True, reason="settings do not take API_KEYS_SECRET_ARN yet")
+
+
+class Recorded(Mapping[str, str]):
+    """Variables that know which of them were read. What CloudFormation fills in is there as `https://value`."""
+
+    def __init__(self, variables: Mapping[str, object]) -> None:
+        self._values = {name: v if isinstance(v, str) else f"https://{name.lower()}" for name, v in variables.items()}
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.read.add(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@UNTIL_THE_SECRET
+@EVERY
+def test_the_query_function_gets_its_settings(environment: Environment) -> None:
+    settings = Settings.from_env(_variables(environment, "query"))
+    assert settings.cors_origins == environment.cors_origins
+    assert settings.docs_routes == environment.docs_routes
+    assert settings.query_deadline_seconds == environment.query_deadline_seconds
+    assert settings.web_answer_max_age_days == environment.web_answer_max_age_days
+    tables = {settings.keywords_table, settings.conversations_table, settings.tool_calls_table}
+    assert len(tables | {settings.idempotency_table}) == 4
+
+
+@UNTIL_THE_SECRET
+@EVERY
+def test_the_query_function_reads_every_variable_it_is_given(environment: Environment) -> None:
+    variables = _variables(environment, "query")
+    Settings.from_env(variables)
+    unread = {name for name in variables if not name.startswith("POWERTOOLS_")} - variables.read
+    assert unread == set()
+
+
+def _variables(environment: Environment, name: str) -> Recorded:
+    function = functions(synthesis().service[environment.name])[name]
+    return Recorded(function["Environment"]["Variables"])
