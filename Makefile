@@ -5,7 +5,11 @@ DATA_DIR ?= .gleaner
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
 
-.PHONY: run setup test check pins
+ENV ?= dev
+CDK := $(BIN)/python -m infra.cdk
+STACKS = "gleaner-$(ENV)/*"
+
+.PHONY: run setup test check e2e synth diff bootstrap deploy destroy pins
 
 run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$(PORT)
 	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
@@ -20,6 +24,22 @@ check: .venv/dev.stamp ## lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+synth: .venv/infra.stamp ## write the templates of all environments to cdk.out
+	$(BIN)/python -m infra.app
+
+diff: .venv/infra.stamp ## what `make deploy ENV=...` would change
+	$(CDK) diff $(STACKS)
+
+bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK, once
+	$(CDK) bootstrap
+
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod; PINECONE_INDEX_HOST=https://... the first time
+	$(CDK) deploy $(STACKS) --outputs-file cdk.out/outputs-$(ENV).json \
+		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(PINECONE_INDEX_HOST))
+
+destroy: .venv/infra.stamp ## remove ENV=...; data that the environment keeps stays
+	$(CDK) destroy $(STACKS)
 
 pins: ## pin the requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
