@@ -35,9 +35,14 @@ CREDENTIALS = {
 class Ministack:
     """One ministack process that keeps its state in `state_dir` when it is stopped."""
 
-    def __init__(self, state_dir: Path, log_path: Path) -> None:
+    def __init__(
+        self, state_dir: Path, log_path: Path, *, services: str = "dynamodb", options: Mapping[str, str] | None = None
+    ) -> None:
+        """`services` are the emulated ones, separated by commas; `options` are further variables of the process."""
         self._state_dir = state_dir
         self._log_path = log_path
+        self._services = services
+        self._options = dict(options or {})
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
 
@@ -52,11 +57,12 @@ class Ministack:
             | {
                 "BIND_HOST": "127.0.0.1",
                 "GATEWAY_PORT": str(port),
-                "SERVICES": "dynamodb",
+                "SERVICES": self._services,
                 "PERSIST_STATE": "1",
                 "STATE_DIR": str(self._state_dir),
                 "LOG_LEVEL": "WARNING",
             }
+            | self._options
         )
         with self._log_path.open("ab") as log:
             self._process = subprocess.Popen(
