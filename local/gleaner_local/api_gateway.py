@@ -11,25 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Router, request_response
 
 from gleaner_local.execution_environment import HandlerFailed
 
 LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
 LOCAL_CALLER = "local"
 _STAGE = "local"
-_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 
 logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
-def create_app(invoke: Invoke) -> Starlette:
+def create_app(invoke: Invoke) -> Router:
     """An application that hands every request to `invoke(event, request_id)`."""
 
     async def proxy(request: Request) -> Response:
@@ -44,7 +42,8 @@ def create_app(invoke: Invoke) -> Starlette:
             return _gateway_problem(502, "function-failed", "The function failed. Its log says why.")
         return to_response(answer)
 
-    return Starlette(routes=[Route("/{path:path}", proxy, methods=_METHODS)])
+    # Without routes, whatever comes is handed on: no pattern of a route matches a line break in a path.
+    return Router(default=request_response(proxy))
 
 
 def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
@@ -61,13 +60,13 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
     text, is_base64 = _as_text(body)
     return {
         "resource": "/{proxy+}",
-        "path": request.url.path,
+        "path": request.scope["path"],
         "httpMethod": request.method,
         "headers": {name: values[-1] for name, values in headers.items()},
         "multiValueHeaders": dict(headers),
         "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
         "multiValueQueryStringParameters": dict(query) or None,
-        "pathParameters": {"proxy": request.url.path.lstrip("/")},
+        "pathParameters": {"proxy": request.scope["path"].lstrip("/")},
         "stageVariables": None,
         "body": text,
         "isBase64Encoded": is_base64,
@@ -75,7 +74,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
             "requestId": request_id,
             "stage": _STAGE,
             "httpMethod": request.method,
-            "path": request.url.path,  # as behind a custom domain: no stage in the URL
+            "path": request.scope["path"],  # as behind a custom domain: no stage in the URL
             "resourcePath": "/{proxy+}",
             "protocol": "HTTP/1.1",
             "requestTimeEpoch": int(time.time() * 1000),

@@ -13,7 +13,9 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 CHAT = "/api/chat/query"
 
 
-@pytest.mark.parametrize("body", [None, "", "not json", "[1", '"x"', "[]", "[" * 100_000, '{"query": NaN}'])
+@pytest.mark.parametrize(
+    "body", [None, "", "not json", "[1", '"x"', "[]", '[{"query": "x"}]', "[" * 100_000, '{"query": NaN}']
+)
 def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
     status, problem = client.post(CHAT, body)
     assert status == 400
@@ -55,12 +57,30 @@ def test_an_unknown_knowledge_base(client: Client) -> None:
 def test_an_unknown_route_and_method(client: Client) -> None:
     status, problem = client.request("GET", "/api/nothing")
     assert (status, problem["type"]) == (404, "urn:gleaner:problem:not-found")
-    status, problem = client.request("GET", CHAT)
-    assert (status, problem["type"]) == (405, "urn:gleaner:problem:method-not-allowed")
+    for path in (CHAT, f"{CHAT}/"):
+        status, problem = client.request("GET", path)
+        assert (status, problem["type"]) == (405, "urn:gleaner:problem:method-not-allowed")
 
 
-def test_another_content_type(client: Client) -> None:
-    status, problem = client.post(CHAT, {"query": "x"}, headers={"content-type": "text/xml"})
+@pytest.mark.parametrize("session_id", ["\x84", "a\nb", '"', "a#b", "%2F"])
+def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, session_id: str) -> None:
+    for method in ("GET", "DELETE"):
+        assert client.request(method, f"/api/sessions/{session_id}")[0] in (400, 404)
+
+
+@pytest.mark.parametrize("path", [CHAT, "/api/sessions"])
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "text/xml",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "multipart/form-data; boundary=x",
+        " Multipart/Form-Data",
+    ],
+)
+def test_another_content_type(client: Client, path: str, content_type: str) -> None:
+    status, problem = client.post(path, "", headers={"Content-Type": content_type})
     assert (status, problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
 
 

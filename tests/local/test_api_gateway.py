@@ -58,6 +58,12 @@ def test_a_request_becomes_an_event(client: httpx.Client, seen: list[dict[str, A
     assert response.headers.get_list("x-many") == ["a", "b"]
 
 
+@pytest.mark.parametrize(("url", "path"), [("/a%0Ab", "/a\nb"), ("/a%2Fb", "/a/b"), ("/%C2%84", "/\x84")])
+def test_any_path_is_handed_on(client: httpx.Client, seen: list[dict[str, Any]], url: str, path: str) -> None:
+    assert client.request("TRACE", url).status_code == 201
+    assert (seen[0]["httpMethod"], seen[0]["path"]) == ("TRACE", path)
+
+
 def test_what_is_absent_is_null(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
     client.get("/")
     [event] = seen

@@ -39,6 +39,7 @@ def test_everything_missing_is_named_at_once() -> None:
         ("QUERY_DEADLINE_SECONDS", "-1"),
         ("WEB_ANSWER_MAX_AGE_DAYS", "nan"),
         ("OPENAI_MAX_COMPLETION_TOKENS", "inf"),
+        ("DOCS_ROUTES", "yes"),
         ("KNOWLEDGE_BASE_ACCESS", "x"),
         ("KNOWLEDGE_BASE_ACCESS", "[]"),
         ("KNOWLEDGE_BASE_ACCESS", '{"key:a": "kb"}'),

@@ -77,7 +77,7 @@ class Api:
     def _add_routes(self, routes: Sequence[Route]) -> None:
         for route in routes:
             self._app.route(route.path, method=[route.method], **openapi.declaration(route))(route.handler)
-            path = re.compile(_PARAMETER.sub("[^/]+", route.path))
+            path = re.compile(_PARAMETER.sub("[^/]+", route.path) + "/*")
             self._methods[path].add(route.method)
 
     def _add_error_handlers(self) -> None:
@@ -89,13 +89,13 @@ class Api:
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
     def _no_route(self, _error: NotFoundError) -> Response[str]:
-        query_id, path = self._query_id(), self._app.current_event.path
-        for known, methods in self._methods.items():
-            if known.fullmatch(path):
-                allowed = ", ".join(sorted(methods))
-                detail = f"This path takes {allowed} only."
-                headers = {"Allow": allowed}
-                return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=query_id, headers=headers)
+        query_id, event = self._query_id(), self._app.current_event
+        taken = set().union(*(methods for path, methods in self._methods.items() if path.fullmatch(event.path)))
+        # A path may match that takes the method: the framework allows fewer characters in a parameter.
+        if taken and event.http_method not in taken:
+            allowed = ", ".join(sorted(taken))
+            detail, headers = f"This path takes {allowed} only.", {"Allow": allowed}
+            return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=query_id, headers=headers)
         detail = "There is no such path. A question is a POST to /api/chat/query."
         return problems.problem(problems.NO_SUCH_PATH, detail, query_id=query_id)
 
@@ -140,6 +140,9 @@ def _field(location: tuple[Any, ...]) -> str:
 
 def _parse_json(body: str) -> Any:
     try:
-        return json.loads(body)
+        value = json.loads(body)
     except RecursionError:
         raise json.JSONDecodeError("nested too deeply", "", 0) from None
+    if isinstance(value, list):  # of which the framework would take the first item
+        raise json.JSONDecodeError("not an object", "", 0)
+    return value

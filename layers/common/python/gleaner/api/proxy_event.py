@@ -9,6 +9,7 @@ from typing import Any
 
 from gleaner.model import JsonObject
 
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
 
 
@@ -18,7 +19,14 @@ def normalised(event: Mapping[str, Any]) -> JsonObject:
     A body that is no base64 of UTF-8 text becomes an empty one, which every route that takes a body refuses.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
+    maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items()}
     return dict(event) | maps | {"body": _body(event), "isBase64Encoded": False, "path": _path(event)}
+
+
+def _content_type(name: str, value: str) -> str:
+    # No route takes a form. The framework would read one; a type that it does not know it refuses, as it should.
+    is_form = name.lower() == "content-type" and value.strip().startswith(_FORMS)
+    return f"unsupported/{value.strip()}" if is_form else value
 
 
 def base_path(event: Mapping[str, Any]) -> str:

@@ -36,7 +36,7 @@ class TurnQuery(BaseModel):
     query: Query
     kb_id: KbId | None = None
     mode: Annotated[Mode, Field(strict=False)] = Mode.WHOLE_BOOK
-    selected_text: SelectedText | None = None
+    selected_text: SelectedText | None = Field(None, description="With the mode selected_text, and only then.")
     chapter_origin: ChapterOrigin | None = None
     grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
 

@@ -1,0 +1,138 @@
+"""The description of the API: a valid document that names every route, served only where it is wanted."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+
+import gleaner
+from gleaner_local.execution_environment import LocalContext
+from tests.api_description import ApiDescription
+from tests.conftest import Client, make_api, proxy_event
+
+
+@pytest.fixture
+def document(client: Client) -> Any:
+    status, document = client.request("GET", "/openapi.json")
+    assert status == 200
+    return document
+
+
+def test_it_is_valid_openapi(document: Any) -> None:
+    assert document["openapi"].startswith("3.1.")
+    schemathesis.openapi.from_dict(document).validate()
+
+
+def test_it_names_the_methods_that_are_served(client: Client, document: Any) -> None:
+    # A path that it leaves out would show elsewhere: no test may see an answer of a path that is not described.
+    assert {"/api/chat/query", "/api/sessions/{session_id}", "/openapi.json", "/swagger"} <= set(document["paths"])
+    for path, operations in document["paths"].items():
+        answer = client.send(proxy_event("PATCH", re.sub(r"{\w+}", "x", path), "local"))
+        [allowed] = answer["multiValueHeaders"]["Allow"]
+        assert set(allowed.lower().split(", ")) == set(operations)
+
+
+def test_the_framework_s_own_answers_are_not_promised(document: Any) -> None:
+    assert "HTTPValidationError" not in str(document)
+    with_422 = [path for path, operations in document["paths"].items() if "422" in str(operations)]
+    assert with_422 == ["/api/chat/query", "/api/sessions/{session_id}/chat"]  # an Idempotency-Key used before
+
+
+def test_errors_are_problems_with_the_types_that_can_come(document: Any) -> None:
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                assert set(response["headers"]) == {"X-Query-Id", "X-Request-Id"}
+                if status >= "4":
+                    assert list(response["content"]) == ["application/problem+json"]
+    session = document["paths"]["/api/sessions/{session_id}"]["delete"]["responses"]
+    assert set(session) == {"204", "400", "404", "500", "503", "504"}
+    assert "content" not in session["204"]
+    assert "unknown-session" in str(session["404"]) and "unknown-keyword" not in str(session["404"])
+
+
+def test_parameters_are_those_that_are_taken(document: Any) -> None:
+    [key] = document["paths"]["/api/chat/query"]["post"]["parameters"]
+    assert (key["name"], key["in"], key["required"]) == ("Idempotency-Key", "header", False)
+    parameters = {item["name"]: item for item in document["paths"]["/api/keywords"]["get"]["parameters"]}
+    assert set(parameters) == {"q", "kb_id", "limit", "cursor"}
+    assert all(item["schema"]["type"] in ("string", "integer") for item in parameters.values())
+
+
+def test_its_version_is_that_of_the_package(document: Any) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert document["info"]["version"] == gleaner.__version__ == project["version"]
+
+
+@pytest.mark.parametrize(
+    ("context", "server"),
+    [
+        ({"stage": "dev", "path": "/dev/openapi.json"}, "/dev"),
+        ({"stage": "dev", "path": "/openapi.json"}, "/"),
+        (None, "/"),
+    ],
+)
+def test_the_server_is_where_the_document_was_found(client: Client, context: Any, server: str) -> None:
+    _, document = client.request("GET", "/openapi.json", requestContext=context)
+    assert document["servers"] == [{"url": server}]
+
+
+class References(HTMLParser):
+    """What a page loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_for_people_needs_no_other_host(client: Client) -> None:
+    event = proxy_event("GET", "/swagger", "x")
+    event["requestContext"] |= {"stage": "dev", "path": "/dev/swagger"}
+    answer = client.send(event)
+    references = References()
+    references.feed(answer["body"])
+    assert references.found == []
+    assert 'url: "/dev/openapi.json"' in answer["body"] and "SwaggerUIBundle" in answer["body"]
+    [policy] = answer["multiValueHeaders"]["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'") and "http" not in policy
+
+
+def test_without_the_setting_it_is_not_served(settings: dict[str, str]) -> None:
+    api = make_api(settings | {"DOCS_ROUTES": "off"})
+    for path in ("/openapi.json", "/swagger"):
+        context: Any = LocalContext("query", "r", time.monotonic() + 60)
+        assert api.handle(proxy_event("GET", path, "x"), context)["statusCode"] == 404
+
+
+PROBLEM = {"title": "T", "status": 404, "detail": "D", "query_id": "Q"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body", "complaint"),
+    [
+        ("GET", "/api/health", 418, {}, "not said to answer 418"),
+        ("GET", "/api/health", 200, {"status": 7}, "not of type"),
+        ("GET", f"/api/sessions/{'0' * 26}", 404, PROBLEM | {"type": "urn:gleaner:problem:unknown-keyword"}, "enum"),
+        ("DELETE", f"/api/sessions/{'0' * 26}", 204, {}, "no body"),
+        ("GET", "/nowhere", 200, {}, "not described"),
+    ],
+)
+def test_what_is_not_promised_is_noticed(
+    document: Any, method: str, path: str, status: int, body: Any, complaint: str
+) -> None:
+    content_type = "application/json" if status < 400 else "application/problem+json"
+    headers = {"Content-Type": [content_type], "X-Query-Id": ["q"], "X-Request-Id": ["r"]}
+    answer = {"statusCode": status, "multiValueHeaders": headers, "body": json.dumps(body)}
+    with pytest.raises((AssertionError, ValueError), match=re.escape(complaint)):
+        ApiDescription(document).check({"httpMethod": method, "path": path, "requestContext": {}}, answer)
