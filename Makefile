@@ -19,11 +19,12 @@ setup: .venv/dev.stamp ## make .venv with everything that developing needs
 test: .venv/dev.stamp ## set up and run the tests
 	$(BIN)/python -m pytest
 
-check: .venv/dev.stamp ## lint, types, import contracts
+check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m slow
 
 synth: .venv/infra.stamp ## write the templates of all environments to cdk.out
 	$(BIN)/python -m infra.app
