@@ -17,6 +17,7 @@ from gleaner.model import KB_ID_PATTERN
 from gleaner_local import keywords_command, presentation, verify_command
 from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
+from gleaner_local.prune_command import age_in_days
 from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -43,10 +44,12 @@ def serve(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = DEFAULT_PORT,
     data_dir: DataDir = default_data_dir,
     load: Annotated[list[Path] | None, typer.Option(help="File or directory to ingest first.")] = None,
+    prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered at once.", min=1)] = 4,
 ) -> None:
     """Run the whole service on this machine."""
-    service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency)
+    hours = age_in_days(prune_every) * 24 if prune_every else None
+    service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours)
     stopping = threading.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, lambda *_: stopping.set())

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from gleaner import text
 from gleaner.stores import schema
+from gleaner_local import prune_command
 from gleaner_local.api_client import ApiClient
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
 
@@ -19,6 +20,10 @@ app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _ADMIN = "admin"  # the caller that the local gateway takes for an admin
+
+
+app.command("prune")(prune_command.prune)
+app.command("restore")(prune_command.restore)
 
 
 @app.command("list")

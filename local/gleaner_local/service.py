@@ -14,9 +14,12 @@ from gleaner_local import api_gateway, ministack, openai_server, perplexity_serv
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.schedule import Schedule
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
+PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
+PRUNE_TIMEOUT_SECONDS = 300.0
 LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
 
 
@@ -27,7 +30,17 @@ class CannotStart(Exception):
 class LocalService:
     """One running service over one data directory."""
 
-    def __init__(self, data_dir: Path, env: Mapping[str, str], *, port: int, concurrency: int) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        env: Mapping[str, str],
+        *,
+        port: int,
+        concurrency: int,
+        prune_hours: float | None = None,
+    ) -> None:
+        """`prune_hours`: how often the prune function is invoked; None is never."""
+        self._prune_hours = prune_hours
         self._data_dir = data_dir
         self._env = dict(env)
         self._port = port
@@ -44,6 +57,7 @@ class LocalService:
             self._lock_data_dir()
             function_env = self._start_servers()
             before_gateway(function_env["PINECONE_INDEX_HOST"])
+            self._start_schedule(function_env)
             self._start_gateway(function_env)
         except BaseException:
             self.stop()
@@ -100,6 +114,21 @@ class LocalService:
         schemas = ministack.table_schemas(env)
         ministack.create_tables(ministack.admin_client(server.url), schemas)
         return server.url
+
+    def _start_schedule(self, function_env: dict[str, str]) -> None:
+        if self._prune_hours is None:
+            return
+        environments = ExecutionEnvironments(
+            PRUNE_HANDLER,
+            function_env,
+            log_path=self._data_dir / "logs" / "prune.log",
+            timeout_seconds=PRUNE_TIMEOUT_SECONDS,
+            concurrency=1,
+        )
+        self._stack.callback(environments.stop)
+        schedule = Schedule(environments.invoke, seconds=self._prune_hours * 3600)
+        self._stack.callback(schedule.stop)
+        schedule.start()
 
     def _start_gateway(self, function_env: dict[str, str]) -> None:
         environments = ExecutionEnvironments(

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import pytest
-
-from gleaner.settings import Settings
+from gleaner.settings import PruneSettings, Settings
 from infra.environments import Environment
 from tests.infra.synthesis import EVERY, functions, synthesis
-
-UNTIL_THE_SECRET = pytest.mark.xfail(strict=True, reason="settings do not take API_KEYS_SECRET_ARN yet")
 
 
 class Recorded(Mapping[str, str]):
@@ -31,7 +27,6 @@ class Recorded(Mapping[str, str]):
         return len(self._values)
 
 
-@UNTIL_THE_SECRET
 @EVERY
 def test_the_query_function_gets_its_settings(environment: Environment) -> None:
     settings = Settings.from_env(_variables(environment, "query"))
@@ -43,13 +38,23 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
     assert len(tables | {settings.idempotency_table}) == 4
 
 
-@UNTIL_THE_SECRET
 @EVERY
 def test_the_query_function_reads_every_variable_it_is_given(environment: Environment) -> None:
     variables = _variables(environment, "query")
     Settings.from_env(variables)
     unread = {name for name in variables if not name.startswith("POWERTOOLS_")} - variables.read
     assert unread == set()
+
+
+@EVERY
+def test_the_prune_function_gets_its_settings(environment: Environment) -> None:
+    variables = _variables(environment, "prune")
+    settings = PruneSettings.from_env(variables)
+    rules = environment.pruning
+    assert settings.max_age_days == rules.max_age_days
+    assert settings.min_usage == rules.min_usage
+    assert settings.hard_max_age_days == rules.hard_max_age_days
+    assert {name for name in variables if not name.startswith("POWERTOOLS_")} <= variables.read
 
 
 def _variables(environment: Environment, name: str) -> Recorded:

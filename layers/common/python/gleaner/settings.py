@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gleaner.errors import ConfigurationError
 
+_KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # unless a secret holds them
+_SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
 _REQUIRED = (
-    "OPENAI_API_KEY",
-    "PINECONE_API_KEY",
     "PINECONE_INDEX_HOST",
     "KEYWORDS_TABLE",
     "CONVERSATIONS_TABLE",
@@ -22,8 +22,9 @@ _REQUIRED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
-    """How one deployment is configured. Has no repr: it holds keys."""
+    """How the query function is configured. Has no repr: it may hold keys."""
 
+    api_keys_secret_arn: str | None  # of the secret that holds the keys; then the variables do not
     openai_api_key: str
     openai_base_url: str | None
     openai_model: str
@@ -52,15 +53,15 @@ class Settings:
 
         Raises ConfigurationError that names every variable that is missing, or the one that is malformed.
         """
-        missing = [name for name in _REQUIRED if not env.get(name)]
-        if missing:
-            raise ConfigurationError(f"Set the environment variable(s) {', '.join(missing)}.")
+        secret = env.get(_SECRET) or None
+        _require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
         return cls(
-            openai_api_key=env["OPENAI_API_KEY"],
+            api_keys_secret_arn=secret,
+            openai_api_key=env.get("OPENAI_API_KEY") or "",
             openai_base_url=_url(env, "OPENAI_BASE_URL"),
             openai_model=env.get("OPENAI_MODEL") or "gpt-5.4-mini",
             openai_max_completion_tokens=int(_positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
-            pinecone_api_key=env["PINECONE_API_KEY"],
+            pinecone_api_key=env.get("PINECONE_API_KEY") or "",
             pinecone_index_host=env["PINECONE_INDEX_HOST"],
             perplexity_api_key=env.get("PERPLEXITY_API_KEY") or None,
             perplexity_base_url=_url(env, "PERPLEXITY_BASE_URL") or "https://api.perplexity.ai",
@@ -78,6 +79,37 @@ class Settings:
             docs_routes=_switch(env, "DOCS_ROUTES"),
             admin_callers=frozenset(env.get("ADMIN_CALLERS", "").split()),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneSettings:
+    """How the prune function is configured."""
+
+    keywords_table: str
+    dynamodb_endpoint_url: str | None
+    max_age_days: float
+    min_usage: int
+    hard_max_age_days: float
+    answer_grace_days: float
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> PruneSettings:
+        """Read the settings from environment variables. Raises ConfigurationError as `Settings.from_env` does."""
+        _require(env, ("KEYWORDS_TABLE",))
+        return cls(
+            keywords_table=env["KEYWORDS_TABLE"],
+            dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            max_age_days=_positive(env, "MAX_AGE_DAYS", 90.0),
+            min_usage=int(_positive(env, "MIN_USAGE", 3)),
+            hard_max_age_days=_positive(env, "HARD_MAX_AGE_DAYS", 365.0),
+            answer_grace_days=_positive(env, "ANSWER_GRACE_DAYS", 7.0),
+        )
+
+
+def _require(env: Mapping[str, str], names: Sequence[str]) -> None:
+    missing = [name for name in names if not env.get(name)]
+    if missing:
+        raise ConfigurationError(f"Set the environment variable(s) {', '.join(missing)}.")
 
 
 def _url(env: Mapping[str, str], name: str) -> str | None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from gleaner.settings import Settings
+from gleaner.settings import PruneSettings, Settings
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current, Route
     from gleaner.clients.perplexity import WebSearch
+    from gleaner.clients.secrets import ApiKeys
+    from gleaner.pruning import Pruner
 
 _TOOL_THREADS = 8  # calls of one turn
 _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
+_PRUNE_THREADS = 16
+_ANSWER_GRACE_DAYS = 7.0  # of web answers that a run by hand leaves without keywords
 
 
 def build_services(settings: Settings, client: DynamoDBClient) -> Services:
@@ -35,25 +39,26 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
     from gleaner.stores.keywords import KeywordStore
     from gleaner.stores.tool_calls import ToolCallStore
 
+    keys = _api_keys(settings)
     io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
     keywords_table = Table(client, settings.keywords_table)
     keywords = KeywordStore(keywords_table)
     lookup = KeywordLookup(keywords_table, io_executor)
     return Services(
         model=openai_chat.connect(
-            api_key=settings.openai_api_key,
+            api_key=keys.openai,
             base_url=settings.openai_base_url,
             model=settings.openai_model,
             max_completion_tokens=settings.openai_max_completion_tokens,
         ),
         retrieval=Retrieval(
-            pinecone.connect(host=settings.pinecone_index_host, api_key=settings.pinecone_api_key),
+            pinecone.connect(host=settings.pinecone_index_host, api_key=keys.pinecone),
             lookup,
             keywords,
             io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
-        web=_build_web(settings),
+        web=_build_web(settings, keys.perplexity),
         learning=Learning(keywords),
         lookup=lookup,
         catalog=KeywordCatalog(keywords_table, io_executor),
@@ -72,12 +77,14 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.once import Once
+    from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
     from gleaner.stores import dynamodb
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     services = build_services(settings, client)
+    pruner = _pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     once = Once(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
@@ -86,21 +93,47 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
         tool_calls = ToolCallRoutes(services.tool_calls, current)
         default_kb_id = settings.default_kb_id
         keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=default_kb_id)
-        areas = (chat, sessions, tool_calls, keywords)
+        areas = (chat, sessions, tool_calls, keywords, PruneRoutes(pruner, current))
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
     return Api(make_routes, settings=settings, logger=logger)
 
 
-def _build_web(settings: Settings) -> WebSearch | None:
+def build_pruner(settings: PruneSettings) -> Pruner:
+    """What the prune function runs; loads neither the model's SDK nor the vector index's nor the API."""
+    from gleaner.stores import dynamodb
+
+    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
+    return _pruner(client, settings.keywords_table, settings.answer_grace_days)
+
+
+def _pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
+    from gleaner.pruning import Pruner
+    from gleaner.stores.dynamodb import Table
+
+    executor = ThreadPoolExecutor(_PRUNE_THREADS, thread_name_prefix="prune")
+    return Pruner(Table(client, table), executor, answer_grace=timedelta(days=answer_grace_days))
+
+
+def _api_keys(settings: Settings) -> ApiKeys:
+    from gleaner.clients.secrets import ApiKeys, fetch_api_keys
+
+    if settings.api_keys_secret_arn is not None:
+        return fetch_api_keys(settings.api_keys_secret_arn)
+    return ApiKeys(
+        openai=settings.openai_api_key, pinecone=settings.pinecone_api_key, perplexity=settings.perplexity_api_key
+    )
+
+
+def _build_web(settings: Settings, api_key: str | None) -> WebSearch | None:
     from gleaner.clients import perplexity
     from gleaner.prompts import read_prompt
 
-    if settings.perplexity_api_key is None:
+    if api_key is None:
         return None
     return perplexity.connect(
         base_url=settings.perplexity_base_url,
-        api_key=settings.perplexity_api_key,
+        api_key=api_key,
         model=settings.perplexity_model,
         instructions=read_prompt("web_search"),
     )

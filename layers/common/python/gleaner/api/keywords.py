@@ -6,7 +6,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from gleaner.api import cursors
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
@@ -18,6 +18,8 @@ from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 
 PATH = "/api/keywords"
+
+KeywordId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class KeywordItem(BaseModel):
@@ -129,7 +131,7 @@ class KeywordRoutes:
         more = len(matches) > end
         return _to_page(keywords, cursors.encode((str(end),), scope=scope) if more else None)
 
-    def _show(self, keyword_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response[KeywordDetailsItem]:
+    def _show(self, keyword_id: Annotated[KeywordId, Path()]) -> Response[KeywordDetailsItem]:
         request = self._current()
         request.caller.require_admin()
         details = self._catalog.get(keyword_id, deadline=request.deadline)

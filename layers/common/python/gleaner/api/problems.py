@@ -33,6 +33,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
+    errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
     errors.IdempotencyKeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),
     errors.RequestInProgress: (HTTPStatus.CONFLICT, "request-in-progress"),

@@ -1,0 +1,54 @@
+"""The prune function: invoked by the schedule, prunes keywords by the configured rules."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from gleaner.deadline import Deadline
+from gleaner.prune_rules import PruneRules
+from gleaner.settings import PruneSettings
+from gleaner.wiring import build_pruner
+
+_RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
+
+logger = Logger(service="gleaner")
+tracer = Tracer(service="gleaner")
+metrics = Metrics(namespace="Gleaner", service="keyword-prune")
+settings = PruneSettings.from_env(os.environ)
+pruner = build_pruner(settings)
+rules = PruneRules(
+    max_age_days=settings.max_age_days, min_usage=settings.min_usage, hard_max_age_days=settings.hard_max_age_days
+)
+
+
+@logger.inject_lambda_context(clear_state=True)
+@tracer.capture_lambda_handler(capture_response=False)
+@metrics.log_metrics(capture_cold_start_metric=True)
+def lambda_handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Prune until done or the time is nearly up, and say how far it came."""
+    left = context.get_remaining_time_in_millis() / 1000 - _RESERVE_SECONDS
+    report = pruner.run(rules, by="schedule", dry_run=False, deadline=Deadline(time.monotonic() + left))
+    counts = report.counts
+    metrics.add_metric("KeywordsPruned", MetricUnit.Count, counts.pruned)
+    metrics.add_metric("KeywordsKept", MetricUnit.Count, counts.kept)
+    metrics.add_metric("BrokenKeywords", MetricUnit.Count, counts.broken)
+    metrics.add_metric("WebAnswersDeleted", MetricUnit.Count, counts.answers_deleted)
+    metrics.add_metric("UnfinishedRuns", MetricUnit.Count, int(not report.finished))
+    result = {
+        "run_id": report.run_id,
+        "finished": report.finished,
+        "examined": counts.examined,
+        "pruned": counts.pruned,
+        "kept": counts.kept,
+        "broken": counts.broken,
+        "answers_deleted": counts.answers_deleted,
+        "duration_ms": report.duration_ms,
+    }
+    logger.info("pruning run", extra=result)
+    return result
