@@ -276,7 +276,7 @@ def test_what_cannot_be_read_is_named_with_the_reason(
 
 def test_damaged_pdfs_end_in_a_document_or_a_named_error() -> None:
     whole = make_pdf(["Some text.", "More."], title="T", bookmarks=[("A", 0, None), ("B", 1, "A")])
-    chance = random.Random(7)  # noqa: S311
+    chance = random.Random(7)
     for _ in range(300):
         damaged = bytearray(whole)
         for _ in range(chance.randint(1, 12)):
