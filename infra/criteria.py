@@ -9,7 +9,7 @@ from infra.environments import Environment
 
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"
-PRUNE_SERVICE = "prune"
+PRUNE_SERVICE = "keyword-prune"
 
 
 def namespace(environment: Environment) -> str:

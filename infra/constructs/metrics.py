@@ -37,18 +37,13 @@ class Metrics:
         self._dead_letters = dead_letters
         self._tables = tables
 
-    def own(self, name: str, statistic: str, label: str) -> cloudwatch.Metric:
+    def own(self, name: str, statistic: str) -> cloudwatch.Metric:
         """A metric that the query function writes."""
-        return self._own(name, statistic, label, service=criteria.SERVICE)
+        return self._own(name, statistic, service=criteria.SERVICE)
 
-    def share(self, share: Share) -> cloudwatch.MathExpression:
-        """A criterion in percent."""
-        return cloudwatch.MathExpression(
-            expression="100 * m",
-            using_metrics={"m": self.own(share.metric, "Average", share.metric)},
-            label=share.title,
-            period=_FIVE_MINUTES,
-        )
+    def share(self, share: Share) -> cloudwatch.Metric:
+        """A criterion, from 0 to 1."""
+        return self.own(share.metric, "Average")
 
     def requests(self) -> list[cloudwatch.IMetric]:
         """All requests, and those that callers got wrong."""
@@ -57,15 +52,9 @@ class Metrics:
             self._api.metric_client_error(period=_FIVE_MINUTES, statistic="Sum"),
         ]
 
-    def server_errors(self) -> cloudwatch.MathExpression:
-        """Requests that failed, in percent of all."""
-        return cloudwatch.MathExpression(
-            expression="100 * failed",
-            # The average of this metric is the share of requests.
-            using_metrics={"failed": self._api.metric_server_error(statistic="Average")},
-            label="failed requests",
-            period=_FIVE_MINUTES,
-        )
+    def server_errors(self) -> cloudwatch.Metric:
+        """Requests that failed, as a share of all: the average of this metric is that."""
+        return self._api.metric_server_error(period=_FIVE_MINUTES, statistic="Average")
 
     def query_throttles(self) -> cloudwatch.Metric:
         """Invocations that found no free environment."""
@@ -83,7 +72,7 @@ class Metrics:
 
     def pruned_keywords(self) -> cloudwatch.Metric:
         """Keywords that runs of pruning took out of use."""
-        return self._own("KeywordsPruned", "Sum", "pruned", service=criteria.PRUNE_SERVICE)
+        return self._own("KeywordsPruned", "Sum", service=criteria.PRUNE_SERVICE)
 
     def store_throttles(self) -> cloudwatch.MathExpression:
         """Reads and writes that DynamoDB throttled, in all tables."""
@@ -104,13 +93,12 @@ class Metrics:
             period=_FIVE_MINUTES,
         )
 
-    def _own(self, name: str, statistic: str, label: str, *, service: str) -> cloudwatch.Metric:
+    def _own(self, name: str, statistic: str, *, service: str) -> cloudwatch.Metric:
         return cloudwatch.Metric(
             namespace=self._namespace,
             metric_name=name,
             dimensions_map={"service": service},
             statistic=statistic,
-            label=label,
             period=_FIVE_MINUTES,
         )
 

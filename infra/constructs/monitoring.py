@@ -42,48 +42,45 @@ class Monitoring(Construct):
         for share in shares(self._environment):
             metric = self._metrics.share(share)
             alarm = self._alarm_of(share, metric)
-            widgets.append(_graph(f"{share.code} {share.title} (%)", [metric], alarm))
+            widgets.append(_graph(f"{share.code} {share.title} (share)", [metric], alarm))
         seconds = self._environment.alarms.latency_p95_seconds
-        latency = self._metrics.own("Latency", "p95", "95 % of answers are faster (ms)")
+        latency = self._metrics.own("Latency", "p95")
         slow = self._alarm("SlowAnswers", f"SC-005: 95 % of answers in {seconds:g} s", latency, _MORE, seconds * 1000)
-        widgets.append(_graph("SC-005 Latency (ms)", [latency], slow))
-        ratings = self._metrics.own("FeedbackRating", "Average", "rating")
-        counts = self._metrics.own("FeedbackRating", "SampleCount", "ratings")
-        widgets.append(_graph("SC-004 Feedback", [ratings, counts]))
+        widgets.append(_graph("SC-005 Latency that 95 % of answers keep (ms)", [latency], slow))
+        widgets.append(_graph("SC-004 Rating of answers", [self._metrics.own("FeedbackRating", "Average")]))
+        widgets.append(_graph("SC-004 Ratings", [self._metrics.own("FeedbackRating", "SampleCount")]))
         self._dashboard.add_widgets(*widgets)
 
     def _show_operation(self) -> None:
         metrics = self._metrics
         percent = self._environment.alarms.server_errors_percent
         errors = metrics.server_errors()
-        failing = self._alarm("ServerErrors", f"More than {percent:g} % of requests fail", errors, _MORE, percent)
+        failing = self._alarm("ServerErrors", f"More than {percent:g} % of requests fail", errors, _MORE, percent / 100)
         throttled = metrics.query_throttles()
         busy = self._alarm("QueryThrottled", "Requests found no free place in Lambda", throttled, _MORE, 0)
         pruning = metrics.prune_errors()
         broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0)
         dead = metrics.dead_letters()
         lost = self._alarm("DeadLetters", "A run of pruning could not be started", dead, _MORE, 0)
-        store = metrics.store_throttles()
-        slow_store = self._alarm("StoreThrottled", "DynamoDB throttles", store, _MORE, 0)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
-            _graph("Failed requests (%)", [errors], failing),
+            _graph("Failed requests (share)", [errors], failing),
             _graph("Throttled invocations", [throttled], busy),
-            _graph("Throttled reads and writes", [store], slow_store),
+            _graph("Throttled reads and writes", [metrics.store_throttles()]),
             _graph("Failed runs of pruning", [pruning], broken),
             _graph("Dead letters", [dead], lost),
             _graph("Pruned keywords", [metrics.pruned_keywords()]),
-            _graph("Tokens", [metrics.own(name, "Sum", name) for name in ("InputTokens", "OutputTokens")]),
-            _graph("Web searches", [metrics.own("WebSearches", "Sum", "web searches")]),
-            _graph("Estimated cost (USD)", [metrics.own("EstimatedCost", "Sum", "USD")]),
-            _graph("Answers on a degraded path", [metrics.own("Fallbacks", "Sum", "fallbacks")]),
+            _graph("Tokens", [metrics.own(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
+            _graph("Web searches", [metrics.own("WebSearches", "Sum")]),
+            _graph("Estimated cost (USD)", [metrics.own("EstimatedCost", "Sum")]),
+            _graph("Answers on a degraded path", [metrics.own("Fallbacks", "Sum")]),
         )
 
     def _alarm_of(self, share: Share, metric: cloudwatch.IMetric) -> cloudwatch.Alarm | None:
         if share.at_least_percent is None:
             return None
         text = f"{share.code}: {share.title}, at least {share.at_least_percent:g} %"
-        return self._alarm(share.metric, text, metric, _LESS, share.at_least_percent)
+        return self._alarm(share.metric, text, metric, _LESS, share.at_least_percent / 100)
 
     def _alarm(
         self,
