@@ -35,9 +35,11 @@ def test_it_names_the_methods_that_are_served(client: Client, document: Any) -> 
     # A path that it leaves out would show elsewhere: no test may see an answer of a path that is not described.
     assert {"/api/chat/query", "/api/sessions/{session_id}", "/openapi.json", "/swagger"} <= set(document["paths"])
     for path, operations in document["paths"].items():
-        answer = client.send(proxy_event("PATCH", re.sub(r"{\w+}", "x", path), "local"))
-        [allowed] = answer["multiValueHeaders"]["Allow"]
-        assert set(allowed.lower().split(", ")) == set(operations)
+        for method in {"get", "post", "put", "patch", "delete"} - set(operations):
+            answer = client.send(proxy_event(method.upper(), re.sub(r"{\w+}", "x", path), "local"))
+            assert answer["statusCode"] == 405
+            [allowed] = answer["multiValueHeaders"]["Allow"]
+            assert set(allowed.lower().split(", ")) == set(operations)
 
 
 def test_the_framework_s_own_answers_are_not_promised(document: Any) -> None:

@@ -85,6 +85,7 @@ def test_pruning_is_for_admins(client: Client, method: str, path: str, body: Any
     [
         ("prune", {"max_age_days": 0}, 400),
         ("prune", {"max_age_days": -1}, 400),
+        ("prune", {"max_age_days": 5e-324, "dry_run": False}, 400),
         ("prune", {"min_usage": 1.5}, 400),
         ("prune", {"dry_run": "no"}, 400),
         ("prune", {"surprise": 1}, 400),

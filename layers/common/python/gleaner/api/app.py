@@ -75,7 +75,7 @@ class Api:
         return request
 
     def _add_routes(self, routes: Sequence[Route]) -> None:
-        for route in routes:
+        for route in sorted(routes, key=lambda route: "<" in route.path):  # the most specific path is met first
             self._app.route(route.path, method=[route.method], **openapi.declaration(route))(route.handler)
             path = re.compile(_PARAMETER.sub("[^/]+", route.path) + "/*")
             self._methods[path].add(route.method)
@@ -89,21 +89,28 @@ class Api:
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
     def _no_route(self, _error: NotFoundError) -> Response[str]:
-        query_id, event = self._query_id(), self._app.current_event
-        taken = set().union(*(methods for path, methods in self._methods.items() if path.fullmatch(event.path)))
-        # A path may match that takes the method: the framework allows fewer characters in a parameter.
-        if taken and event.http_method not in taken:
-            allowed = ", ".join(sorted(taken))
-            detail, headers = f"This path takes {allowed} only.", {"Allow": allowed}
-            return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=query_id, headers=headers)
         detail = "There is no such path. A question is a POST to /api/chat/query."
-        return problems.problem(problems.NO_SUCH_PATH, detail, query_id=query_id)
+        return self._other_method() or problems.problem(problems.NO_SUCH_PATH, detail, query_id=self._query_id())
+
+    def _other_method(self) -> Response[str] | None:
+        """The answer when the path is served, and not with this method."""
+        event = self._app.current_event
+        taken = next((methods for path, methods in self._methods.items() if path.fullmatch(event.path)), None)
+        # That a path matches does not say that it was routed: a parameter takes fewer characters there.
+        if taken is None or event.http_method in taken:
+            return None
+        allowed = ", ".join(sorted(taken))
+        detail, headers = f"This path takes {allowed} only.", {"Allow": allowed}
+        return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=self._query_id(), headers=headers)
 
     def _unsupported(self, _error: RequestUnsupportedContentType) -> Response[str]:
         detail = f"Send the body as {JSON}."
         return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, detail, query_id=self._query_id())
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
+        # The method may be that of a path with a parameter, which takes the word of this path for its value.
+        if other_method := self._other_method():
+            return other_method
         found = error.errors()
         if any(item["type"] == "json_invalid" or _is_no_object(item) for item in found):
             detail = "The body must be one JSON object."

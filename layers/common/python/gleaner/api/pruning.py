@@ -15,7 +15,7 @@ from gleaner.errors import NotAllowed, UnknownKeyword, UnknownRun
 from gleaner.prune_rules import PruneReport, PruneRules
 from gleaner.pruning import Pruner
 
-_DAYS = Field(gt=0, le=36_500)
+_DAYS = Field(ge=1e-9, le=36_500)  # DynamoDB holds no positive number below 1e-130
 RunId = SessionId
 
 
@@ -105,9 +105,7 @@ class PruneRoutes:
         return [
             Route("POST", f"{PATH}/prune", self._prune, summary="Prune by usage and age (admins)", raises=failures),
             Route("POST", f"{PATH}/restore", self._restore, summary="Bring keywords back (admins)", raises=restoring),
-            Route(
-                "DELETE", one, self._prune_one, summary="Prune one keyword (admins)", raises=removing
-            ),
+            Route("DELETE", one, self._prune_one, summary="Prune one keyword (admins)", raises=removing),
             Route("GET", run, self._show_run, summary="Show a pruning run (admins)", raises=(UnknownRun, *failures)),
         ]
 
