@@ -40,9 +40,9 @@ class Pruning:
 
     every_hours: int
     flexible_minutes: int  # the run may begin this much later
-    max_age_days: int  # not used for so long,
+    max_age_days: float  # not used for so long,
     min_usage: int  # and used less often than this
-    hard_max_age_days: int  # or not used for so long, however often before
+    hard_max_age_days: float  # or not used for so long, however often before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

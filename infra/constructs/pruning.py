@@ -103,7 +103,7 @@ def _variables(environment: Environment, data: DataStack) -> dict[str, str]:
     return {
         "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
         "KEYWORDS_TABLE": data.tables.keywords.table_name,
-        "MAX_AGE_DAYS": str(pruning.max_age_days),
+        "MAX_AGE_DAYS": f"{pruning.max_age_days:g}",
         "MIN_USAGE": str(pruning.min_usage),
-        "HARD_MAX_AGE_DAYS": str(pruning.hard_max_age_days),
+        "HARD_MAX_AGE_DAYS": f"{pruning.hard_max_age_days:g}",
     }

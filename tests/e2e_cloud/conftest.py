@@ -1,0 +1,116 @@
+"""The dev environment, deployed into an emulator of AWS on this machine, over the local servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gleaner.clients import pinecone
+from gleaner.model import Record
+from gleaner_local import openai_server, perplexity_server, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.ministack import Ministack
+from infra import layer_build
+from infra.app import code_of, make_app
+from infra.environments import DEV, Environment
+from tests.conftest import MERGING
+from tests.e2e_cloud.deployment import Deployment
+
+DATA = "gleaner-dev-data"
+SERVICE = "gleaner-dev-service"
+SERVICES = (
+    "apigateway,cloudformation,cloudwatch,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,sns,sqs,ssm,sts"
+)
+_SECOND = 1 / 86_400  # in days
+
+
+@dataclass(slots=True)
+class Cloud:
+    """The deployed environment."""
+
+    environment: Environment
+    deployment: Deployment
+    code_path: Path
+    index_host: str
+    outputs: dict[str, str]
+    http: httpx.Client  # on the API, as the emulator serves it
+
+    def key(self, output: str) -> dict[str, str]:
+        """The header with the API key whose id is in an output."""
+        found = self.deployment.client("apigateway").get_api_key(apiKey=self.outputs[output], includeValue=True)
+        return {"x-api-key": found["value"]}
+
+    def deploy_service(self, environment: Environment) -> None:
+        """Deploy the stateless stack as this record says."""
+        assembly = _synthesise(environment, self.code_path)
+        self.outputs |= self.deployment.deploy(assembly, SERVICE, {"PineconeIndexHost": self.index_host})
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """The stacks, deployed; the keys are put into the secret in between, as an operator does."""
+    path = tmp_path_factory.mktemp("cloud")
+    with ExitStack() as stack:
+        index_host = _serve(stack, pinecone_server.create_app(_index(stack, path / "index")))
+        _fill(index_host)
+        environment = replace(
+            DEV,
+            openai_base_url=_serve(stack, openai_server.create_app()) + "/v1",
+            openai_model=openai_server.MODEL,
+            perplexity_base_url=_serve(stack, perplexity_server.create_app()),
+            pruning=replace(DEV.pruning, max_age_days=_SECOND, min_usage=1000),
+        )
+        emulator = Ministack(path / "state", path / "log", services=SERVICES, options={"S3_DATA_DIR": str(path / "s3")})
+        emulator.start()
+        stack.callback(emulator.stop)
+        deployment = Deployment(emulator.url)
+        made = Cloud(environment, deployment, path, index_host, {}, stack.enter_context(httpx.Client(timeout=60)))
+        made.outputs |= deployment.deploy(_synthesise(environment, path), DATA)
+        keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
+        deployment.client("secretsmanager").put_secret_value(
+            SecretId=made.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
+        )
+        made.deploy_service(environment)
+        api_id = made.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
+        made.http.base_url = f"{emulator.url}/restapis/{api_id}/dev/_user_request_"
+        yield made
+
+
+def _synthesise(environment: Environment, path: Path) -> Path:
+    """The assembly of the stage, with a layer for this machine: the emulator runs functions in its own Python."""
+    code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
+    make_app([environment], code, outdir=path / "cdk.out").synth()
+    return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
+
+
+def _index(stack: ExitStack, path: Path) -> EmbeddedIndex:
+    index = EmbeddedIndex(path, None)
+    stack.callback(index.close)
+    return index
+
+
+def _serve(stack: ExitStack, app: object) -> str:
+    server = AsgiServer(app)  # type: ignore[arg-type]
+    server.start()
+    stack.callback(server.stop)
+    return server.url
+
+
+def _fill(index_host: str) -> None:
+    record = Record(
+        id="book#0",
+        text=MERGING,
+        title="Handbook",
+        chapter="Keywords",
+        source_file_path="docs/keywords.md",
+        chunk_index=0,
+        content_hash="h",
+    )
+    pinecone.connect(host=index_host, api_key="local").upsert("default_kb", [record], timeout=5)

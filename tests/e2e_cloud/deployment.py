@@ -1,0 +1,94 @@
+"""Deploys a synthesised assembly by CloudFormation, as the CDK's command line does: assets to S3, then the stacks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+_WAITER = {"Delay": 1, "MaxAttempts": 180}
+_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+
+
+class Deployment:
+    """The stacks of one stage, in an account behind `endpoint_url`."""
+
+    def __init__(self, endpoint_url: str) -> None:
+        self._endpoint_url = endpoint_url
+        self._cloudformation = self.client("cloudformation")
+        self._s3 = self.client("s3")
+        self._s3.create_bucket(Bucket=_bucket("cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"))
+        self.client("ssm").put_parameter(Name=_BOOTSTRAP, Value="25", Type="String")
+
+    def client(self, service: str) -> Any:
+        """A client of another service of the account."""
+        return boto3.client(
+            service,
+            endpoint_url=self._endpoint_url,
+            region_name=REGION,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+
+    def deploy(self, assembly: Path, stack: str, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Create or update a stack of a stage's assembly; its outputs. Raises WaiterError when it fails."""
+        template_url = self._publish(assembly, stack)
+        arguments: dict[str, Any] = {
+            "StackName": stack,
+            "TemplateURL": template_url,
+            "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
+            "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in (parameters or {}).items()],
+        }
+        exists = stack in self.stacks()
+        if exists:
+            self._cloudformation.update_stack(**arguments)
+        else:
+            self._cloudformation.create_stack(**arguments)
+        waiter = self._cloudformation.get_waiter("stack_update_complete" if exists else "stack_create_complete")
+        waiter.wait(StackName=stack, WaiterConfig=_WAITER)
+        (described,) = self._cloudformation.describe_stacks(StackName=stack)["Stacks"]
+        return {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
+
+    def destroy(self, stack: str) -> None:
+        """Delete a stack and wait until it is gone."""
+        self._cloudformation.delete_stack(StackName=stack)
+        self._cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig=_WAITER)
+
+    def stacks(self) -> set[str]:
+        """Names of the stacks that exist."""
+        found = self._cloudformation.list_stacks()["StackSummaries"]
+        return {stack["StackName"] for stack in found if stack["StackStatus"] != "DELETE_COMPLETE"}
+
+    def _publish(self, assembly: Path, stack: str) -> str:
+        """Upload the assets of a stack; where its template lies."""
+        manifest = json.loads((assembly / "manifest.json").read_text())
+        (artifact,) = [a for a in manifest["artifacts"].values() if a.get("properties", {}).get("stackName") == stack]
+        template = artifact["properties"]["templateFile"]
+        assets = json.loads((assembly / template.replace(".template.", ".assets.")).read_text())
+        template_url = ""
+        for asset in assets["files"].values():
+            (destination,) = asset["destinations"].values()
+            source = assembly / asset["source"]["path"]
+            bucket, key = _bucket(destination["bucketName"]), destination["objectKey"]
+            self._s3.put_object(Bucket=bucket, Key=key, Body=_content(source, asset["source"]["packaging"]))
+            if source.name == template:
+                template_url = f"{self._endpoint_url}/{bucket}/{key}"
+        return template_url
+
+
+def _bucket(name: str) -> str:
+    return name.replace("${AWS::AccountId}", ACCOUNT).replace("${AWS::Region}", REGION)
+
+
+def _content(source: Path, packaging: str) -> bytes:
+    if packaging == "file":
+        return source.read_bytes()
+    with tempfile.TemporaryDirectory() as directory:
+        return Path(shutil.make_archive(f"{directory}/asset", "zip", source)).read_bytes()

@@ -1,0 +1,125 @@
+"""The deployed environment: answers, refuses, throttles, moves its alias, prunes by schedule, and goes away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+
+from tests.e2e_cloud.conftest import DATA, SERVICE, Cloud
+
+pytestmark = pytest.mark.slow
+
+QUESTION = "/api/chat/query"
+PROBLEM = "application/problem+json"
+
+
+def test_health_and_the_description_are_open(cloud: Cloud) -> None:
+    assert cloud.http.get("/api/health").json() == {"status": "ok"}
+    assert QUESTION in cloud.http.get("/openapi.json").json()["paths"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}])
+def test_without_a_valid_key_nothing_is_answered(cloud: Cloud, headers: dict[str, str]) -> None:
+    answer = cloud.http.post(QUESTION, json={"query": "How are duplicates merged?"}, headers=headers)
+    assert answer.status_code == HTTPStatus.FORBIDDEN
+    assert answer.headers["content-type"] == PROBLEM
+    assert answer.json()["type"] == "urn:gleaner:problem:not-allowed"
+
+
+def test_a_question_is_answered_from_the_knowledge_base(cloud: Cloud) -> None:
+    answer = _ask(cloud, "How are duplicate keywords merged?")
+    assert answer["status"] == "success"
+    assert answer["sources"][0]["source_file_path"] == "docs/keywords.md"
+
+
+def test_a_question_is_answered_from_the_web_and_learned(cloud: Cloud) -> None:
+    answer = _ask(cloud, "What is Starlette?")
+    assert answer["used_tools"].count("perplexity_search") == 1
+    assert answer["keyword_count"] >= 3
+    assert len(_keywords(cloud)) >= 3
+
+
+def test_the_admin_key_alone_is_an_admins(cloud: Cloud) -> None:
+    body = {"dry_run": True}
+    assert cloud.http.post("/api/keywords/prune", json=body, headers=cloud.key("ApiKeyId")).status_code == 403
+    assert cloud.http.post("/api/keywords/prune", json=body, headers=cloud.key("AdminApiKeyId")).status_code == 200
+
+
+def test_the_usage_plan_throttles(cloud: Cloud) -> None:
+    headers = cloud.key("ApiKeyId")
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: cloud.http.get("/api/sessions", headers=headers), range(60)))
+    refused = [answer for answer in answers if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS]
+    assert refused
+    assert {answer.json()["type"] for answer in refused} == {"urn:gleaner:problem:throttled"}
+    assert {answer.status_code for answer in answers} == {HTTPStatus.OK, HTTPStatus.TOO_MANY_REQUESTS}
+    _until(lambda: cloud.http.get("/api/sessions", headers=headers).status_code == HTTPStatus.OK)
+
+
+def test_the_schedule_prunes(cloud: Cloud) -> None:
+    assert _keywords(cloud)
+    scheduler = cloud.deployment.client("scheduler")
+    (found,) = scheduler.list_schedules()["Schedules"]
+    schedule = scheduler.get_schedule(Name=found["Name"])
+    assert schedule["ScheduleExpression"] == f"rate({cloud.environment.pruning.every_hours} hours)"
+    # The rate is hours; the same schedule, with its target and role, is told to run once and now.
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    scheduler.update_schedule(
+        Name=found["Name"],
+        ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target=schedule["Target"],
+    )
+    _until(lambda: _keywords(cloud) == [])
+
+
+def test_a_second_version_moves_the_alias(cloud: Cloud) -> None:
+    first = _live_version(cloud)
+    cloud.deploy_service(replace(cloud.environment, web_answer_max_age_days=31))
+    assert int(_live_version(cloud)) == int(first) + 1
+    assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
+
+
+def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
+    client = cloud.deployment.client
+    cloud.deployment.destroy(SERVICE)
+    assert client("dynamodb").list_tables()["TableNames"]
+    cloud.deployment.destroy(DATA)
+    assert cloud.deployment.stacks() == set()
+    assert client("dynamodb").list_tables()["TableNames"] == []
+    assert client("lambda").list_functions()["Functions"] == []
+    assert client("apigateway").get_rest_apis()["items"] == []
+    assert client("scheduler").list_schedules()["Schedules"] == []
+
+
+def _ask(cloud: Cloud, query: str) -> dict[str, Any]:
+    response = cloud.http.post(QUESTION, json={"query": query}, headers=cloud.key("ApiKeyId"))
+    assert response.status_code == HTTPStatus.OK, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def _keywords(cloud: Cloud) -> list[Any]:
+    found: list[Any] = cloud.http.get("/api/keywords", headers=cloud.key("ApiKeyId")).json()["keywords"]
+    return found
+
+
+def _live_version(cloud: Cloud) -> str:
+    client = cloud.deployment.client("lambda")
+    (function,) = [f for f in client.list_functions()["Functions"] if "answers" in f["Description"]]
+    version: str = client.get_alias(FunctionName=function["FunctionName"], Name="live")["FunctionVersion"]
+    return version
+
+
+def _until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    give_up = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.5)
