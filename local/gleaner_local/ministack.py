@@ -58,6 +58,7 @@ class Ministack:
                 "BIND_HOST": "127.0.0.1",
                 "GATEWAY_PORT": str(port),
                 "SERVICES": self._services,
+                "IOT_MTLS_ENABLED": "0",  # otherwise it listens on port 8883 of every interface, whatever its services
                 "PERSIST_STATE": "1",
                 "STATE_DIR": str(self._state_dir),
                 "LOG_LEVEL": "WARNING",
