@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-dep
 
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
-STACKS = "gleaner-$(ENV)/*"
+STACK ?= *
+STACKS = "gleaner-$(ENV)/$(STACK)"
 
 .PHONY: run setup test check e2e synth diff bootstrap deploy destroy pins
 
@@ -26,6 +27,9 @@ check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -m slow
 
+e2e: .venv/dev.stamp ## deploy the dev stacks into an emulator of AWS, and use them over HTTP
+	$(BIN)/python -m pytest -m slow tests/e2e_cloud
+
 synth: .venv/infra.stamp ## write the templates of all environments to cdk.out
 	$(BIN)/python -m infra.app
 
@@ -35,7 +39,7 @@ diff: .venv/infra.stamp ## what `make deploy ENV=...` would change
 bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK, once
 	$(CDK) bootstrap
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod; PINECONE_INDEX_HOST=https://... the first time
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see README
 	$(CDK) deploy $(STACKS) --outputs-file cdk.out/outputs-$(ENV).json \
 		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(PINECONE_INDEX_HOST))
 
