@@ -1,8 +1,9 @@
 """Taking keywords out of use and bringing them back, so that an interruption at any write can be mended.
 
-A keyword is found only while its head is active, so the head decides, and is written in the first transaction
-when it is pruned and in the last when it is restored. A keyword with so much behind it that one transaction
-does not hold it stands in the queue UNFINISHED between them; whoever meets it finishes it.
+A keyword is found only while its head is active, so the head decides, and every transaction writes or checks it.
+A keyword with so much behind it that one transaction does not hold its pruning stands in the queue UNFINISHED
+between them; whoever meets it finishes it. One that is restored is in use from the first transaction on, in the
+knowledge bases whose entries are back, and names the run that pruned it until the last: restoring it again goes on.
 """
 
 from __future__ import annotations
@@ -73,14 +74,17 @@ class KeywordPruning:
             self.finish(head, deadline=deadline)
         associations = self._associations(head["keyword_id"], deadline)
         kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
-        before = [
-            *(self._put_entry(key, head) for key in _entries(head, kb_ids)),
-            *(self._revive(item) for item in associations if item["status"] != "active"),
+        history = [
+            # Answers first: an association in use whose answer does not know it could lose it.
             *(self._reference(result, head) for result in self._existing_results(associations, deadline)),
+            *(self._revive(item) for item in associations if item["status"] != "active"),
         ]
+        entries = {kb_id: [self._put_entry(key, head) for key in _entries(head, [kb_id])] for kb_id in sorted(kb_ids)}
+        steps = _steps(entries, history)
         try:
-            self._write(before[_BESIDE_HEAD:], self._still_pruned(head), deadline)
-            self._table.transact([self._head_restored(head, kb_ids), *before[:_BESIDE_HEAD]], deadline=deadline)
+            for number, (found_in, actions) in enumerate(steps, 1):
+                restored = self._head_restored(head, found_in, last=number == len(steps))
+                self._table.transact([restored, *actions], deadline=deadline)
         except ConditionFailed as error:
             if 0 in error.positions:
                 return False
@@ -170,13 +174,6 @@ class KeywordPruning:
             if 0 not in error.positions:
                 raise
 
-    def _still_pruned(self, head: Head) -> Action:
-        return self._table.check(
-            schema.keyword_key(head["keyword_id"]),
-            condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
-            values={":run": head["pruned_run_id"]},
-        )
-
     def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
         """Do the actions in transactions that each hold only while `guard`, their first action, does."""
         for start in range(0, len(actions), _BESIDE_HEAD):
@@ -203,11 +200,13 @@ class KeywordPruning:
             values=values,
         )
 
-    def _head_restored(self, head: Head, kb_ids: set[str]) -> Action:
+    def _head_restored(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
+        # Every step sets the time of last use, so that a pruning planned before the step fails.
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
-            " REMOVE #pruned_run_id" + (" ADD #kb_ids :kbs" if kb_ids else ""),
+            + (" REMOVE #pruned_run_id" if last else "")
+            + (" ADD #kb_ids :kbs" if kb_ids else ""),
             condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
             values={
                 ":active": "active",
@@ -215,7 +214,7 @@ class KeywordPruning:
                 ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
                 ":run": head["pruned_run_id"],
             }
-            | ({":kbs": kb_ids} if kb_ids else {}),
+            | ({":kbs": set(kb_ids)} if kb_ids else {}),
         )
 
     def _pruned_by(self, run_id: str, head: Head) -> Action:
@@ -274,6 +273,18 @@ class KeywordPruning:
             condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
             values={":keyword": {head["keyword_id"]}},
         )
+
+
+def _steps(entries: Mapping[str, Sequence[Action]], history: Sequence[Action]) -> list[tuple[set[str], list[Action]]]:
+    """Transactions of restoring: the knowledge bases whose entries each brings back, and what goes beside the head."""
+    steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
+    for kb_id, group in [*entries.items(), *((None, [action]) for action in history)]:
+        if len(steps[-1][1]) + len(group) > _BESIDE_HEAD:
+            steps.append((set(), []))
+        steps[-1][1].extend(group)
+        if kb_id is not None:
+            steps[-1][0].add(kb_id)
+    return steps
 
 
 def _entries(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
