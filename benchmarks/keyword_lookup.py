@@ -53,7 +53,7 @@ class Cost:
         """After it was answered; a query is charged for the sum of what it read, a batch for each item."""
         batches = list(parsed.get("Responses", {}).values())
         items = parsed.get("Items", []) + [item for batch in batches for item in batch]
-        sizes = [_size(item) for item in items]
+        sizes = [size_of(item) for item in items]
         self.requests += 1
         self.items += len(items)
         self.units += sum(map(_units, sizes)) if batches else _units(sum(sizes))
@@ -70,9 +70,9 @@ def measure_lookup(database: Database, sizes: Sequence[int]) -> None:
 def _measure(database: Database, size: int) -> Iterator[tuple[object, ...]]:
     name = f"lookup-{size}"
     table = database.keywords_table(name)
-    words = _vocabulary(size)
-    _check_shape(database, table, name)
-    _write(database, name, _keywords(size, words))
+    words = vocabulary(size)
+    check_shape(database, table, name)
+    write_items(database, name, (item for shown in made_up_keywords(size, words) for item in stored_items(shown)))
     lookup = KeywordLookup(table, database.executor)
     cost = Cost()
     for operation in ("Query", "BatchGetItem"):
@@ -138,14 +138,14 @@ def _longest_entry() -> int:
     """Bytes of the look-up entry of the longest keyword in the widest script, in a knowledge base of 64 letters."""
     shown = "𠀀" * 24 + " " + "𠀁" * 25
     (*_, key) = entry_keys("0" * 32, shown, "k" * 64)
-    return _size(to_item(key | {"keyword_id": "0" * 32, "keyword_text": shown}))
+    return size_of(to_item(key | {"keyword_id": "0" * 32, "keyword_text": shown}))
 
 
 def _units(size: int) -> float:
     return 0.5 * max(1, math.ceil(size / UNIT_BYTES))
 
 
-def _size(item: Mapping[str, Any]) -> int:
+def size_of(item: Mapping[str, Any]) -> int:
     """Bytes as DynamoDB counts them for items without nesting: names and values (numbers at most 21)."""
     return sum(len(name.encode()) + _value_size(*value.items()) for name, value in item.items())
 
@@ -157,7 +157,7 @@ def _value_size(tagged: tuple[str, Any]) -> int:
     return len(str(value).encode())
 
 
-def _vocabulary(size: int) -> list[str]:
+def vocabulary(size: int) -> list[str]:
     """Made-up words; a larger table holds more of them, as larger collections do (Heaps' law)."""
     syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u")]
     every = ("".join(parts) for parts in itertools.product(syllables, repeat=3))
@@ -166,7 +166,7 @@ def _vocabulary(size: int) -> list[str]:
     return words[: int(40 * math.sqrt(size))]
 
 
-def _keywords(size: int, words: Sequence[str]) -> Iterator[str]:
+def made_up_keywords(size: int, words: Sequence[str]) -> Iterator[str]:
     """Different keywords of two or three words by Zipf's law, every fifth with the common term."""
     draw = random.Random(7)  # noqa: S311
     weights = list(itertools.accumulate(1 / place for place in range(1, len(words) + 1)))
@@ -179,7 +179,7 @@ def _keywords(size: int, words: Sequence[str]) -> Iterator[str]:
             yield keyword
 
 
-def _items(shown: str) -> list[dict[str, Any]]:
+def stored_items(shown: str) -> list[dict[str, Any]]:
     """The items of a keyword that one query brought, as the store writes them."""
     keyword, now = schema.keyword_id(text.fold(shown)), to_timestamp(utc_now())
     use = KeywordUse(kb_id=KB_ID, query_id=f"Q-{keyword[:8]}", session_id=None, answer=None)
@@ -198,19 +198,20 @@ def _items(shown: str) -> list[dict[str, Any]]:
     return [head, association(keyword, use, now), *entries]
 
 
-def _check_shape(database: Database, table: Table, name: str) -> None:
+def check_shape(database: Database, table: Table, name: str) -> None:
     """Raise when the store writes other items than this module does."""
     shown = "a b c"
     use = KeywordUse(kb_id=KB_ID, query_id="Q", session_id=None, answer=None)
     KeywordStore(table).index([shown], use, deadline=Deadline.after(20))
     stored = database.client.scan(TableName=name)["Items"]
-    if sorted(map(sorted, stored)) != sorted(sorted(to_item(item)) for item in _items(shown)):
+    if sorted(map(sorted, stored)) != sorted(sorted(to_item(item)) for item in stored_items(shown)):
         raise RuntimeError("The items of this benchmark have not the attributes that the store writes.")
 
 
-def _write(database: Database, name: str, keywords: Iterable[str]) -> None:
-    items = (to_item(item) for shown in keywords for item in _items(shown))
-    batches: Iterator[list[Any]] = iter(lambda: list(itertools.islice(items, BATCH)), [])
+def write_items(database: Database, name: str, items: Iterable[Mapping[str, Any]]) -> None:
+    """Put items of different keys into a table."""
+    waiting = map(to_item, items)
+    batches: Iterator[list[Any]] = iter(lambda: list(itertools.islice(waiting, BATCH)), [])
 
     def write(batch: Sequence[Any]) -> None:
         answer = database.client.batch_write_item(RequestItems={name: [{"PutRequest": {"Item": i}} for i in batch]})
