@@ -284,7 +284,10 @@ class PruningMachine(RuleBasedStateMachine):
             # Restored with more behind it than a transaction holds: in use, while its history is still coming back.
             options = (before, after[name], replace(after[name], run=before.run))
             [self.model[name], *_] = [known for known in options if agrees(heads[name], known)]
-            self.model[name] = replace(self.model[name], run=heads[name].get("pruned_run_id"))
+            run_id = heads[name].get("pruned_run_id")
+            self.model[name] = replace(self.model[name], run=run_id)
+            if run_id and run_id not in self.runs:  # of a run that died
+                self.runs.append(run_id)
 
     def run_of(self, report: PruneReport | None) -> str:
         """The id of a run, which is kept to be restored."""
@@ -339,6 +342,6 @@ def test_a_restoring_that_was_cut_off_goes_on(lives: int) -> None:
 
 
 TestPruning = PruningMachine.TestCase
-TestPruning.settings = bounded(10, 12)
+TestPruning.settings = bounded(8, 10)
 TestPruningLong = LongMachine.TestCase
-TestPruningLong.settings = bounded(4, 4)
+TestPruningLong.settings = bounded(3, 4)

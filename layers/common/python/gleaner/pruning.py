@@ -85,7 +85,6 @@ class Pruner:
 
         Called again after it was cut off, it goes on. Raises UnknownRun, StoreUnavailable, DeadlineExceeded.
         """
-        self.get_run(run_id, deadline=deadline)
         restored, after = 0, ""
         partition = schema.run_key(run_id)["pk"]
         restore = partial(self._writes.restore, deadline=deadline)
@@ -97,6 +96,8 @@ class Pruner:
             heads = self._table.get_many(keys, deadline=deadline, consistent=True)
             ours = [head for head in heads if head.get("pruned_run_id") == run_id]
             restored += sum(self._executor.map(restore, ours))
+        if not after:  # a run that was killed has pruned keywords and no record, one without any has a record
+            self.get_run(run_id, deadline=deadline)
         return restored
 
     def get_run(self, run_id: str, *, deadline: Deadline) -> dict[str, Any]:
