@@ -18,7 +18,8 @@ from gleaner_local import keywords_command, presentation, verify_command
 from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
 from gleaner_local.prune_command import age_in_days
-from gleaner_local.service import LOCAL_KEY, CannotStart, LocalService
+from gleaner_local.service import LOCAL_KEY, LocalService
+from gleaner_local.start_failure import CannotStart
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(keywords_command.app, name="keywords")

@@ -10,7 +10,8 @@ from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner_local import pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.service import LOCAL_KEY, CannotStart, running_service
+from gleaner_local.service import LOCAL_KEY, running_service
+from gleaner_local.start_failure import CannotStart
 
 
 @contextmanager

@@ -86,7 +86,8 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     if prune:
-        gone = find_gone(found.roots, kb_id, knowledge_base)
+        new = {file.source_file_path for file in plan.new}
+        gone = find_gone(found.roots, kb_id, knowledge_base, new=new)
         knowledge_base.delete(kb_id, [i for ids in gone.values() for i in ids], timeout=REQUEST_SECONDS)
         report.removed = sorted(gone)
     return report

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.errors import InvalidInput
 from gleaner_local.documents.model import UnreadableDocument
 from gleaner_local.source_files import SourceFile, exists, root_name
 
@@ -73,10 +74,18 @@ def make_plan(files: Iterable[SourceFile], kb_id: str, knowledge_base: Knowledge
     return plan
 
 
-def find_gone(roots: Iterable[Path], kb_id: str, knowledge_base: KnowledgeBase) -> dict[str, list[str]]:
+class AnotherDirectory(InvalidInput):
+    """What is stored under a directory's name seems to come from another directory."""
+
+
+def find_gone(
+    roots: Iterable[Path], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
+) -> dict[str, list[str]]:
     """Ids of the records of files that are no longer on disk, by file; only of files under `roots`.
 
-    Raises KnowledgeBaseUnavailable.
+    `new` are files that this run stored first. Raises KnowledgeBaseUnavailable, and AnotherDirectory when
+    nothing of what was stored before is there: the names of directories repeat, and a slip must not empty a
+    knowledge base.
     """
     gone: dict[str, list[str]] = {}
     for root in roots:
@@ -85,10 +94,15 @@ def find_gone(roots: Iterable[Path], kb_id: str, knowledge_base: KnowledgeBase) 
             documents.setdefault(listed.rpartition("#")[0], []).append(listed)
         # An interrupted run may have left a document without chunk 0: any of its chunks knows the file.
         records = knowledge_base.fetch(kb_id, [ids[0] for ids in documents.values()], timeout=REQUEST_SECONDS)
-        for record in records.values():
-            name = record.source_file_path
-            if name.startswith(root_name(root)) and not exists(root, name):
-                gone[name] = documents[record.id.rpartition("#")[0]]
+        under = [record for record in records.values() if record.source_file_path.startswith(root_name(root))]
+        missing = [record for record in under if not exists(root, record.source_file_path)]
+        if len(missing) > 1 and all(r in missing or r.source_file_path in new for r in under):
+            raise AnotherDirectory(
+                f"None of the {len(missing)} documents stored under {root_name(root)} before is in {root}. It seems to "
+                "be another directory of the same name: rename one of the two. Nothing was removed."
+            )
+        for record in missing:
+            gone[record.source_file_path] = documents[record.id.rpartition("#")[0]]
     return gone
 
 

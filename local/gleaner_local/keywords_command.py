@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from gleaner import text
 from gleaner.stores import schema
@@ -42,7 +42,7 @@ def list_keywords(
     if as_json:
         print(json.dumps(page, indent=2, ensure_ascii=False))
         return
-    table = Table("id", "keyword", "uses", "last used", box=None)
+    table = Table(Column("id", overflow="fold", min_width=32), "keyword", "uses", "last used", box=None)
     for keyword in page["keywords"]:
         table.add_row(
             keyword["keyword_id"],

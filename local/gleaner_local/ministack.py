@@ -66,8 +66,13 @@ class Ministack:
             | self._options
         )
         with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "ministack"], env=env, stdout=log, stderr=log, start_new_session=True
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "gleaner_local.ministack_keeper", str(self._state_dir)],
+                env=env,
+                stdin=subprocess.PIPE,  # held open while this process lives
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         self._wait_until_it_answers()
 

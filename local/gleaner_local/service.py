@@ -14,17 +14,15 @@ from gleaner_local import api_gateway, ministack, openai_server, perplexity_serv
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.reachability import require_reachable
 from gleaner_local.schedule import Schedule
+from gleaner_local.start_failure import CannotStart
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
 LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
-
-
-class CannotStart(Exception):
-    """The service cannot start here; the message says in one line why, and what to do."""
 
 
 class LocalService:
@@ -54,6 +52,7 @@ class LocalService:
         `before_gateway` is called with the index host when the local servers run and questions do not come yet.
         """
         try:
+            require_reachable(self._env)
             self._lock_data_dir()
             function_env = self._start_servers()
             before_gateway(function_env["PINECONE_INDEX_HOST"])
@@ -157,7 +156,9 @@ class LocalService:
 
     def _write_state(self, state: dict[str, str]) -> None:
         path = self._data_dir / "running.json"
-        path.write_text(json.dumps(state))
+        whole = path.with_suffix(".new")
+        whole.write_text(json.dumps(state))
+        whole.replace(path)  # at once: who reads it finds all of it or nothing
         self._stack.callback(path.unlink, missing_ok=True)
 
 

@@ -138,8 +138,12 @@ def test_a_model_that_hangs_is_a_504_of_ours(settings: dict[str, str], model: Sc
 
 
 def test_the_answer_is_forced_when_little_time_is_left(settings: dict[str, str], model: ScriptedModel) -> None:
-    model.plays(calls(search()), calls(answer()))
-    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "6"}))
+    def slow_search(_request: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(2.1)
+        return calls(search())
+
+    model.plays(slow_search, calls(answer()))
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "3"}))
     status, body = client.ask()
     assert (status, body["status"]) == (200, "fallback")
     assert [tool["function"]["name"] for tool in model.requests[1]["tools"]] == ["generate_response"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
 
+from gleaner.api import cursors
 from gleaner.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
@@ -126,3 +128,13 @@ def test_an_unknown_keyword(client: Client, keyword: str, status: int) -> None:
 def test_other_methods_are_refused(client: Client) -> None:
     assert client.request("PUT", "/api/keywords")[0] == 405
     assert client.request("PUT", f"/api/keywords/{'0' * 32}")[0] == 405
+
+
+@pytest.mark.parametrize("payload", ["5", "[1, 2]", '["a"]', "[]", '{"a": 1}', '["a", "b", "c"]', "[" * 10_000])
+@pytest.mark.parametrize("q", [None, "topic"])
+def test_a_forged_cursor_is_refused(client: Client, payload: str, q: str | None) -> None:
+    scope = ("/api/keywords", "recent") if q is None else ("/api/keywords", "found", q, "default_kb")
+    raw = payload.encode()
+    forged = base64.urlsafe_b64encode(cursors._check(raw, scope) + raw).decode().rstrip("=")[:1000]
+    status, problem = listed(client, cursor=forged, **({} if q is None else {"q": q}))
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.e2e.commands import one_line, run, serving
+from tests.e2e.commands import ENVIRONMENT, GLEANER, one_line, run, serving
 
 DOCUMENT = """# Lighthouses
 
@@ -88,3 +90,28 @@ def test_what_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
     assert "Cannot write" in one_line(run("serve", "--port", "0", "--data-dir", blocked / "below"))
     assert "No service" in one_line(run("ask", "x", "--url", "http://127.0.0.1:9"))
     assert "No service" in one_line(run("ask", "x", "--url", "nonsense"))
+
+
+def test_a_wrong_endpoint_is_said_before_anything_starts(tmp_path: Path) -> None:
+    for variable in ("OPENAI_BASE_URL", "PINECONE_INDEX_HOST", "PERPLEXITY_BASE_URL", "AWS_ENDPOINT_URL_DYNAMODB"):
+        wrong = ENVIRONMENT | {variable: "http://127.0.0.1:9"}
+        command = [GLEANER, "serve", "--port", "0", "--data-dir", tmp_path / "data"]
+        ended = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=60, check=False)
+        assert variable in one_line(ended)
+
+
+def test_a_killed_service_leaves_no_store_behind_that_could_overwrite_newer_data(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    process = subprocess.Popen(
+        [GLEANER, "serve", "--port", "0", "--data-dir", data_dir], env=ENVIRONMENT, stdout=subprocess.DEVNULL
+    )
+    running = data_dir / "running.json"
+    while not running.exists() and process.poll() is None:
+        time.sleep(0.05)
+    begun = ask(json.loads(running.read_text())["url"], "Anything?")
+    process.kill()
+    process.wait()
+    running.unlink()
+    with serving(data_dir) as url:  # waits until the store of the killed one has ended, with what it held
+        path = f"{url}/api/sessions/{begun['session_id']}"
+        assert httpx.get(path, timeout=30).status_code == 200

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TOOL_THREADS = 8  # calls of one turn
 _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
 _PRUNE_THREADS = 16
+_ANSWER_SECONDS = 8.0  # kept back for the answer; of a short deadline a third
 _ANSWER_GRACE_DAYS = 7.0  # of web answers that a run by hand leaves without keywords
 
 
@@ -32,6 +33,7 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
     from gleaner.clients import openai_chat, pinecone
     from gleaner.learning import Learning
     from gleaner.retrieval import Retrieval
+    from gleaner.steps import LoopLimits
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -67,6 +69,7 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
         tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=io_executor,
         default_kb_id=settings.default_kb_id,
+        limits=LoopLimits(answer_seconds=min(_ANSWER_SECONDS, settings.query_deadline_seconds / 3)),
     )
 
 

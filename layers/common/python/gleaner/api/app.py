@@ -148,8 +148,8 @@ def _field(location: tuple[Any, ...]) -> str:
 def _parse_json(body: str) -> Any:
     try:
         value = json.loads(body)
-    except RecursionError:
-        raise json.JSONDecodeError("nested too deeply", "", 0) from None
+    except (RecursionError, ValueError):  # nested too deeply; malformed, or a number of thousands of digits
+        raise json.JSONDecodeError("not readable", "", 0) from None
     if isinstance(value, list):  # of which the framework would take the first item
         raise json.JSONDecodeError("not an object", "", 0)
     return value

@@ -23,18 +23,25 @@ def encode(position: Sequence[str], *, scope: Sequence[str]) -> str:
     return base64.urlsafe_b64encode(_check(payload, scope) + payload).decode().rstrip("=")
 
 
-def decode(cursor: str, *, scope: Sequence[str]) -> tuple[str, ...]:
-    """The position. Raises InvalidCursor unless `encode` gave this very cursor for this scope."""
+def decode(cursor: str, *, scope: Sequence[str], length: int) -> tuple[str, ...]:
+    """The position, of `length` strings. Raises InvalidCursor unless `encode` gave this very cursor for this scope."""
+    position = _position(cursor, scope)
+    # base64 has several spellings of the same bytes; only the one that was given is taken.
+    if position is None or len(position) != length or encode(position, scope=scope) != cursor:
+        raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+    return position
+
+
+def _position(cursor: str, scope: Sequence[str]) -> tuple[str, ...] | None:
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raw = b""
-    check, payload = raw[:_CHECK_LENGTH], raw[_CHECK_LENGTH:]
-    if payload and check == _check(payload, scope):
-        position = tuple(json.loads(payload))
-        if encode(position, scope=scope) == cursor:  # base64 has several spellings of the same bytes
-            return position
-    raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+        check, payload = raw[:_CHECK_LENGTH], raw[_CHECK_LENGTH:]
+        position = json.loads(payload) if check == _check(payload, scope) else None
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    if not isinstance(position, list) or not all(isinstance(part, str) for part in position):
+        return None
+    return tuple(position)
 
 
 def _check(payload: bytes, scope: Sequence[str]) -> bytes:

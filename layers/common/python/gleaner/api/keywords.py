@@ -18,6 +18,7 @@ from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 
 PATH = "/api/keywords"
+_LONGEST_START = 6  # digits of a place in a list of matches
 
 KeywordId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
@@ -115,7 +116,7 @@ class KeywordRoutes:
 
     def _recent(self, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "recent")
-        after = cursors.decode(cursor, scope=scope) if cursor else None
+        after = cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._catalog.recent(limit=limit + 1, after=(after[0], after[1]) if after else None, deadline=deadline)
         shown = page[:limit]
         more = len(page) > limit
@@ -124,7 +125,7 @@ class KeywordRoutes:
 
     def _found(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "found", q, kb_id)
-        start = int(cursors.decode(cursor, scope=scope)[0]) if cursor else 0
+        start = _start(cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
         matches = self._lookup.find(kb_id, q, deadline=deadline)
         end = start + limit
         keywords = self._catalog.get_many([match.keyword_id for match in matches[start:end]], deadline=deadline)
@@ -142,6 +143,12 @@ class KeywordRoutes:
                 answers=[_to_answer(answer) for answer in details.answers],
             )
         )
+
+
+def _start(position: str) -> int:
+    if not (position.isascii() and position.isdigit() and len(position) < _LONGEST_START):
+        raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+    return int(position)
 
 
 def _to_page(keywords: list[Keyword], next_cursor: str | None) -> KeywordPage:

@@ -20,9 +20,9 @@ def _cleaned(value: object) -> object:
     return text.clean(value).strip() if isinstance(value, str) else value
 
 
-Query = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_QUERY)]
-SelectedText = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=LONGEST_SELECTION)]
-ChapterOrigin = Annotated[str, BeforeValidator(_cleaned), Field(min_length=1, max_length=200)]
+Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(_cleaned)]
+SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(_cleaned)]
+ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(_cleaned)]
 SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
 QueryId = SessionId
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]

@@ -122,7 +122,7 @@ class SessionRoutes:
     def _list(self, limit: Limit = 20, cursor: Cursor = None) -> Response[SessionPage]:
         request = self._current()
         scope = (PATH, request.caller.id)
-        after = cursors.decode(cursor, scope=scope) if cursor else None
+        after = cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._conversations.sessions(
             request.caller.id,
             limit=limit + 1,
@@ -155,7 +155,7 @@ class SessionRoutes:
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
         scope = (PATH, session_id, "messages")
-        after = cursors.decode(cursor, scope=scope)[0] if cursor else ""
+        after = cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
         page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
         shown = page[:limit]

@@ -60,7 +60,7 @@ class ToolCallRoutes:
     ) -> Response[ToolCallPage]:
         request = self._current()
         scope = ("tool-calls", query_id, request.caller.id)
-        after = cursors.decode(cursor, scope=scope)[0] if cursor else ""
+        after = cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         page = self._tool_calls.of_query(
             query_id, request.caller.id, limit=limit + 1, after=after, deadline=request.deadline
         )

@@ -39,6 +39,11 @@ class WebSearchResult:
     cost_usd: float | None
 
 
+# Characters that are kept of a page: an answer with its pages must fit into one item of the store.
+LONGEST_TITLE = 300
+LONGEST_SNIPPET = 1_000
+
+
 class _Result(BaseModel):
     id: int | str
     url: str
@@ -145,7 +150,10 @@ def _sources(output: Sequence[_Item]) -> dict[str, Citation]:
     for result in (result for item in output if item.type == "search_results" for result in item.results):
         url = result.url.strip()
         if _is_web_address(url):
-            title, snippet = (result.title or url).strip(), (result.snippet or "").strip()
+            title, snippet = (
+                (result.title or url).strip()[:LONGEST_TITLE],
+                (result.snippet or "").strip()[:LONGEST_SNIPPET],
+            )
             found = Citation(url=url, title=title, snippet=snippet, date=result.date)
             by_id.setdefault(str(result.id), by_url.setdefault(url, found))
     return by_id

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -80,7 +82,7 @@ class Table:
             items += [from_item(item) for item in answer["Responses"].get(self._name, [])]
             left = answer.get("UnprocessedKeys", {}).get(self._name)
             if left:  # DynamoDB returns these when it throttles; they count against the deadline
-                deadline.timeout(1.0)
+                _pause(deadline)
                 waiting += left["Keys"]
         return items
 
@@ -141,7 +143,10 @@ class Table:
             batch, waiting = waiting[:_BATCH_WRITE_LIMIT], waiting[_BATCH_WRITE_LIMIT:]
             request: Any = {self._name: batch}
             answer = self._call(partial(self._client.batch_write_item, RequestItems=request), deadline)
-            waiting += answer.get("UnprocessedItems", {}).get(self._name, [])
+            left = answer.get("UnprocessedItems", {}).get(self._name, [])
+            if left:
+                _pause(deadline)
+                waiting += left
 
     def query_index(
         self,
@@ -252,6 +257,11 @@ class Table:
             raise StoreUnavailable(f"The store failed ({code}).") from error
         except BotoCoreError as error:
             raise StoreUnavailable("The store could not be reached.") from error
+
+
+def _pause(deadline: Deadline) -> None:
+    """Wait a random moment after DynamoDB left a part of a batch undone, which it does when it throttles."""
+    time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - spreads load, guards nothing
 
 
 def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from gleaner.answer_text import marked_ids, with_plain_marks, without_foreign_links
 from gleaner.errors import ToolCallRejected
 from gleaner.model import JsonObject
 from gleaner.tools.tool import Arguments, Tool
@@ -14,8 +14,6 @@ from gleaner.tools.workspace import AcceptedAnswer, Workspace
 
 NAME = "generate_response"
 _LONGEST_ANSWER = 100_000  # characters
-_INLINE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 
 
 class AnswerArguments(Arguments):
@@ -29,28 +27,24 @@ class AnswerArguments(Arguments):
 
 
 def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
-    cited = list(dict.fromkeys([*map(_bare, arguments.sources), *_inline_marks(arguments.answer)]))
+    text = with_plain_marks(arguments.answer)
+    cited = list(dict.fromkeys([*map(_bare, arguments.sources), *marked_ids(text)]))
     unknown = [source for source in cited if workspace.passage(source) is None]
     if unknown:
         known = ", ".join(workspace.passage_ids()) or "none"
         raise ToolCallRejected(
             f"Unknown source ids: {', '.join(unknown[:10])}. Cite only ids that a search returned: {known}."
         )
-    workspace.answer = AcceptedAnswer(
-        text=arguments.answer,
-        sources=tuple(passage for source in cited if (passage := workspace.passage(source))),
-        confidence_score=arguments.confidence_score,
-    )
-    return {"formatted_response": arguments.answer, "metadata": {"sources": cited}}
+    sources = tuple(passage for source in cited if (passage := workspace.passage(source)))
+    text = without_foreign_links(text, {url for passage in sources for url in passage.urls}).strip()
+    if not text:
+        raise ToolCallRejected("The answer holds nothing but links or images. Write the answer in words.")
+    workspace.answer = AcceptedAnswer(text=text, sources=sources, confidence_score=arguments.confidence_score)
+    return {"formatted_response": text, "metadata": {"sources": cited}}
 
 
 def _bare(source: str) -> str:
-    return source.strip().strip("[]")
-
-
-def _inline_marks(answer: str) -> list[str]:
-    """The ids marked in the text; brackets in code are code."""
-    return _INLINE_MARK.findall(_CODE.sub("", answer))
+    return source.strip().strip("[]").lower()
 
 
 TOOL = Tool(NAME, AnswerArguments, _accept)
