@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_GLEANER = Path(sys.executable).parent / "gleaner"
-_ENVIRONMENT = {
+GLEANER = Path(sys.executable).parent / "gleaner"
+ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
@@ -25,10 +25,10 @@ def serving(data_dir: Path, *options: str) -> Iterator[str]:
     """A running `gleaner serve`; its URL."""
     log = (data_dir.parent / "serve.log").open("a")
     process = subprocess.Popen(
-        [_GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
+        [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
         stdout=log,
         stderr=log,
-        env=_ENVIRONMENT,
+        env=ENVIRONMENT,
     )
     try:
         yield _url(process, data_dir)
@@ -41,7 +41,7 @@ def serving(data_dir: Path, *options: str) -> Iterator[str]:
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The command with these arguments, ended."""
     return subprocess.run(
-        [_GLEANER, *map(str, arguments)], capture_output=True, text=True, env=_ENVIRONMENT, timeout=60, check=False
+        [GLEANER, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False
     )
 
 
