@@ -18,6 +18,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import KeywordPruning
+from gleaner.stores.keyword_restoring import KeywordRestoring
 from gleaner.stores.schema import Waiting
 
 logger = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class Pruner:
         """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
         self._table = table
         self._writes = KeywordPruning(table)
+        self._restoring = KeywordRestoring(table)
         self._executor = executor
         self._answer_grace = answer_grace
 
@@ -78,7 +80,7 @@ class Pruner:
 
     def restore_one(self, keyword_id: str, *, deadline: Deadline) -> bool:
         """Bring a keyword back; False when it is not pruned. Raises UnknownKeyword or StoreUnavailable."""
-        return self._writes.restore(self._head(keyword_id, deadline), deadline=deadline)
+        return self._restoring.restore(self._head(keyword_id, deadline), deadline=deadline)
 
     def restore_run(self, run_id: str, *, deadline: Deadline) -> int:
         """Bring back what a run pruned and nobody pruned or restored since; how many came back.
@@ -87,7 +89,7 @@ class Pruner:
         """
         restored, after = 0, ""
         partition = schema.run_key(run_id)["pk"]
-        restore = partial(self._writes.restore, deadline=deadline)
+        restore = partial(self._restoring.restore, deadline=deadline)
         while page := self._table.query_all(
             partition=partition, begins_with=schema.PRUNED_PREFIX, after=after, limit=_PAGE, deadline=deadline
         ):

@@ -1,9 +1,8 @@
-"""Taking keywords out of use and bringing them back, so that an interruption at any write can be mended.
+"""Taking keywords out of use, so that an interruption at any write can be mended.
 
 A keyword is found only while its head is active, so the head decides, and every transaction writes or checks it.
 A keyword with so much behind it that one transaction does not hold its pruning stands in the queue UNFINISHED
-between them; whoever meets it finishes it. One that is restored is in use from the first transaction on, in the
-knowledge bases whose entries are back, and names the run that pruned it until the last: restoring it again goes on.
+between them; whoever meets it finishes it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
 _PLANS = 8  # a plan is stale when a web answer was deleted since it was read
-_BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
+BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
 
 
 def is_unfinished(head: Head) -> bool:
@@ -34,7 +33,7 @@ def is_unfinished(head: Head) -> bool:
 
 
 class KeywordPruning:
-    """Writes of pruning and restoring. Methods raise StoreUnavailable or DeadlineExceeded."""
+    """Writes of pruning. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -43,53 +42,24 @@ class KeywordPruning:
         """Prune the keyword as `head` was read; False when it was used, or pruned by another, since then."""
         for _ in range(_PLANS):
             after = self._undoing(head, run_id, head.get("kb_ids", ()), deadline)
-            unfinished = len(after) > _BESIDE_HEAD
+            unfinished = len(after) > BESIDE_HEAD
             first = [self._head_pruned(head, run_id, unfinished=unfinished), self._pruned_by(run_id, head)]
             try:
-                self._table.transact([*first, *after[:_BESIDE_HEAD]], deadline=deadline)
+                self._table.transact([*first, *after[:BESIDE_HEAD]], deadline=deadline)
             except ConditionFailed as error:
                 if 0 in error.positions:
                     return False
                 continue  # a web answer was deleted since it was read
             if unfinished:
-                self._finish(head["keyword_id"], run_id, after[_BESIDE_HEAD:], deadline)
+                self._finish(head["keyword_id"], run_id, after[BESIDE_HEAD:], deadline)
             return True
         raise StoreUnavailable("The store changed too fast to prune a keyword.")
 
     def finish(self, head: Head, *, deadline: Deadline) -> None:
         """Do what an interrupted pruning of this keyword left undone."""
         keyword, run_id = head["keyword_id"], head["pruned_run_id"]
-        kb_ids = {item["kb_id"] for item in self._associations(keyword, deadline)}
+        kb_ids = {item["kb_id"] for item in self.associations(keyword, deadline)}
         self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline)
-
-    def restore(self, head: Head, *, deadline: Deadline) -> bool:
-        """Bring a pruned keyword back with all its associations and look-up entries; False when none is pruned.
-
-        A keyword that was learned anew since it was pruned gets its history back. Restoring counts as a use
-        for the keyword's age, so that the next run does not take it again.
-        """
-        if "pruned_run_id" not in head:
-            return False
-        if is_unfinished(head):
-            self.finish(head, deadline=deadline)
-        associations = self._associations(head["keyword_id"], deadline)
-        kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
-        history = [
-            # Answers first: an association in use whose answer does not know it could lose it.
-            *(self._reference(result, head) for result in self._existing_results(associations, deadline)),
-            *(self._revive(item) for item in associations if item["status"] != "active"),
-        ]
-        entries = {kb_id: [self._put_entry(key, head) for key in _entries(head, [kb_id])] for kb_id in sorted(kb_ids)}
-        steps = _steps(entries, history)
-        try:
-            for number, (found_in, actions) in enumerate(steps, 1):
-                restored = self._head_restored(head, found_in, last=number == len(steps))
-                self._table.transact([restored, *actions], deadline=deadline)
-        except ConditionFailed as error:
-            if 0 in error.positions:
-                return False
-            raise
-        return True
 
     def reclassify(self, head: Head, *, deadline: Deadline) -> None:
         """Let a keyword that was used more than its queue says stand where it belongs, so that it is not read again."""
@@ -131,17 +101,18 @@ class KeywordPruning:
 
     def _undoing(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
         """What makes a keyword's look-up entries go, its associations archived and its answers unreferenced."""
-        associations = self._associations(head["keyword_id"], deadline)
+        associations = self.associations(head["keyword_id"], deadline)
         return [
-            *(self._remove_entry(key) for key in _entries(head, kb_ids)),
+            *(self._remove_entry(key) for key in entries(head, kb_ids)),
             *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
             *(
                 self._unreference(result, head["keyword_id"])
-                for result in self._existing_results(associations, deadline)
+                for result in self.existing_results(associations, deadline)
             ),
         ]
 
-    def _associations(self, keyword: str, deadline: Deadline) -> list[dict[str, Any]]:
+    def associations(self, keyword: str, deadline: Deadline) -> list[dict[str, Any]]:
+        """All associations of a keyword, of any status."""
         partition = schema.keyword_key(keyword)["pk"]
         return [
             item
@@ -149,7 +120,8 @@ class KeywordPruning:
             for item in self._table.query_all(partition=partition, begins_with=prefix, limit=None, deadline=deadline)
         ]
 
-    def _existing_results(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
+    def existing_results(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
+        """Ids of the web answers of associations that are stored still."""
         keys = [schema.answer_key(result) for result in _results(associations)]
         found = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
         return sorted(item["result_id"] for item in found)
@@ -176,8 +148,8 @@ class KeywordPruning:
 
     def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
         """Do the actions in transactions that each hold only while `guard`, their first action, does."""
-        for start in range(0, len(actions), _BESIDE_HEAD):
-            self._table.transact([guard, *actions[start : start + _BESIDE_HEAD]], deadline=deadline)
+        for start in range(0, len(actions), BESIDE_HEAD):
+            self._table.transact([guard, *actions[start : start + BESIDE_HEAD]], deadline=deadline)
 
     def _head_pruned(self, head: Head, run_id: str, *, unfinished: bool) -> Action:
         keyword = head["keyword_id"]
@@ -200,23 +172,6 @@ class KeywordPruning:
             values=values,
         )
 
-    def _head_restored(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
-        # Every step sets the time of last use, so that a pruning planned before the step fails.
-        return self._table.update(
-            schema.keyword_key(head["keyword_id"]),
-            expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
-            + (" REMOVE #pruned_run_id" if last else "")
-            + (" ADD #kb_ids :kbs" if kb_ids else ""),
-            condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
-            values={
-                ":active": "active",
-                ":now": to_timestamp(utc_now()),
-                ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
-                ":run": head["pruned_run_id"],
-            }
-            | ({":kbs": set(kb_ids)} if kb_ids else {}),
-        )
-
     def _pruned_by(self, run_id: str, head: Head) -> Action:
         # Written again by a repeated run with the same values: no condition but the run's own key is needed.
         return self._table.update(
@@ -230,28 +185,12 @@ class KeywordPruning:
         # Without a condition: an entry that is gone is what is wanted.
         return self._table.delete(key)
 
-    def _put_entry(self, key: schema.Key, head: Head) -> Action:
-        return self._table.update(
-            key,
-            expression="SET #keyword_id = :id, #keyword_text = :text",
-            condition="attribute_not_exists(#pk) OR #keyword_id = :id",  # never over another keyword's entry
-            values={":id": head["keyword_id"], ":text": head["keyword_text"]},
-        )
-
     def _archive(self, item: Mapping[str, Any], run_id: str) -> Action:
         return self._table.update(
             {"pk": item["pk"], "sk": item["sk"]},
             expression="SET #status = :archived, #pruned_run_id = :run",
             condition="attribute_exists(#pk)",  # archiving must not make an association
             values={":archived": "archived", ":run": run_id},
-        )
-
-    def _revive(self, item: Mapping[str, Any]) -> Action:
-        return self._table.update(
-            {"pk": item["pk"], "sk": item["sk"]},
-            expression="SET #status = :active REMOVE #pruned_run_id",
-            condition="attribute_exists(#pk)",
-            values={":active": "active"},
         )
 
     def _unreference(self, result_id: str, keyword: str) -> Action:
@@ -266,28 +205,9 @@ class KeywordPruning:
             },
         )
 
-    def _reference(self, result_id: str, head: Head) -> Action:
-        return self._table.update(
-            schema.answer_key(result_id),
-            expression="ADD #keyword_ids :keyword",
-            condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
-            values={":keyword": {head["keyword_id"]}},
-        )
 
-
-def _steps(entries: Mapping[str, Sequence[Action]], history: Sequence[Action]) -> list[tuple[set[str], list[Action]]]:
-    """Transactions of restoring: the knowledge bases whose entries each brings back, and what goes beside the head."""
-    steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
-    for kb_id, group in [*entries.items(), *((None, [action]) for action in history)]:
-        if len(steps[-1][1]) + len(group) > _BESIDE_HEAD:
-            steps.append((set(), []))
-        steps[-1][1].extend(group)
-        if kb_id is not None:
-            steps[-1][0].add(kb_id)
-    return steps
-
-
-def _entries(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+def entries(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+    """Keys of a keyword's look-up entries in some knowledge bases."""
     for kb_id in sorted(kb_ids):
         yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
 
