@@ -28,8 +28,8 @@ def pruner(keywords: Keywords, grace_days: float = 7) -> Pruner:
 
 
 def run(keywords: Keywords, rules: PruneRules = RULES, **how: Any) -> PruneReport:
-    how = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)} | how
-    return pruner(keywords).run(rules, **how)
+    options: dict[str, Any] = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)} | how
+    return pruner(keywords).run(rules, **options)
 
 
 def head(keywords: Keywords, text: str) -> dict[str, Any]:
