@@ -67,7 +67,8 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             perplexity_base_url=_serve(stack, perplexity_server.create_app()),
             pruning=replace(DEV.pruning, max_age_days=_SECOND, min_usage=1000),
         )
-        emulator = Ministack(path / "state", path / "log", services=SERVICES, options={"S3_DATA_DIR": str(path / "s3")})
+        options = {"AUTH": "true", "S3_DATA_DIR": str(path / "s3")}  # roles may do what their policies allow
+        emulator = Ministack(path / "state", path / "log", services=SERVICES, options=options)
         emulator.start()
         stack.callback(emulator.stop)
         deployment = Deployment(emulator.url)
@@ -78,6 +79,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             SecretId=made.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
         )
         made.deploy_service(environment)
+        _allow_the_secret(deployment)
         api_id = made.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
         made.http.base_url = f"{emulator.url}/restapis/{api_id}/dev/_user_request_"
         yield made
@@ -88,6 +90,22 @@ def _synthesise(environment: Environment, path: Path) -> Path:
     code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
     make_app([environment], code, outdir=path / "cdk.out").synth()
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
+
+
+def _allow_the_secret(deployment: Deployment) -> None:
+    """Allow the query function the secret by its ARN.
+
+    The stack does, too, but by the secret's Ref, which is the ARN on AWS and the name in the emulator.
+    """
+    functions = deployment.client("lambda").list_functions()["Functions"]
+    (query,) = [function for function in functions if "answers" in function["Description"]]
+    (secret,) = deployment.client("secretsmanager").list_secrets()["SecretList"]
+    statement = {"Effect": "Allow", "Action": "secretsmanager:GetSecretValue", "Resource": secret["ARN"]}
+    deployment.client("iam").put_role_policy(
+        RoleName=query["Role"].rpartition("/")[2],
+        PolicyName="secret",
+        PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
+    )
 
 
 def _index(stack: ExitStack, path: Path) -> EmbeddedIndex:

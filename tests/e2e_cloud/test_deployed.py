@@ -45,6 +45,23 @@ def test_a_question_is_answered_from_the_web_and_learned(cloud: Cloud) -> None:
     assert len(_keywords(cloud)) >= 3
 
 
+def test_the_role_allows_what_the_routes_do(cloud: Cloud) -> None:
+    caller = cloud.key("ApiKeyId")
+    session = cloud.http.post("/api/sessions", json={}, headers=caller)
+    assert session.status_code == HTTPStatus.CREATED, session.text
+    path = f"/api/sessions/{session.json()['session_id']}"
+    body, once = {"query": "How are duplicate keywords merged?"}, caller | {"idempotency-key": "once"}
+    turn, again = [cloud.http.post(f"{path}/chat", json=body, headers=once) for _ in range(2)]
+    assert turn.status_code == HTTPStatus.OK, turn.text
+    assert again.json() == turn.json()
+    assert len(cloud.http.get(f"{path}/messages", headers=caller).json()["messages"]) == 2
+    query_id = turn.headers["x-query-id"]
+    calls = cloud.http.get(f"/api/queries/{query_id}/tool-calls", headers=caller).json()["tool_calls"]
+    assert calls[-1]["tool_name"] == "generate_response"
+    cloud.http.delete(path, headers=caller)  # the emulator itself fails on an answer without a body, as this one's
+    assert cloud.http.get(path, headers=caller).status_code == HTTPStatus.NOT_FOUND
+
+
 def test_the_usage_plan_throttles(cloud: Cloud) -> None:
     headers = cloud.key("ApiKeyId")
     with ThreadPoolExecutor(2) as pool:  # the emulator starts a function's process for each request at once
