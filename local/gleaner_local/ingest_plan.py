@@ -74,6 +74,9 @@ def make_plan(files: Iterable[SourceFile], kb_id: str, knowledge_base: Knowledge
     return plan
 
 
+_MANY = 5  # documents: fewer are soon loaded again
+
+
 class AnotherDirectory(InvalidInput):
     """What is stored under a directory's name seems to come from another directory."""
 
@@ -96,7 +99,7 @@ def find_gone(
         records = knowledge_base.fetch(kb_id, [ids[0] for ids in documents.values()], timeout=REQUEST_SECONDS)
         under = [record for record in records.values() if record.source_file_path.startswith(root_name(root))]
         missing = [record for record in under if not exists(root, record.source_file_path)]
-        if len(missing) > 1 and all(r in missing or r.source_file_path in new for r in under):
+        if len(missing) >= _MANY and all(r in missing or r.source_file_path in new for r in under):
             raise AnotherDirectory(
                 f"None of the {len(missing)} documents stored under {root_name(root)} before is in {root}. It seems to "
                 "be another directory of the same name: rename one of the two. Nothing was removed."

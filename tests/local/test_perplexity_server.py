@@ -69,7 +69,7 @@ def test_context_does_not_change_what_is_searched(web: WebSearch) -> None:
 
 
 def test_searches_may_run_at_the_same_time(web: WebSearch) -> None:
-    names = ["Starlette", "uvicorn", "pydantic", "orjson", "pypdf", "rich"] * 4
+    names = ["Starlette", "uvicorn", "pydantic", "httpx", "pypdf", "rich"] * 4
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda name: web.search(f"What is {name}?", context=None, timeout=10), names))
     assert [name.lower() in got.answer.lower() for name, got in zip(names, answers, strict=True)] == [True] * len(names)
