@@ -19,7 +19,7 @@ _RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
 
 logger = Logger(service="gleaner")
 tracer = Tracer(service="gleaner")
-metrics = Metrics(namespace="Gleaner", service="keyword-prune")
+metrics = Metrics(service="keyword-prune")
 settings = PruneSettings.from_env(os.environ)
 pruner = build_pruner(settings)
 rules = PruneRules(

@@ -13,7 +13,7 @@ from gleaner.wiring import build_api
 
 logger = Logger(service="gleaner")
 tracer = Tracer(service="gleaner")
-metrics = Metrics(namespace="Gleaner", service="query")
+metrics = Metrics(service="query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
 
 

@@ -88,6 +88,7 @@ class LocalService:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
         env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
         env.setdefault("ADMIN_CALLERS", "key:admin")
+        env.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Gleaner")
         env.setdefault("DOCS_ROUTES", "on")
         for variable in ministack.TABLES:
             env.setdefault(variable, f"gleaner-{variable.removesuffix('_TABLE').lower().replace('_', '-')}")

@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.retries import with_retries
+from gleaner.stores.failures import failed_conditions, retry_after
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -30,20 +31,7 @@ _BATCH_GET_LIMIT = 100  # keys of one BatchGetItem
 _BATCH_WRITE_LIMIT = 25  # items of one BatchWriteItem
 TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
 
-_PASSING_ERRORS = frozenset(
-    [
-        "TransactionInProgressException",
-        "ThrottlingException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "InternalServerError",
-        "ServiceUnavailable",
-        "TransactionConflictException",
-    ]
-)
-_PASSING_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
 _NAME = re.compile(r"#(\w+)")
-_CONDITION_FAILED = "ConditionalCheckFailed"
 
 
 class ConditionFailed(GleanerError):
@@ -248,9 +236,9 @@ class Table:
     def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
         deadline.timeout(1.0)  # raises when nothing is left
         try:
-            return with_retries(call, retry_after=_retry_after, deadline=deadline, attempts=_ATTEMPTS)
+            return with_retries(call, retry_after=retry_after, deadline=deadline, attempts=_ATTEMPTS)
         except ClientError as error:
-            positions = _failed_conditions(error)
+            positions = failed_conditions(error)
             if positions:
                 raise ConditionFailed(positions) from error
             code = error.response.get("Error", {}).get("Code", "unknown")
@@ -275,30 +263,6 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
         "Limit": limit,
         "ScanIndexForward": False,
     }
-
-
-def _reasons(error: ClientError) -> list[str]:
-    response: Any = error.response
-    return [reason.get("Code", "None") for reason in response.get("CancellationReasons", [])]
-
-
-def _failed_conditions(error: ClientError) -> tuple[int, ...]:
-    if error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
-        return (0,)
-    return tuple(position for position, code in enumerate(_reasons(error)) if code == _CONDITION_FAILED)
-
-
-def _retry_after(error: Exception) -> float | None:
-    # A lost connection may hide a write that was done; every write here is conditional, so doing it
-    # again changes nothing.
-    if isinstance(error, BotoCoreError):
-        return 0.0 if type(error).__name__ in ("ReadTimeoutError", "ConnectionClosedError") else None
-    if not isinstance(error, ClientError):
-        return None
-    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS:
-        return 0.0
-    reasons = set(_reasons(error)) - {"None"}
-    return 0.0 if reasons and reasons <= _PASSING_REASONS else None
 
 
 def connect(*, endpoint_url: str | None) -> DynamoDBClient:

@@ -1,0 +1,47 @@
+"""What DynamoDB's errors mean: passing ones, final ones, and conditions that did not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+_PASSING_ERRORS = frozenset(
+    [
+        "TransactionInProgressException",
+        "ThrottlingException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "InternalServerError",
+        "ServiceUnavailable",
+        "TransactionConflictException",
+    ]
+)
+_PASSING_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+_CONDITION_FAILED = "ConditionalCheckFailed"
+
+
+def _reasons(error: ClientError) -> list[str]:
+    response: Any = error.response
+    return [reason.get("Code", "None") for reason in response.get("CancellationReasons", [])]
+
+
+def failed_conditions(error: ClientError) -> tuple[int, ...]:
+    """The positions of the actions whose condition did not hold."""
+    if error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
+        return (0,)
+    return tuple(position for position, code in enumerate(_reasons(error)) if code == _CONDITION_FAILED)
+
+
+def retry_after(error: Exception) -> float | None:
+    """0 when the call may be made again at once, None when the error is final (see `retries.with_retries`)."""
+    # A lost connection may hide a write that was done; every write here is conditional, so doing it
+    # again changes nothing.
+    if isinstance(error, BotoCoreError):
+        return 0.0 if type(error).__name__ in ("ReadTimeoutError", "ConnectionClosedError") else None
+    if not isinstance(error, ClientError):
+        return None
+    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS:
+        return 0.0
+    reasons = set(_reasons(error)) - {"None"}
+    return 0.0 if reasons and reasons <= _PASSING_REASONS else None
