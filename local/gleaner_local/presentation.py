@@ -20,11 +20,16 @@ _EXAMPLES = (
 def show_started(url: str, data_dir: Path) -> None:
     """Where the service is, and three things to try."""
     console = Console(highlight=False)
-    console.print(f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n")
+    console.print(
+        f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n",
+        soft_wrap=True,
+    )
     option = "" if data_dir == Path(".gleaner") else f" --data-dir {data_dir}"
     console.print("Three things to try, in another terminal:\n")
-    console.print(f"  .venv/bin/{_EXAMPLES[0]}{option}", markup=False)
-    console.print(f"  .venv/bin/{_EXAMPLES[1]}{option}      (the web teaches it; ask again)", markup=False)
+    console.print(f"  .venv/bin/{_EXAMPLES[0]}{option}", markup=False, soft_wrap=True)
+    console.print(
+        f"  .venv/bin/{_EXAMPLES[1]}{option}      (the web teaches it; ask again)", markup=False, soft_wrap=True
+    )
     body = '{"query": "How long may a query be?"}'
     console.print(
         f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",

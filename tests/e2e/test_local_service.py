@@ -57,6 +57,22 @@ def test_a_service_answers_learns_and_keeps_what_it_learned(tmp_path: Path, docu
         assert "rapeseed" in str(follow_up["answer"])
 
 
+def test_follow_up_questions_reach_the_search_with_their_context_over_twenty_turns(
+    tmp_path: Path, documents: Path
+) -> None:
+    with serving(tmp_path / "data", "--load", str(documents)) as url:
+        session: dict[str, str] = {}
+        for turn in range(20):
+            follows = turn % 2 == 1
+            question = "And when was he there?" if follows else "Who was the keeper of the Skerryvore lighthouse?"
+            answered = ask(url, question, **session)
+            session = {"session_id": str(answered["session_id"])}
+            calls = httpx.get(f"{url}/api/queries/{answered['query_id']}/tool-calls", timeout=30).json()["tool_calls"]
+            searched = json.loads(calls[0]["parameters"])["query"]
+            assert "Skerryvore" in searched
+            assert not follows or "there" in searched
+
+
 def test_two_services_run_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
