@@ -20,6 +20,7 @@ from gleaner_local.execution_environment import HandlerFailed
 
 LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
 LOCAL_CALLER = "local"
+ADMIN_CALLER = "admin"  # whom the local service takes for an admin
 _STAGE = "local"
 
 logger = logging.getLogger(__name__)

@@ -14,12 +14,12 @@ from gleaner import text
 from gleaner.stores import schema
 from gleaner_local import prune_command
 from gleaner_local.api_client import ApiClient
+from gleaner_local.api_gateway import ADMIN_CALLER
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
 
 app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_ADMIN = "admin"  # the caller that the local gateway takes for an admin
 
 
 app.command("prune")(prune_command.prune)
@@ -38,7 +38,7 @@ def list_keywords(
     """List keywords."""
     parameters = {"q": q, "kb_id": kb_id, "limit": limit}
     sent = {name: value for name, value in parameters.items() if value is not None}
-    page = ApiClient(url, data_dir, caller=_ADMIN).call("GET", "/api/keywords", params=sent)
+    page = ApiClient(url, data_dir, caller=ADMIN_CALLER).call("GET", "/api/keywords", params=sent)
     if as_json:
         print(json.dumps(page, indent=2, ensure_ascii=False))
         return
@@ -61,7 +61,7 @@ def show_keyword(
     as_json: AsJson = False,
 ) -> None:
     """Show a keyword with its associations and stored web answers."""
-    client = ApiClient(url, data_dir, caller=_ADMIN)
+    client = ApiClient(url, data_dir, caller=ADMIN_CALLER)
     details = client.call("GET", f"/api/keywords/{_keyword_id(keyword)}")
     if as_json:
         print(json.dumps(details, indent=2, ensure_ascii=False))

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from gleaner_local.api_client import ApiClient
+from gleaner_local.api_gateway import ADMIN_CALLER
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
 
-_ADMIN = "admin"  # the caller that the local gateway takes for an admin
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([dhw]?)")
 _DAYS = {"": 1.0, "d": 1.0, "h": 1 / 24, "w": 7.0}
 _SHOWN = 50
@@ -37,7 +37,7 @@ def prune(
     as_json: AsJson = False,
 ) -> None:
     """Prune keywords by age and use; a dry run unless --apply is given."""
-    client = ApiClient(url, data_dir, caller=_ADMIN)
+    client = ApiClient(url, data_dir, caller=ADMIN_CALLER)
     rules = {"max_age_days": age_in_days(older_than), "min_usage": used_less_than}
     report = client.call("POST", "/api/keywords/prune", json=rules | {"dry_run": True})
     if apply:
@@ -58,7 +58,7 @@ def restore(
     if (keyword_id is None) == (run is None):
         raise typer.BadParameter("name a keyword id, or a run with --run")
     body = {"keyword_id": keyword_id} if keyword_id else {"run_id": run}
-    result = ApiClient(url, data_dir, caller=_ADMIN).call("POST", "/api/keywords/restore", json=body)
+    result = ApiClient(url, data_dir, caller=ADMIN_CALLER).call("POST", "/api/keywords/restore", json=body)
     print(f"{result['restored_count']} restored.")
 
 

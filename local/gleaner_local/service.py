@@ -87,7 +87,7 @@ class LocalService:
         if not env.get("PERPLEXITY_API_KEY") and not env.get("PERPLEXITY_BASE_URL"):
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
         env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
-        env.setdefault("ADMIN_CALLERS", "key:admin")
+        env.setdefault("ADMIN_CALLERS", f"key:{api_gateway.ADMIN_CALLER}")
         env.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Gleaner")
         env.setdefault("DOCS_ROUTES", "on")
         for variable in ministack.TABLES:

@@ -23,7 +23,7 @@ class _Scale:
 # How these were found, and what they give, is in docs/decisions/0003-extractive-model.md.
 _KNOWLEDGE_BASE = _Scale(0.85, 0.38)
 _STORED_BY_MEANING = _Scale(0.7, 0.57)  # the score is the cosine of question and stored answer
-_STORED_BY_WORDS = _Scale(0.5, 0.75)  # the score is the share of the question's terms among the keywords
+_STORED_BY_WORDS = _Scale(0.5, 0.75)  # found with a former score of the search (a share of terms): find it anew
 
 ENOUGH = _KNOWLEDGE_BASE.enough
 USABLE = 0.30  # worth quoting when nothing better can be had

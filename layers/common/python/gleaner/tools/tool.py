@@ -40,12 +40,11 @@ class Tool(Generic[A]):
         schema = self.arguments.model_json_schema(schema_generator=_PlainSchema)
         return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=schema)
 
-    def call(self, arguments: str, workspace: Workspace) -> JsonObject:
-        """Check the arguments as the model wrote them, and run. Nothing is executed on a guess."""
-        return self.run(self.parse(arguments), workspace)
-
     def parse(self, arguments: str) -> A:
-        """The arguments. Raises ToolCallRejected, which says what is wrong and how to mend it."""
+        """The arguments that the model wrote; nothing is guessed.
+
+        Raises ToolCallRejected, which says what is wrong and how to mend it.
+        """
         try:
             return self.arguments.model_validate(_json_object(arguments))
         except ValidationError as error:
