@@ -8,12 +8,13 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from gleaner_local import api_gateway, ministack, openai_server, perplexity_server, pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.parts import LOCAL_KEY, Part, local_parts, with_defaults
 from gleaner_local.reachability import require_reachable
 from gleaner_local.schedule import Schedule
 from gleaner_local.start_failure import CannotStart
@@ -22,7 +23,6 @@ QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
-LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
 
 
 class LocalService:
@@ -44,6 +44,7 @@ class LocalService:
         self._port = port
         self._concurrency = concurrency
         self._stack = ExitStack()
+        self._local: dict[str, str] = {}  # the addresses of what is served here, by variable
         self.url = ""
 
     def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
@@ -76,24 +77,17 @@ class LocalService:
 
     def _start_servers(self) -> dict[str, str]:
         """Start a local server for each service that the environment does not name; the function's variables."""
-        env = dict(self._env)
-        if not env.get("OPENAI_API_KEY") and not env.get("OPENAI_BASE_URL"):
+        env, local = with_defaults(self._env), local_parts(self._env)
+        if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
             env["OPENAI_MODEL"] = openai_server.MODEL
-        env.setdefault("OPENAI_API_KEY", LOCAL_KEY)
-        if not env.get("PINECONE_INDEX_HOST"):
+        if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
-        env.setdefault("PINECONE_API_KEY", LOCAL_KEY)
-        if not env.get("PERPLEXITY_API_KEY") and not env.get("PERPLEXITY_BASE_URL"):
+        if Part.WEB in local:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
-        env.setdefault("PERPLEXITY_API_KEY", LOCAL_KEY)
-        env.setdefault("ADMIN_CALLERS", f"key:{api_gateway.ADMIN_CALLER}")
-        env.setdefault("POWERTOOLS_METRICS_NAMESPACE", "Gleaner")
-        env.setdefault("DOCS_ROUTES", "on")
-        for variable in ministack.TABLES:
-            env.setdefault(variable, f"gleaner-{variable.removesuffix('_TABLE').lower().replace('_', '-')}")
-        if not env.get("AWS_ENDPOINT_URL_DYNAMODB"):
+        if Part.TABLES in local:
             env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+        self._local = {part.value: env[part] for part in local}
         return env
 
     def _serve_index(self) -> str:
@@ -144,7 +138,8 @@ class LocalService:
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
         self.url = self._serve(api_gateway.create_app(environments.invoke), port=self._port)
-        self._write_state({"url": self.url, "pinecone_index_host": function_env["PINECONE_INDEX_HOST"]})
+        index_host = function_env["PINECONE_INDEX_HOST"]
+        self._write_state({"url": self.url, "pinecone_index_host": index_host, "local": self._local})
 
     def _serve(self, app: object, *, port: int = 0) -> str:
         server = AsgiServer(app, port=port)  # type: ignore[arg-type]
@@ -155,7 +150,7 @@ class LocalService:
         self._stack.callback(server.stop)
         return server.url
 
-    def _write_state(self, state: dict[str, str]) -> None:
+    def _write_state(self, state: Mapping[str, Any]) -> None:
         path = self._data_dir / "running.json"
         whole = path.with_suffix(".new")
         whole.write_text(json.dumps(state))
@@ -163,13 +158,16 @@ class LocalService:
         self._stack.callback(path.unlink, missing_ok=True)
 
 
-def running_service(data_dir: Path) -> dict[str, str]:
-    """What a service that runs over `data_dir` says of itself: `url` and `pinecone_index_host`; empty if none runs."""
+def running_service(data_dir: Path) -> dict[str, Any]:
+    """What a service that runs over `data_dir` says of itself; empty if none runs.
+
+    `url`, `pinecone_index_host`, and `local`: the addresses of the parts that it serves itself, by variable.
+    """
     with suppress(OSError), (data_dir / "lock").open() as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            state: dict[str, str] = json.loads((data_dir / "running.json").read_text())
+            state: dict[str, Any] = json.loads((data_dir / "running.json").read_text())
             return state
     return {}
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from gleaner.model import JsonObject, Record
 
+TEXT_FIELD = "text"  # what the index embeds
+
 
 def to_wire(record: Record) -> JsonObject:
     """The record as one JSON object; fields that are None are left out, since the index stores no nulls."""
     fields: JsonObject = {
         "_id": record.id,
-        "text": record.text,
+        TEXT_FIELD: record.text,
         "title": record.title,
         "chapter": record.chapter,
         "source_file_path": record.source_file_path,
@@ -31,7 +33,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
     of an error.
     """
     stored = fields or {}
-    text = _text(stored, "text")
+    text = _text(stored, TEXT_FIELD)
     if not text:
         return None
     document_id, _, position = record_id.rpartition("#")
