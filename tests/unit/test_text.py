@@ -11,6 +11,12 @@ from hypothesis import strategies as st
 from gleaner import text
 
 any_text = st.text(st.characters())  # lone surrogates included
+# What cleaning and folding treat by what stands beside it.
+tangled_text = st.text(
+    st.sampled_from(
+        "ak1\u212a=\u0338❤👨🏽漢کक\u094dက\ufe0f\u200d\u200c\u200b\U000e0101\U000e0061\u0301\ud83d\r\n\u180b"
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +40,7 @@ def test_different_keywords(one: str, other: str) -> None:
     assert text.fold(one) != text.fold(other)
 
 
-@given(any_text)
+@given(any_text | tangled_text)
 def test_folding_is_final_and_blind_to_case_and_form(value: str) -> None:
     folded = text.fold(value)
     assert text.fold(folded) == folded
@@ -43,12 +49,46 @@ def test_folding_is_final_and_blind_to_case_and_form(value: str) -> None:
     assert folded == folded.strip() and "  " not in folded
 
 
-@given(any_text)
+@given(any_text | tangled_text)
 def test_cleaned_text_can_be_stored_anywhere(value: str) -> None:
     cleaned = text.clean(value)
     assert cleaned.encode("utf-8").decode() == cleaned
     assert not any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n" for c in cleaned)
     assert text.clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "👨‍👩‍👧 and ❤️‍🔥 and 1️⃣ and 👍🏽",
+        "می‌خواهم",  # Persian: the non-joiner is spelling
+        "क्‍ष ක්‍ර",  # conjuncts with a joiner
+        "葛\U000e0100城市",  # the shape of an ideograph
+        "العربية: ١٢٣؟",
+        "naïve façade – “quoted” … 10 µm\ttab\nline",
+    ],
+)
+def test_cleaning_leaves_what_is_spelling(value: str) -> None:
+    assert text.clean(value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "cleaned"),
+    [
+        ("ig\u200dno\u200bre\u00ad", "ignore"),
+        ("a\U000e0068\U000e0069b", "ab"),  # tags
+        ("a\ufe01\ufe02\ufe0fb", "ab"),  # bytes as variation selectors
+        ("❤\ufe0f\ufe0e\ufe0f", "❤\ufe0f"),
+        ("\u202eabc\u2066d\u2069", "abcd"),
+        ("a\u3164b\u115f", "ab"),
+        ("a\r\nb\rc\u2028d\x0be", "a\nb\nc\nd\ne"),
+        ("\x00\x07\x1b[31mred\x9b", "[31mred"),
+        ("a\ud800b", "ab"),
+        ("e\u200b\u0301", "é"),
+    ],
+)
+def test_cleaning_takes_out_what_hides(value: str, cleaned: str) -> None:
+    assert text.clean(value) == cleaned
 
 
 def test_terms_leave_out_what_carries_no_topic() -> None:

@@ -13,9 +13,27 @@ from stop_words import get_stop_words
 # A word: letters and digits, with a trailing + or # kept ("c++", "c#").
 _WORD = re.compile(r"[^\W_]+[+#]*")
 _SPACES = re.compile(r"\s+")
-# Characters that carry no text and serve only to hide or reorder it: bidirectional controls and tags
-# (Unicode Technical Report 36, section 2.10.5).
-_INVISIBLE = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+# Every way to end a line, made a newline.
+_LINE_END = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Controls, lone surrogates, and what is not seen and serves to hide or reorder text: bidirectional controls, tags,
+# zero-width characters and fillers (Unicode Technical Report 36, sections 2.10 and 3; UTS 39, section 3.1).
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+)
+_HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_PICTURES = "\xa9\xae\u2010-\u32ff\U0001f000-\U0001faff"
+# The scripts in which joining or not joining two letters is spelling: Arabic and its kin, and those of India.
+_JOINED = "\u0600-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc\U00011000-\U00011fff\U0001e900-\U0001e95f"
+# A variation selector belongs to the one character before it; a row of them, or one after a letter, carries
+# hidden data.
+_STRAY_SELECTOR = re.compile(
+    f"(?<![#*0-9{_PICTURES}{_HAN}\u1000-\u109f])[\ufe00-\ufe0f]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
+)
+# Zero-width joiner and non-joiner: text between two such letters or pictures, hidden everywhere else.
+_STRAY_JOINER = re.compile(f"(?<![{_JOINED}{_PICTURES}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}{_PICTURES}])")
+_IGNORED_IN_IDENTITY = re.compile("[\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 # Words of the stop-words list that name topics all the same: it was made from web pages, not for keywords.
 _TOPICAL = frozenset(
@@ -38,9 +56,12 @@ _stemmer_lock = threading.Lock()  # a Snowball stemmer keeps the word it works o
 
 
 def clean(text: str) -> str:
-    """`text` in NFC without control characters (but tab and newline), lone surrogates and invisible controls."""
-    kept = "".join(c for c in text if c in "\t\n" or unicodedata.category(c) not in ("Cc", "Cs"))
-    return unicodedata.normalize("NFC", _INVISIBLE.sub("", kept))
+    """`text` in NFC, its lines ended by newlines, without controls (but tab), lone surrogates and hidden characters.
+
+    Joiners and variation selectors stay where they are spelling: in emoji and in the scripts that use them.
+    """
+    visible = _HIDDEN.sub("", _LINE_END.sub("\n", unicodedata.normalize("NFC", text)))
+    return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", _STRAY_SELECTOR.sub("", visible)))
 
 
 def encodable(text: str) -> str:
@@ -57,10 +78,10 @@ def fold(text: str) -> str:
     """The identity of a keyword: two texts are the same keyword exactly when their folds are equal.
 
     Compatibility caseless form (Unicode Standard, section 3.13, definition D146) in NFKC, with white space
-    collapsed. "Straße" = "STRASSE", full-width = ASCII, NFC = NFD; dotless "ı" stays distinct from "i".
-    Folding twice changes nothing.
+    collapsed and without what that form ignores, joiners and variation selectors. "Straße" = "STRASSE",
+    full-width = ASCII, NFC = NFD; dotless "ı" stays distinct from "i". Folding twice changes nothing.
     """
-    nfd = unicodedata.normalize("NFD", clean(text))
+    nfd = unicodedata.normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
     once = unicodedata.normalize("NFKD", nfd.casefold())
     return collapse(unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold())))
 
