@@ -1,0 +1,27 @@
+"""The same question by Gleaner's whole function: API Gateway's event in, the stored turn and its answer out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from worker import serve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from functions.query.handler import lambda_handler
+from gleaner_local.execution_environment import LocalContext
+from tests.conftest import proxy_event
+
+
+def ask(question: str) -> str:
+    event = proxy_event("POST", "/api/chat/query", "benchmark") | {"body": json.dumps({"query": question})}
+    context: Any = LocalContext("query", "request-1", ends_at=time.monotonic() + 30)
+    answer = lambda_handler(event, context)
+    return str(json.loads(answer["body"])["answer"]) if answer["statusCode"] == 200 else ""
+
+
+serve(ask)

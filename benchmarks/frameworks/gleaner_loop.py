@@ -1,0 +1,86 @@
+"""The same question by Gleaner's agent loop, with all it checks; what its tools reach is a stand-in here."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from worker import MODEL_URL, PASSAGES, WEB, serve
+
+from gleaner.agent import Agent
+from gleaner.background import Background
+from gleaner.clients import openai_chat
+from gleaner.clients.perplexity_answer import WebSearchResult
+from gleaner.conversation import conversation
+from gleaner.deadline import Deadline
+from gleaner.learning import Learning
+from gleaner.model import Citation, Grounding, Mode, Passage, SourceType, new_id
+from gleaner.retrieval import Retrieved
+from gleaner.steps import LoopLimits
+from gleaner.stores.keywords import IndexedKeyword
+from gleaner.tools.workspace import Question, Workspace
+
+passages = tuple(
+    Passage(
+        key=chunk["id"],
+        content=chunk["content"],
+        score=chunk["score"],
+        source_type=SourceType.KNOWLEDGE_BASE,
+        title=chunk["title"],
+        chapter=chunk["chapter"],
+        source_file_path=chunk["source_file_path"],
+    )
+    for chunk in PASSAGES["chunks"]
+)
+found_on_the_web = WebSearchResult(
+    answer=WEB["answer"],
+    citations=tuple(
+        Citation(url=item["url"], title=item["title"], snippet=item["snippet"], date=item["date"])
+        for item in WEB["citations"]
+    ),
+    model="perplexity/sonar",
+    input_tokens=10,
+    output_tokens=20,
+    cost_usd=None,
+)
+
+
+class Web:
+    def search(self, _query: str, **_: Any) -> WebSearchResult:
+        return found_on_the_web
+
+
+class Keywords:
+    def index(self, keywords: list[str], *_: Any, **__: Any) -> list[IndexedKeyword]:
+        return [IndexedKeyword(keyword_id=keyword, keyword_text=keyword, existed=False) for keyword in keywords]
+
+
+model = openai_chat.connect(api_key=lambda: "k", base_url=MODEL_URL, model="m", max_completion_tokens=4096)
+tools, writes = ThreadPoolExecutor(8), ThreadPoolExecutor(8)
+web: Any = Web()
+keywords: Any = Keywords()
+
+
+def ask(text: str) -> str:
+    question = Question(
+        query_id=new_id(),
+        session_id=new_id(),
+        text=text,
+        kb_id="default_kb",
+        mode=Mode.WHOLE_BOOK,
+        grounding=Grounding.OPEN,
+    )
+    deadline = Deadline.after(25)
+    workspace = Workspace(
+        question=question,
+        search=lambda _query, _top_k, _deadline: Retrieved(passages, False),
+        web=web,
+        learning=Learning(keywords),
+        deadline=deadline,
+        background=Background(writes, deadline),
+    )
+    Agent(model, workspace, tools, LoopLimits(), lambda _outcome: None).run(conversation(question, []))
+    return workspace.answer.text if workspace.answer else ""
+
+
+serve(ask)

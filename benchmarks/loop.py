@@ -1,0 +1,239 @@
+"""What a question costs beside the model: Gleaner's loop, its whole function, and others' loops, in one run.
+
+    .venv/bin/python benchmarks/loop.py [--questions 50] [--rounds 6]
+
+All ask the same model, which answers at once (scripted_services.py), the same two questions: one from the knowledge
+base, which needs two model calls, and one that also searches the web, which needs three. All send the same
+instructions and tools, and their searches give the same passages. The programs take turns, round by round; the
+figures are medians of the rounds. CPU time is that of a program's own process. The first run makes an environment
+for each framework in .gleaner-bench, from pinned requirements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import scripted_services
+
+from gleaner.clients import pinecone
+from gleaner.model import Record
+from gleaner.prompts import read_prompt
+from gleaner.tools.registry import TOOLS, tool_spec
+from gleaner_local import ministack, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.index.embedded import EmbeddedIndex
+
+PROGRAMS = ROOT / "benchmarks" / "frameworks"
+ENVIRONMENTS = ROOT / ".gleaner-bench"
+BARE, LOOP, HANDLER = "bare openai SDK, by hand", "Gleaner's agent loop", "Gleaner's function, with stores"
+FRAMEWORKS = {"openai-agents": "OpenAI Agents SDK", "pydantic-ai": "Pydantic AI", "langgraph": "LangGraph"}
+QUESTIONS = {"knowledge base": scripted_services.QUESTION, "web": scripted_services.WEB_QUESTION}
+WARM_UP = 15
+PASSAGE = (
+    "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count of the first, "
+    "and its association is kept. What differs in case or in white space is the same keyword. Case {number}."
+)
+
+
+@dataclass(slots=True)
+class Program:
+    """A running program and what its rounds took, by kind of question."""
+
+    name: str
+    process: subprocess.Popen[str]
+    cpu: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
+    wall: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
+    calls: dict[str, float] = field(default_factory=dict)  # of the model, for each question
+
+    def ask(self, questions: list[str]) -> dict[str, Any]:
+        """Have it answer these questions."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(questions) + "\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = self.hear()
+        return answer
+
+    def hear(self) -> Any:
+        """What it says next. Raises RuntimeError when it has ended."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.name} ended with {self.process.wait()}; see its message above.")
+        return json.loads(line)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--questions", type=int, default=50, help="in a round, of each kind")
+    parser.add_argument("--rounds", type=int, default=6)
+    options = parser.parse_args()
+    environments = {name: environment(name) for name in FRAMEWORKS}
+    with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        programs = start_programs(stack, Path(folder), services, environments)
+        for program in programs:
+            program.hear()  # it is ready
+        measure(programs, services, options.questions, options.rounds)
+    show(programs, options.questions, options.rounds)
+
+
+def environment(name: str) -> Path:
+    """The Python of a framework's environment, made unless its requirements are the same as before."""
+    folder, requirements = ENVIRONMENTS / name, PROGRAMS / f"{name}.txt"
+    made_of = folder / "requirements.txt"
+    if not made_of.exists() or made_of.read_text() != requirements.read_text():
+        print(f"Making an environment for {name} ...", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        install = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+        subprocess.run([*install, "--no-deps", "--require-hashes", "-r", requirements], check=True)
+        made_of.write_text(requirements.read_text())
+    return folder / "bin" / "python"
+
+
+def start_programs(
+    stack: ExitStack, folder: Path, services: scripted_services.Services, environments: dict[str, Path]
+) -> list[Program]:
+    """All programs, started; they end with the stack."""
+    materials = folder / "materials.json"
+    materials.write_text(json.dumps(shared_materials()))
+    own = Path(sys.executable)
+    handler_env = stack.enter_context(stores(folder, services))
+    started = [(BARE, own, "bare_sdk.py", {}), (LOOP, own, "gleaner_loop.py", {})]
+    started += [(HANDLER, own, "gleaner_handler.py", handler_env)]
+    for name, shown in FRAMEWORKS.items():
+        started.append((shown, environments[name], f"with_{name.replace('-', '_')}.py", {}))
+    programs = []
+    for shown, python, file, env in started:
+        process = subprocess.Popen(
+            [python, PROGRAMS / file, services.model_url, materials],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | env,
+        )
+        stack.callback(process.wait)
+        stack.callback(process.communicate)
+        programs.append(Program(shown, process))
+    return programs
+
+
+def shared_materials() -> dict[str, Any]:
+    """What all programs work with: Gleaner's instructions and tools, and what the searches find."""
+    chunks = [
+        {
+            "id": f"kb-{number}",
+            "content": PASSAGE.format(number=number),
+            "score": 0.9 - number / 100,
+            "source_type": "knowledge_base",
+            "title": "Handbook",
+            "chapter": "Keywords",
+            "source_file_path": "docs/keywords.md",
+        }
+        for number in range(1, 6)
+    ]
+    citations = [
+        {"id": f"web-{place}"} | {name: item[name] for name in ("url", "title", "snippet", "date")}
+        for place, item in enumerate(scripted_services.WEB_RESULTS, 1)
+    ]
+    specs = {name: tool_spec(name) for name in TOOLS}
+    return {
+        "system": read_prompt("system"),
+        "descriptions": {name: spec.description for name, spec in specs.items()},
+        "parameters": {name: spec.parameters for name, spec in specs.items()},
+        "passages": {"chunks": chunks, "total_chunks_found": len(chunks), "retrieval_time_ms": 0.1},
+        "web": {"answer": scripted_services.WEB_ANSWER, "citations": citations},
+    }
+
+
+@contextmanager
+def stores(folder: Path, services: scripted_services.Services) -> Iterator[dict[str, str]]:
+    """The variables of the function, over a store and an index in other processes than its own."""
+    index = EmbeddedIndex(folder / "index", None)
+    server = AsgiServer(pinecone_server.create_app(index))
+    dynamodb = ministack.Ministack(folder / "dynamodb", folder / "log")
+    with ExitStack() as stack:
+        stack.callback(index.close)
+        for running in (server, dynamodb):
+            running.start()
+            stack.callback(running.stop)
+        tables = {variable: variable.lower() for variable in ministack.TABLES}
+        ministack.create_tables(ministack.admin_client(dynamodb.url), ministack.table_schemas(tables))
+        pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records(), timeout=10)
+        keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "k")
+        yield (
+            ministack.CREDENTIALS
+            | tables
+            | keys
+            | {
+                "OPENAI_BASE_URL": services.model_url,
+                "PERPLEXITY_BASE_URL": services.web_url,
+                "PINECONE_INDEX_HOST": server.url,
+                "AWS_ENDPOINT_URL_DYNAMODB": dynamodb.url,
+                "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+            }
+        )
+
+
+def records() -> list[Record]:
+    """The passages, as the knowledge base keeps them."""
+    return [
+        Record(
+            id=f"handbook#{number}",
+            text=PASSAGE.format(number=number),
+            title="Handbook",
+            chapter="Keywords",
+            source_file_path="docs/keywords.md",
+            chunk_index=number,
+            content_hash="h",
+        )
+        for number in range(1, 6)
+    ]
+
+
+def measure(programs: list[Program], services: scripted_services.Services, questions: int, rounds: int) -> None:
+    """Let the programs take turns, each round beginning with another one."""
+    asked = 0
+    for number in range(-1, rounds):  # the first is to warm up
+        for kind, question in QUESTIONS.items():
+            size = questions if number >= 0 else WARM_UP
+            texts = [question.format(word=scripted_services.word(asked + i)) for i in range(size)]
+            asked += size
+            first = number % len(programs)
+            for program in programs[first:] + programs[:first]:
+                before = services.model_calls()
+                took = program.ask(texts)
+                program.calls[kind] = (services.model_calls() - before) / size
+                if number >= 0:
+                    program.cpu[kind].append(took["cpu"])
+                    program.wall[kind].append(statistics.median(took["walls"]))
+
+
+def show(programs: list[Program], questions: int, rounds: int) -> None:
+    """Print a table for each kind of question."""
+    print(f"{rounds} rounds of {questions} questions, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
+    for kind in QUESTIONS:
+        cpu = {program.name: statistics.median(program.cpu[kind]) for program in programs}
+        best = min(cpu[name] for name in FRAMEWORKS.values())
+        print(f"\n{kind:34}{'calls':>6}{'CPU ms':>8}{'wall ms':>9}{'CPU / bare':>12}{'CPU / best framework':>22}")
+        for program in programs:
+            own, wall = cpu[program.name], statistics.median(program.wall[kind])
+            figures = f"{program.calls[kind]:6.2f}{own * 1000:8.2f}{wall * 1000:9.2f}"
+            print(f"{program.name:34}{figures}{own / cpu[BARE]:12.2f}{own / best:22.2f}")
+
+
+if __name__ == "__main__":
+    main()
