@@ -24,8 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import scripted_services
 
@@ -37,6 +36,7 @@ from gleaner_local import ministack, pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
 
+ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
 ENVIRONMENTS = ROOT / ".gleaner-bench"
 BARE, LOOP, HANDLER = "bare openai SDK, by hand", "Gleaner's agent loop", "Gleaner's function, with stores"
