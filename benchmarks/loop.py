@@ -18,23 +18,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import function_stores
 import scripted_services
 
-from gleaner.clients import pinecone
-from gleaner.model import Record
 from gleaner.prompts import read_prompt
 from gleaner.tools.registry import TOOLS, tool_spec
-from gleaner_local import ministack, pinecone_server
-from gleaner_local.asgi import AsgiServer
-from gleaner_local.index.embedded import EmbeddedIndex
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
@@ -43,10 +38,6 @@ BARE, LOOP, HANDLER = "bare openai SDK, by hand", "Gleaner's agent loop", "Glean
 FRAMEWORKS = {"openai-agents": "OpenAI Agents SDK", "pydantic-ai": "Pydantic AI", "langgraph": "LangGraph"}
 QUESTIONS = {"knowledge base": scripted_services.QUESTION, "web": scripted_services.WEB_QUESTION}
 WARM_UP = 15
-PASSAGE = (
-    "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count of the first, "
-    "and its association is kept. What differs in case or in white space is the same keyword. Case {number}."
-)
 
 
 @dataclass(slots=True)
@@ -111,7 +102,7 @@ def start_programs(
     materials = folder / "materials.json"
     materials.write_text(json.dumps(shared_materials()))
     own = Path(sys.executable)
-    handler_env = stack.enter_context(stores(folder, services))
+    handler_env = stack.enter_context(function_stores.start(folder, services))
     started = [(BARE, own, "bare_sdk.py", {}), (LOOP, own, "gleaner_loop.py", {})]
     started += [(HANDLER, own, "gleaner_handler.py", handler_env)]
     for name, shown in FRAMEWORKS.items():
@@ -136,7 +127,7 @@ def shared_materials() -> dict[str, Any]:
     chunks = [
         {
             "id": f"kb-{number}",
-            "content": PASSAGE.format(number=number),
+            "content": function_stores.PASSAGE.format(number=number),
             "score": 0.9 - number / 100,
             "source_type": "knowledge_base",
             "title": "Handbook",
@@ -157,51 +148,6 @@ def shared_materials() -> dict[str, Any]:
         "passages": {"chunks": chunks, "total_chunks_found": len(chunks), "retrieval_time_ms": 0.1},
         "web": {"answer": scripted_services.WEB_ANSWER, "citations": citations},
     }
-
-
-@contextmanager
-def stores(folder: Path, services: scripted_services.Services) -> Iterator[dict[str, str]]:
-    """The variables of the function, over a store and an index in other processes than its own."""
-    index = EmbeddedIndex(folder / "index", None)
-    server = AsgiServer(pinecone_server.create_app(index))
-    dynamodb = ministack.Ministack(folder / "dynamodb", folder / "log")
-    with ExitStack() as stack:
-        stack.callback(index.close)
-        for running in (server, dynamodb):
-            running.start()
-            stack.callback(running.stop)
-        tables = {variable: variable.lower() for variable in ministack.TABLES}
-        ministack.create_tables(ministack.admin_client(dynamodb.url), ministack.table_schemas(tables))
-        pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records(), timeout=10)
-        keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "k")
-        yield (
-            ministack.CREDENTIALS
-            | tables
-            | keys
-            | {
-                "OPENAI_BASE_URL": services.model_url,
-                "PERPLEXITY_BASE_URL": services.web_url,
-                "PINECONE_INDEX_HOST": server.url,
-                "AWS_ENDPOINT_URL_DYNAMODB": dynamodb.url,
-                "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
-            }
-        )
-
-
-def records() -> list[Record]:
-    """The passages, as the knowledge base keeps them."""
-    return [
-        Record(
-            id=f"handbook#{number}",
-            text=PASSAGE.format(number=number),
-            title="Handbook",
-            chapter="Keywords",
-            source_file_path="docs/keywords.md",
-            chunk_index=number,
-            content_hash="h",
-        )
-        for number in range(1, 6)
-    ]
 
 
 def measure(programs: list[Program], services: scripted_services.Services, questions: int, rounds: int) -> None:

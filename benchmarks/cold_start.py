@@ -1,0 +1,138 @@
+"""How long a new execution environment takes: until a function is ready, for its first answer, for its second.
+
+    .venv/bin/python benchmarks/cold_start.py [--rounds 8]
+
+Each figure is of a fresh process of the Python that Lambda runs, with the layer as it is deployed but for this
+machine's architecture (with its bytecode), and boto3 as Lambda's runtime brings it. The model and the web answer at
+once, the store is on this machine. The baseline, in the same run: the same SDKs, imported with a client of each, and
+nothing else. SnapStart is not in these figures: with it, what comes before `ready` is done when a version is published.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import function_stores
+import scripted_services
+
+from infra import layer_build
+from infra.interpreters import find_python
+from infra.layer_build import LAMBDA, Target
+from tests.conftest import proxy_event
+
+ROOT = Path(__file__).resolve().parents[1]
+PROBE = ROOT / "benchmarks" / "cold_start_probe.py"
+RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # what Lambda's runtime brings
+SDKS, BOTO3 = "openai and boto3", "boto3"
+FUNCTIONS = {"query": (ROOT / "functions" / "query", SDKS), "prune": (ROOT / "functions" / "keyword_prune", BOTO3)}
+STEPS = ("ready", "first", "second")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=8)
+    rounds = parser.parse_args().rounds
+    python = find_python(LAMBDA.python_version)
+    if python is None:
+        sys.exit(f"There is no Python {LAMBDA.python_version} here; name one in LAYER_PYTHON.")
+    layer = layer_build.build(Target(python_version=LAMBDA.python_version, platform=None))
+    print(layer_build.describe(layer))
+    with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder:
+        event = Path(folder) / "event.json"
+        body = json.dumps({"query": scripted_services.QUESTION.format(word="books")})
+        event.write_text(json.dumps(proxy_event("POST", "/api/chat/query", "benchmark") | {"body": body}))
+        with function_stores.start(Path(folder), services) as variables:
+            paths = f"{layer.path / 'python'}{os.pathsep}{runtime(python)}"
+            env = variables | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
+            measured = measure(python, event, env, rounds)
+    show(measured, rounds)
+
+
+def runtime(python: Path) -> Path:
+    """A directory with the packages that Lambda's runtime brings, in this environment's versions, with bytecode."""
+    folder = ROOT / "build" / "runtime" / f"boto3-{version('boto3')}-python{LAMBDA.python_version}"
+    if not folder.exists():
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        for name in RUNTIME:
+            spec = find_spec(name)
+            assert spec is not None and spec.origin is not None
+            source = Path(spec.origin).parent
+            shutil.copytree(source, unfinished / name, ignore=shutil.ignore_patterns("__pycache__"))
+        compile_all = [python, "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
+        subprocess.run([*compile_all, unfinished], check=True)
+        unfinished.rename(folder)
+    return folder
+
+
+def measure(python: Path, event: Path, env: dict[str, str], rounds: int) -> dict[str, list[dict[str, Any]]]:
+    """What the probes said, in turns, by what they loaded; the first round warms the disk's cache."""
+    probes = {SDKS: SDKS, BOTO3: BOTO3} | {name: str(path) for name, (path, _) in FUNCTIONS.items()}
+    measured: dict[str, list[dict[str, Any]]] = {name: [] for name in probes}
+    for number in range(-1, rounds):
+        for name, what in probes.items():
+            run = subprocess.run(
+                [python, PROBE, what, event],
+                env=env | lambda_variables(what),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if run.returncode:
+                sys.exit(run.stderr)
+            if number >= 0:
+                measured[name].append(json.loads(run.stderr.splitlines()[-1]))
+    return measured
+
+
+def lambda_variables(task_root: str) -> dict[str, str]:
+    """What Lambda sets: by these, among others, tracing is on."""
+    return {
+        "LAMBDA_TASK_ROOT": task_root,
+        "AWS_LAMBDA_FUNCTION_NAME": "function",
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_REGION": "us-east-1",
+        "_X_AMZN_TRACE_ID": "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1",
+    }
+
+
+def show(measured: dict[str, list[dict[str, Any]]], rounds: int) -> None:
+    """Print the medians, and what the functions are to their SDKs."""
+    print(f"\nmedians of {rounds} fresh processes, {os.cpu_count()} cores; milliseconds of wall time (of CPU time)\n")
+    print(f"{'':20}{'modules':>8}" + "".join(f"{step:>15}" for step in STEPS) + f"{'ready / its SDKs':>20}")
+    for name, said in measured.items():
+        line = f"{name:20}{said[0]['modules']:>8}"
+        for step in STEPS:
+            line += f"{cell(said, step):>15}" if step in said[0]["steps"] else f"{'':15}"
+        if name in FUNCTIONS:
+            line += f"{cpu(said, 'ready') / cpu(measured[FUNCTIONS[name][1]], 'ready'):20.2f}"
+        print(line)
+
+
+def cell(said: list[dict[str, Any]], step: str) -> str:
+    """`120 (110)`."""
+    wall = statistics.median(one["steps"][step][0] for one in said)
+    return f"{wall * 1000:.0f} ({cpu(said, step) * 1000:.0f})"
+
+
+def cpu(said: list[dict[str, Any]], step: str) -> float:
+    """The median CPU seconds of a step."""
+    return statistics.median(one["steps"][step][1] for one in said)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A store and an index for the query function, in other processes than its own, over the scripted services."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import scripted_services
+
+from gleaner.clients import pinecone
+from gleaner.model import Record
+from gleaner_local import ministack, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.index.embedded import EmbeddedIndex
+
+PASSAGE = (
+    "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count of the first, "
+    "and its association is kept. What differs in case or in white space is the same keyword. Case {number}."
+)
+
+
+@contextmanager
+def start(folder: Path, services: scripted_services.Services) -> Iterator[dict[str, str]]:
+    """The variables of the function, over a store and an index in other processes than its own."""
+    index = EmbeddedIndex(folder / "index", None)
+    server = AsgiServer(pinecone_server.create_app(index))
+    dynamodb = ministack.Ministack(folder / "dynamodb", folder / "log")
+    with ExitStack() as stack:
+        stack.callback(index.close)
+        for running in (server, dynamodb):
+            running.start()
+            stack.callback(running.stop)
+        tables = {variable: variable.lower() for variable in ministack.TABLES}
+        ministack.create_tables(ministack.admin_client(dynamodb.url), ministack.table_schemas(tables))
+        pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", _records(), timeout=10)
+        keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "k")
+        yield (
+            ministack.CREDENTIALS
+            | tables
+            | keys
+            | {
+                "OPENAI_BASE_URL": services.model_url,
+                "PERPLEXITY_BASE_URL": services.web_url,
+                "PINECONE_INDEX_HOST": server.url,
+                "AWS_ENDPOINT_URL_DYNAMODB": dynamodb.url,
+                "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+            }
+        )
+
+
+def _records() -> list[Record]:
+    """The passages, as the knowledge base keeps them."""
+    return [
+        Record(
+            id=f"handbook#{number}",
+            text=PASSAGE.format(number=number),
+            title="Handbook",
+            chapter="Keywords",
+            source_file_path="docs/keywords.md",
+            chunk_index=number,
+            content_hash="h",
+        )
+        for number in range(1, 6)
+    ]
