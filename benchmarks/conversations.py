@@ -160,7 +160,7 @@ def running(folder: Path) -> Iterator[tuple[Services, Requests, ScriptedModel, S
         record = Record(
             id="d#0", text=TEXT, title="T", source_file_path="t.md", chunk_index=0, content_hash="h", chapter="C"
         )
-        pinecone.connect(host=servers[2].url, api_key="k").upsert("default_kb", [record], timeout=5)
+        pinecone.connect(host=servers[2].url, api_key=lambda: "k").upsert("default_kb", [record], timeout=5)
         client = dynamodb.connect(endpoint_url=store.url)
         model.plays(calls(search("merging keywords")), calls(answer()))
         yield build_services(settings, client), Requests(client), model, web

@@ -158,7 +158,7 @@ def _empty_knowledge_base() -> Iterator[KnowledgeBase]:
         server = AsgiServer(create_app(index))
         server.start()
         try:
-            yield pinecone.connect(host=server.url, api_key="local")
+            yield pinecone.connect(host=server.url, api_key=lambda: "local")
         finally:
             server.stop()
             index.close()

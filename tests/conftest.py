@@ -74,7 +74,7 @@ def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )
         for number, text in enumerate((MERGING, PRUNING))
     ]
-    pinecone.connect(host=server.url, api_key="k").upsert("default_kb", records, timeout=5)
+    pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records, timeout=5)
     yield server.url
     server.stop()
     index.close()

@@ -10,7 +10,8 @@ from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner_local import pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.service import LOCAL_KEY, running_service
+from gleaner_local.parts import LOCAL_KEY
+from gleaner_local.service import running_service
 from gleaner_local.start_failure import CannotStart
 
 
@@ -19,7 +20,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
     """The knowledge base of `data_dir`, unless the environment names a Pinecone index. Raises CannotStart."""
     host = env.get("PINECONE_INDEX_HOST") or running_service(data_dir).get("pinecone_index_host")
     if host:
-        yield connect(host=host, api_key=env.get("PINECONE_API_KEY") or LOCAL_KEY)
+        yield connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
         return
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -29,7 +30,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
     server = AsgiServer(pinecone_server.create_app(index))
     server.start()
     try:
-        yield connect(host=server.url, api_key=LOCAL_KEY)
+        yield connect(host=server.url, api_key=lambda: LOCAL_KEY)
     finally:
         server.stop()
         index.close()

@@ -22,6 +22,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
+        self.authorizations: list[str] = []  # header of each request
         self._lock = threading.Lock()
         self.app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
 
@@ -30,11 +31,13 @@ class ScriptedModel:
         with self._lock:
             self.script = list(replies)
             self.requests = []
+            self.authorizations = []
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
         with self._lock:
             self.requests.append(body)
+            self.authorizations.append(request.headers.get("authorization", ""))
             reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if callable(reply) and not isinstance(reply, Response):
             reply = await run_in_threadpool(reply, body)

@@ -18,7 +18,7 @@ KB = "empty_kb"
 @pytest.fixture
 def retrieval(keywords: Keywords, index_host: str) -> Retrieval:
     return Retrieval(
-        pinecone.connect(host=index_host, api_key="k"),
+        pinecone.connect(host=index_host, api_key=lambda: "k"),
         keywords.lookup,
         keywords.store,
         keywords.executor,

@@ -6,6 +6,7 @@ import contextlib
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gleaner.clients.circuit_breaker import CircuitBreaker
 from gleaner.clients.perplexity import WebSearch, connect
 from gleaner.errors import WebSearchUnavailable
 
@@ -53,13 +55,16 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
     }
 
 
-def search_with(handler: Handler) -> WebSearch:
-    http = httpx.Client(
-        base_url="https://web.example",
-        headers={"Authorization": f"Bearer {KEY}"},
-        transport=httpx.MockTransport(handler),
+def search_with(handler: Handler, *, clock: Callable[[], float] = time.time) -> WebSearch:
+    http = httpx.Client(base_url="https://web.example", transport=httpx.MockTransport(handler))
+    return WebSearch(
+        http,
+        lambda: KEY,
+        model="perplexity/sonar",
+        instructions="Be brief.",
+        circuit=CircuitBreaker("web search", failures=3, cool_down=60, clock=clock),
+        retry_wait_seconds=0.0,
     )
-    return WebSearch(http, model="perplexity/sonar", instructions="Be brief.", retry_wait_seconds=0.0)
 
 
 def search_answered(body: Any, status: int = 200) -> WebSearch:
@@ -128,8 +133,10 @@ def test_marks_of_unknown_and_unusable_sources_are_removed() -> None:
         result(2, url="javascript:alert(1)"),
         result(3, url="ftp://x.example/"),
         result(4, url=""),
+        result(5, url=None),
+        {"id": 6, "title": "Without an address"},
     ]
-    got = search_answered(answer("A [1] b [2] c [3][9] d [4].", sources)).search("q", context=None, timeout=5)
+    got = search_answered(answer("A [1] b [2] c [3][9] d [4][5][6].", sources)).search("q", context=None, timeout=5)
     assert got.answer == "A [1] b c d."
     assert [citation.url for citation in got.citations] == ["https://site1.example/page"]
 
@@ -288,6 +295,95 @@ def test_a_failure_that_stays_is_tried_twice_and_no_more() -> None:
 def test_a_spent_budget_sends_nothing() -> None:
     with pytest.raises(WebSearchUnavailable, match="in time"):
         search_with(lambda _: pytest.fail("sent")).search("q", context=None, timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tries"),
+    [("0", 2), ("0.01", 2), ("Wed, 21 Oct 2015 07:28:00 GMT", 2), ("soon", 2), ("30", 1), ("inf", 2)],
+)
+def test_the_wait_that_the_service_asks_for_is_kept_or_too_long(asked: str, tries: int) -> None:
+    calls: list[float] = []
+    web = search_with(failing_first(httpx.Response(429, headers={"Retry-After": asked}), calls))
+    if tries == 1:
+        with pytest.raises(WebSearchUnavailable, match="rate limit"):
+            web.search("q", context=None, timeout=9)
+    else:
+        assert web.search("q", context=None, timeout=9).answer == "Yes [1]."
+    assert len(calls) == tries
+
+
+class Outages:
+    """A service that answers as `reply` says, and the time, which stands still unless a test moves it."""
+
+    def __init__(self, reply: Any, status: int = 200) -> None:
+        self.reply, self.status = reply, status
+        self.calls = 0
+        self.now = 1000.0
+        self.web = search_with(self._answer, clock=lambda: self.now)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.calls += 1
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return httpx.Response(self.status, json=self.reply)
+
+    def ask(self, times: int = 1) -> int:
+        """How many requests that cost."""
+        before = self.calls
+        for _ in range(times):
+            with contextlib.suppress(WebSearchUnavailable):
+                self.web.search("q", context=None, timeout=9)
+        return self.calls - before
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "searches"),
+    [
+        (httpx.ReadTimeout("late"), 200, 3),
+        (answer(status="failed"), 200, 3),
+        ({"error": {}}, 400, 3),
+        ({"error": {}}, 500, 3),
+        ({"error": {}}, 401, 1),  # the next question would meet the same key
+        ({"error": {}}, 403, 1),
+    ],
+)
+def test_a_web_search_that_keeps_failing_is_left_alone(reply: Any, status: int, searches: int) -> None:
+    service = Outages(reply, status)
+    assert service.ask(searches) > 0
+    assert service.ask(5) == 0
+    with pytest.raises(WebSearchUnavailable, match="left alone"):
+        service.web.search("q", context=None, timeout=9)
+    service.now += 59
+    assert service.ask() == 0
+
+
+def test_after_a_while_one_search_probes_and_a_success_lets_all_through() -> None:
+    service = Outages({"error": {}}, 401)
+    service.ask()
+    service.now += 61
+    assert service.ask(3) == 1  # it failed, and the next waits again
+    service.now += 61
+    service.reply, service.status = answer(), 200
+    assert service.ask(3) == 3
+
+
+def test_a_service_that_finds_nothing_is_no_dead_one() -> None:
+    service = Outages({"error": {}}, 500)
+    service.ask(2)
+    service.reply, service.status = answer(results=[]), 200
+    assert service.ask() == 1
+    service.reply, service.status = {"error": {}}, 500
+    assert service.ask(2) > 0
+    service.reply, service.status = answer(), 200
+    assert service.ask() == 1
+
+
+def test_a_budget_that_is_spent_says_nothing_of_the_service() -> None:
+    service = Outages(answer())
+    for _ in range(5):
+        with pytest.raises(WebSearchUnavailable):
+            service.web.search("q", context=None, timeout=0)
+    assert service.ask() == 1
 
 
 @pytest.fixture

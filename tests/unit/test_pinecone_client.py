@@ -33,7 +33,7 @@ def serve() -> Iterator[Serve]:
         server = AsgiServer(Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST"])]))
         server.start()
         servers.append(server)
-        return connect(host=server.url, api_key=KEY)
+        return connect(host=server.url, api_key=lambda: KEY)
 
     yield start
     for server in servers:
@@ -102,7 +102,7 @@ def test_retries_of_the_sdk_end_with_the_time_limit(serve: Serve, status: int) -
 
 def test_a_service_that_never_answers_ends_with_the_time_limit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        kb = connect(host=f"http://127.0.0.1:{silent.getsockname()[1]}", api_key=KEY)
+        kb = connect(host=f"http://127.0.0.1:{silent.getsockname()[1]}", api_key=lambda: KEY)
         began = time.monotonic()
         assert "in time" in failure(kb, timeout=0.3)
         assert time.monotonic() - began < 2
@@ -111,7 +111,7 @@ def test_a_service_that_never_answers_ends_with_the_time_limit() -> None:
 def test_a_host_that_refuses_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    failure(connect(host=f"http://127.0.0.1:{port}", api_key=KEY), timeout=1.0)
+    failure(connect(host=f"http://127.0.0.1:{port}", api_key=lambda: KEY), timeout=1.0)
 
 
 def test_text_that_cannot_be_encoded_is_an_error_not_a_crash(serve: Serve) -> None:

@@ -46,7 +46,7 @@ class Services:
 
     model: ChatModel
     retrieval: Retrieval
-    web: WebSearch | None
+    web: WebSearch
     learning: Learning
     lookup: KeywordLookup
     catalog: KeywordCatalog
@@ -126,7 +126,7 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     return Workspace(
         question=question,
         search=_passage_search(asked, kb_id, services),
-        web=services.web,
+        web=services.web if services.web.configured() else None,
         learning=services.learning,
         deadline=deadline,
         background=Background(services.io_executor, deadline),

@@ -32,3 +32,7 @@ class Deadline:
         if left <= 0:
             raise DeadlineExceeded("The time for this query is used up.")
         return min(left, cap)
+
+    def within(self, seconds: float) -> Deadline:
+        """The deadline of a part that may take `seconds` at most."""
+        return Deadline(min(self.at, time.monotonic() + seconds))

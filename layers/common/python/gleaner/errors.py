@@ -20,7 +20,8 @@ GleanerError
 │   ├── ModelUnavailable      the language model
 │   ├── KnowledgeBaseUnavailable
 │   ├── WebSearchUnavailable
-│   └── StoreUnavailable      DynamoDB
+│   ├── StoreUnavailable      DynamoDB
+│   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
 ├── ToolChoiceRefused         the provider does not accept a forced tool_choice
 ├── ToolCallRejected          a tool call that is answered in band: what is wrong and how to mend it
@@ -125,6 +126,12 @@ class StoreUnavailable(ServiceUnavailable):
     """DynamoDB failed, throttled beyond the deadline or could not be reached."""
 
     service = "store"
+
+
+class ApiKeysUnavailable(ServiceUnavailable):
+    """The secret with the API keys could not be read, or holds no keys yet."""
+
+    service = "secret of the API keys"
 
 
 class ContextTooLong(GleanerError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current, Route
     from gleaner.clients.perplexity import WebSearch
-    from gleaner.clients.secrets import ApiKeys
+    from gleaner.clients.secrets import ReadKeys
     from gleaner.pruning import Pruner
 
 _TOOL_THREADS = 8  # calls of one turn
@@ -41,26 +41,26 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
     from gleaner.stores.keywords import KeywordStore
     from gleaner.stores.tool_calls import ToolCallStore
 
-    keys = _api_keys(settings)
+    keys = _read_keys(settings)
     io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
     keywords_table = Table(client, settings.keywords_table)
     keywords = KeywordStore(keywords_table)
     lookup = KeywordLookup(keywords_table, io_executor)
     return Services(
         model=openai_chat.connect(
-            api_key=keys.openai,
+            api_key=lambda: keys().openai,
             base_url=settings.openai_base_url,
             model=settings.openai_model,
             max_completion_tokens=settings.openai_max_completion_tokens,
         ),
         retrieval=Retrieval(
-            pinecone.connect(host=settings.pinecone_index_host, api_key=keys.pinecone),
+            pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
             lookup,
             keywords,
             io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
-        web=_build_web(settings, keys.perplexity),
+        web=_build_web(settings, keys),
         learning=Learning(keywords),
         lookup=lookup,
         catalog=KeywordCatalog(keywords_table, io_executor),
@@ -118,25 +118,24 @@ def _pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pru
     return Pruner(Table(client, table), executor, answer_grace=timedelta(days=answer_grace_days))
 
 
-def _api_keys(settings: Settings) -> ApiKeys:
-    from gleaner.clients.secrets import ApiKeys, fetch_api_keys
+def _read_keys(settings: Settings) -> ReadKeys:
+    from gleaner.clients.secrets import ApiKeys, ApiKeysSecret
 
     if settings.api_keys_secret_arn is not None:
-        return fetch_api_keys(settings.api_keys_secret_arn)
-    return ApiKeys(
+        return ApiKeysSecret(settings.api_keys_secret_arn).read
+    keys = ApiKeys(
         openai=settings.openai_api_key, pinecone=settings.pinecone_api_key, perplexity=settings.perplexity_api_key
     )
+    return lambda: keys
 
 
-def _build_web(settings: Settings, api_key: str | None) -> WebSearch | None:
+def _build_web(settings: Settings, keys: ReadKeys) -> WebSearch:
     from gleaner.clients import perplexity
     from gleaner.prompts import read_prompt
 
-    if api_key is None:
-        return None
     return perplexity.connect(
         base_url=settings.perplexity_base_url,
-        api_key=api_key,
+        api_key=lambda: keys().perplexity,
         model=settings.perplexity_model,
         instructions=read_prompt("web_search"),
     )

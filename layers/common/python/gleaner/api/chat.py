@@ -15,6 +15,7 @@ from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
 from gleaner.errors import (
     AnswerRejected,
+    ApiKeysUnavailable,
     ContextTooLong,
     IdempotencyKeyReused,
     MandatoryToolMissing,
@@ -39,6 +40,7 @@ ANSWER_FAILURES = (
     MandatoryToolMissing,
     AnswerRejected,
     ModelUnavailable,
+    ApiKeysUnavailable,
     *STORE_FAILURES,
 )
 

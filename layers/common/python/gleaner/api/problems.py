@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, Field
 
 from gleaner import errors
+from gleaner.redaction import redact
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.ModelUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "model-unavailable"),
     errors.KnowledgeBaseUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "knowledge-base-unavailable"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable"),
+    errors.ApiKeysUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "api-keys-unavailable"),
     errors.ContextTooLong: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "context-too-long"),
 }
 
@@ -74,15 +76,18 @@ def problem(
     invalid: Sequence[InvalidField] = (),
     headers: dict[str, str] | None = None,
 ) -> Response[str]:
-    """A problem answer; `invalid` lists fields and what is wrong with each."""
+    """A problem answer; `invalid` lists fields and what is wrong with each.
+
+    Both repeat what was sent, in part: they are redacted, since programs log the problems they get.
+    """
     status, slug = kind
     body = Problem(
         type=TYPE_PREFIX + slug,
         title=slug.replace("-", " ").capitalize(),
         status=status.value,
-        detail=detail,
+        detail=redact(detail),
         query_id=query_id,
-        errors=list(invalid),
+        errors=[InvalidField(field=redact(item.field), message=redact(item.message)) for item in invalid],
     )
     return Response(
         status_code=status.value,

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal
 
 import openai
-from openai.types.chat import ChatCompletion
 
+from gleaner.clients.chat_completion import NotACompletion, read_turn
+from gleaner.clients.retry_after import asked_wait
+from gleaner.clients.time_limit import run_within
 from gleaner.deadline import Deadline
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable, ToolChoiceRefused
-from gleaner.model import ChatMessage, ModelTurn, TokenUsage, ToolCall, ToolSpec
+from gleaner.model import ChatMessage, ModelTurn, ToolSpec
 from gleaner.retries import with_retries
-from gleaner.text import encodable
 
 logger = logging.getLogger(__name__)
 
 _LONGEST_REQUEST_SECONDS = 60.0  # the deadline is shorter wherever an API Gateway waits
 
 _PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
+_REFUSALS = frozenset((400, 404, 413, 422))  # of this very request; providers choose among them freely
+_PAUSE_SECONDS = 0.3  # before the next try when the service asks for none
+_LATE = "The language model did not answer in time."
+
+# How services say that a conversation is too long. There is a code for it, which many do not send.
+_TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
+_LONGEST_SHOWN = 500  # characters of arguments that were no object, as the model sees them again
 
 # How hard a tool call can be asked for, strongest first. Providers that refuse one are asked with the next.
 _Strength = Literal["function", "required", "auto"]
@@ -64,18 +74,25 @@ class ChatModel:
                 raise _translated(error) from error
 
     def _request(self, messages: list[Any], tools: list[Any], strength: _Strength, deadline: Deadline) -> ModelTurn:
+        seconds = deadline.timeout(_LONGEST_REQUEST_SECONDS)
+        create = partial(
+            self._client.chat.completions.with_raw_response.create,
+            model=self._model,
+            messages=messages,
+            tools=tools,
+            tool_choice=_tool_choice(tools, strength),
+            max_completion_tokens=self._max_completion_tokens,
+            timeout=seconds,
+        )
         try:
-            completion = self._client.chat.completions.create(
-                model=self._model,
-                messages=messages,
-                tools=tools,
-                tool_choice=_tool_choice(tools, strength),
-                max_completion_tokens=self._max_completion_tokens,
-                timeout=deadline.timeout(_LONGEST_REQUEST_SECONDS),
-            )
-        except openai.BadRequestError as error:
-            raise _translated_bad_request(error, strength) from error
-        return _to_turn(completion)
+            # The SDK bounds each wait, not their sum: a service that drips could go beyond any deadline.
+            return read_turn(run_within(seconds, create).content)
+        except TimeoutError:
+            raise DeadlineExceeded(_LATE) from None
+        except openai.APIStatusError as error:
+            if error.status_code in _REFUSALS:
+                raise _translated_refusal(error, strength) from error
+            raise
 
 
 def _tool_choice(tools: list[Any], strength: _Strength) -> Any:
@@ -88,7 +105,7 @@ def _to_wire(message: ChatMessage) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _object(call.arguments)}}
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -101,72 +118,45 @@ def _tool_to_wire(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _to_turn(completion: ChatCompletion) -> ModelTurn:
-    # The SDK does not validate answers: a provider may send text, or an error object under status 200.
-    if not isinstance(completion, ChatCompletion) or completion.choices is None:
-        raise ModelUnavailable("The language model sent no completion.")
-    usage = _to_usage(completion)
-    model = completion.model or ""
-    if not completion.choices or completion.choices[0].message is None:
-        return ModelTurn(tool_calls=(), content="", finish_reason="empty", model=model, usage=usage)
-    choice = completion.choices[0]
-    return ModelTurn(
-        tool_calls=_to_calls(choice.message.tool_calls or []),
-        content=encodable(choice.message.content or choice.message.refusal or ""),
-        finish_reason=choice.finish_reason or "",
-        model=model,
-        usage=usage,
-    )
+def _object(arguments: str) -> str:
+    """Arguments for the model to see again: as it wrote them if they are an object, else wrapped in one.
 
-
-def _to_calls(calls: Sequence[Any]) -> tuple[ToolCall, ...]:
-    """The function calls, each with an id of its own: some providers leave ids out or repeat them."""
-    seen: set[str] = set()
-    result = []
-    for position, call in enumerate(calls):
-        if call.type != "function" or call.function is None:
-            continue
-        call_id = call.id if call.id and call.id not in seen else f"call_{position}_{len(seen)}"
-        seen.add(call_id)
-        name, arguments = encodable(call.function.name or ""), encodable(call.function.arguments or "")
-        result.append(ToolCall(id=encodable(call_id), name=name, arguments=arguments))
-    return tuple(result)
-
-
-def _to_usage(completion: ChatCompletion) -> TokenUsage:
-    if completion.usage is None:
-        return TokenUsage()
-    details = completion.usage.prompt_tokens_details
-    return TokenUsage(
-        input_tokens=completion.usage.prompt_tokens or 0,
-        cached_input_tokens=(details.cached_tokens or 0) if details else 0,
-        output_tokens=completion.usage.completion_tokens or 0,
-    )
+    Some services read the arguments of earlier calls and fail at any that are no JSON object.
+    """
+    try:
+        if isinstance(json.loads(arguments), dict):
+            return arguments
+    except (RecursionError, ValueError):
+        pass
+    return json.dumps({"unreadable": arguments[:_LONGEST_SHOWN]}, ensure_ascii=False)
 
 
 def _retry_after(error: Exception) -> float | None:
+    if isinstance(error, NotACompletion):
+        return _PAUSE_SECONDS
     if isinstance(error, openai.APITimeoutError):
         return None  # the time of the call is used up; another would use up the rest of the query's
     if isinstance(error, openai.APIConnectionError):
         return 0.0
     if isinstance(error, openai.APIStatusError) and (error.status_code in _PASSING_STATUSES):
-        asked = error.response.headers.get("retry-after", "")
-        return float(asked) if asked.isdigit() else 0.0
+        asked = asked_wait(error.response.headers)
+        return _PAUSE_SECONDS if asked is None else asked
     return None
 
 
-def _translated_bad_request(error: openai.BadRequestError, strength: _Strength) -> Exception:
+def _translated_refusal(error: openai.APIStatusError, strength: _Strength) -> Exception:
     text = str(error.message).lower()
-    if error.code == "context_length_exceeded" or "context length" in text or "too many tokens" in text:
+    too_large = error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    if too_large or any(phrase in f"{error.code} {text}" for phrase in _TOO_LONG):
         return ContextTooLong("The conversation is too long for the language model.")
-    if strength != "auto" and "tool_choice" in f"{error.param} {text}":
+    if strength != "auto" and "tool_choice" in f"{error.param} {text}".replace(" choice", "_choice"):
         return ToolChoiceRefused("The provider refuses this tool_choice.")
-    return ModelUnavailable("The language model refused the request (400).")
+    return ModelUnavailable(f"The language model refused the request ({error.status_code}).")
 
 
 def _translated(error: openai.OpenAIError) -> GleanerError:
     if isinstance(error, openai.APITimeoutError):
-        return DeadlineExceeded("The language model did not answer in time.")
+        return DeadlineExceeded(_LATE)
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
         return ModelUnavailable("The language model refused the key.")
     if isinstance(error, openai.RateLimitError):
@@ -176,7 +166,10 @@ def _translated(error: openai.OpenAIError) -> GleanerError:
     return ModelUnavailable("The language model could not be reached.")
 
 
-def connect(*, api_key: str, base_url: str | None, model: str, max_completion_tokens: int) -> ChatModel:
-    """The model `model` of an OpenAI-compatible service; `base_url` None is OpenAI itself."""
+def connect(*, api_key: Callable[[], str], base_url: str | None, model: str, max_completion_tokens: int) -> ChatModel:
+    """The model `model` of an OpenAI-compatible service; `base_url` None is OpenAI itself.
+
+    `api_key` is asked at every request; what it raises, a request raises.
+    """
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
     return ChatModel(client, model=model, max_completion_tokens=max_completion_tokens)

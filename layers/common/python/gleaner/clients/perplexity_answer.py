@@ -14,6 +14,11 @@ from gleaner.model import Citation
 
 MAX_CITATIONS = 10
 
+
+class UnusableAnswer(WebSearchUnavailable):
+    """The service works, but what it gave cannot be used: incomplete, without text or without sources."""
+
+
 # Fenced or inline code first: `items[0]` in an example is no mark of a source.
 # `[web:3]` is how some presets write their marks, and `[3](https://…)` is a mark made into a link.
 _CODE_OR_MARK = re.compile(
@@ -45,8 +50,8 @@ LONGEST_SNIPPET = 1_000
 
 
 class _Result(BaseModel):
-    id: int | str
-    url: str
+    id: int | str | None = None
+    url: str | None = None  # without one, or with one that is no web address, it is left out
     title: str | None = None
     snippet: str | None = None
     date: str | None = None
@@ -100,7 +105,8 @@ class _Answer(BaseModel):
 def read_answer(body: bytes) -> WebSearchResult:
     """The result in the body of a 200 answer.
 
-    Raises WebSearchUnavailable for anything but a complete answer with text and at least one usable source.
+    Raises WebSearchUnavailable for anything but a complete answer with text and at least one usable source,
+    of its kind UnusableAnswer when the service did its work.
     """
     try:
         answer = _Answer.model_validate_json(body)
@@ -110,10 +116,10 @@ def read_answer(body: bytes) -> WebSearchResult:
     _require_complete(answer)
     sources = _sources(answer.output)
     if not sources:
-        raise WebSearchUnavailable("The web search found no sources.")
+        raise UnusableAnswer("The web search found no sources.")
     marked, citations = _number_by_mention(_text(answer.output), sources)
     if not marked.strip():
-        raise WebSearchUnavailable("The web search gave an answer without text.")
+        raise UnusableAnswer("The web search gave an answer without text.")
     usage = answer.usage or _Usage()
     return WebSearchResult(
         answer=marked.strip(),
@@ -132,7 +138,7 @@ def _require_complete(answer: _Answer) -> None:
         reason = answer.incomplete_details.reason if answer.incomplete_details else None
         # Only a plain word of the API may be shown; anything longer could be text of the answer.
         shown = f" ({reason})" if reason and re.fullmatch(r"[a-z_]{1,40}", reason) else ""
-        raise WebSearchUnavailable(f"The web search stopped before its answer was complete{shown}.")
+        raise UnusableAnswer(f"The web search stopped before its answer was complete{shown}.")
     if answer.status == "cancelled":
         raise WebSearchUnavailable("The web search was cancelled by the service.")
     raise WebSearchUnavailable("The web search failed at the service.")
@@ -148,14 +154,14 @@ def _sources(output: Sequence[_Item]) -> dict[str, Citation]:
     by_id: dict[str, Citation] = {}
     by_url: dict[str, Citation] = {}
     for result in (result for item in output if item.type == "search_results" for result in item.results):
-        url = result.url.strip()
+        url = (result.url or "").strip()
         if _is_web_address(url):
             title, snippet = (
                 (result.title or url).strip()[:LONGEST_TITLE],
                 (result.snippet or "").strip()[:LONGEST_SNIPPET],
             )
             found = Citation(url=url, title=title, snippet=snippet, date=result.date)
-            by_id.setdefault(str(result.id), by_url.setdefault(url, found))
+            by_id.setdefault(url if result.id is None else str(result.id), by_url.setdefault(url, found))
     return by_id
 
 

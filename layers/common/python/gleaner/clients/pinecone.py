@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from gleaner.clients.pinecone_records import from_wire, to_wire
@@ -37,12 +37,13 @@ class KnowledgeBase:
     always retries its data-plane calls, for up to some minutes, and offers no switch.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Callable[[], Index]) -> None:
+        """`index` is asked at every request: the SDK binds an index to one key, and keys change."""
         self._index = index
 
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> list[RecordHit]:
         """The `top_k` records that match `query` best, best first, each with a score from 0 to 1."""
-        call = partial(self._index.search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
+        call = partial(self._index().search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
         response = _request(call, timeout=timeout)
         hits = []
         for hit in response.result.hits if response else ():
@@ -57,7 +58,7 @@ class KnowledgeBase:
         """Write records, replacing those of the same id, in requests of at most 96 records and 2 MB."""
         for batch in _batches([to_wire(record) for record in records], _json_bytes, UPSERT_RECORDS, UPSERT_BYTES):
             _request(
-                partial(self._index.upsert_records, namespace=kb_id, records=batch, timeout=timeout),
+                partial(self._index().upsert_records, namespace=kb_id, records=batch, timeout=timeout),
                 timeout=timeout,
             )
 
@@ -66,7 +67,7 @@ class KnowledgeBase:
         token: str | None = None
         while True:
             call = partial(
-                self._index.list_paginated,
+                self._index().list_paginated,
                 prefix=prefix or None,
                 namespace=kb_id,
                 pagination_token=token,
@@ -85,7 +86,7 @@ class KnowledgeBase:
         found: dict[str, Record] = {}
         for batch in _batches(ids, _text_bytes, FETCH_IDS, FETCH_ID_BYTES):
             response = _request(
-                partial(self._index.fetch, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout
+                partial(self._index().fetch, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout
             )
             for record_id, vector in response.vectors.items() if response else ():
                 record = from_wire(record_id, vector.metadata)
@@ -96,19 +97,27 @@ class KnowledgeBase:
     def delete(self, kb_id: str, ids: Sequence[str], *, timeout: float) -> None:
         """Delete records by id; ids that are not stored are ignored."""
         for batch in _batches(ids, _text_bytes, DELETE_IDS, UPSERT_BYTES):
-            _request(partial(self._index.delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout)
+            _request(partial(self._index().delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
         """How many records each knowledge base holds; the service counts with some delay."""
-        stats = _request(partial(self._index.describe_index_stats, timeout=timeout), timeout=timeout)
+        stats = _request(partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
-def connect(*, host: str, api_key: str) -> KnowledgeBase:
-    """The knowledge base at the index host; sends nothing yet."""
+def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
+    """The knowledge base at the index host; sends nothing yet.
+
+    `api_key` is asked at every request; what it raises, a request raises.
+    """
     from pinecone import Pinecone
 
-    return KnowledgeBase(Pinecone(api_key=api_key).index(host=host))
+    @lru_cache(maxsize=1)
+    def index_of(key: str) -> Index:
+        return Pinecone(api_key=key).index(host=host)
+
+    index_of("none yet")  # loads most of the SDK, before a snapshot is taken of the process
+    return KnowledgeBase(lambda: index_of(api_key()))
 
 
 def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
