@@ -25,11 +25,13 @@ class OutOfReach(CallFailed):
 class ApiClient:
     """Calls the service at `url`, or else the one that runs over `data_dir`, or else the default port."""
 
-    def __init__(self, url: str | None, data_dir: Path, *, caller: str | None = None) -> None:
+    def __init__(
+        self, url: str | None, data_dir: Path, *, caller: str | None = None, timeout: float = _SECONDS
+    ) -> None:
         found = url or running_service(data_dir).get("url") or f"http://127.0.0.1:{DEFAULT_PORT}"
         self.url = found.rstrip("/")
         # One client for all calls: loading the certificates takes longer than a call on this machine.
-        self._http = httpx.Client(headers={"x-api-key": caller} if caller else {}, timeout=_SECONDS)
+        self._http = httpx.Client(headers={"x-api-key": caller} if caller else {}, timeout=timeout)
 
     def send(self, method: str, path: str, **request: Any) -> httpx.Response:
         """The response, whatever its status. Raises OutOfReach, or CallFailed when it broke off."""

@@ -14,16 +14,19 @@ from typing import Annotated
 import typer
 
 from gleaner.model import KB_ID_PATTERN
-from gleaner_local import keywords_command, presentation, verify_command
+from gleaner_local import doctor_command, index_command, keywords_command, presentation, verify_command
 from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
 from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
+from gleaner_local.parts import LOCAL_KEY
 from gleaner_local.prune_command import age_in_days
-from gleaner_local.service import LOCAL_KEY, LocalService
+from gleaner_local.service import LocalService
 from gleaner_local.start_failure import CannotStart
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(keywords_command.app, name="keywords")
+app.add_typer(index_command.app, name="index")
 app.command()(verify_command.verify)
+app.command()(doctor_command.doctor)
 
 
 def _checked_kb_id(value: str) -> str:
@@ -104,7 +107,7 @@ def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None
     from gleaner_local.ingest_command import run_ingest
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
-    run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=key), prune=False)
+    run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=lambda: key), prune=False)
 
 
 def main() -> None:

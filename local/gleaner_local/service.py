@@ -14,7 +14,7 @@ from gleaner_local import api_gateway, ministack, openai_server, perplexity_serv
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.parts import LOCAL_KEY, Part, local_parts, with_defaults
+from gleaner_local.parts import Part, local_parts, with_defaults
 from gleaner_local.reachability import require_reachable
 from gleaner_local.schedule import Schedule
 from gleaner_local.start_failure import CannotStart

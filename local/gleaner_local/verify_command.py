@@ -9,20 +9,11 @@ from typing import Annotated
 import typer
 
 from gleaner_local.api_client import ApiClient
-from gleaner_local.options import DataDir, Url, default_data_dir
+from gleaner_local.options import ApiKey, DataDir, Url, default_data_dir
 
 COVERED = "How are duplicate keywords merged?"
 UNCOVERED = "What is Starlette?"
 _SOMEBODY_ELSE = "somebody-else"  # on a local service the key names the caller
-
-
-def _checked_key(value: str | None) -> str | None:
-    if value is not None and not (value.isascii() and value.isprintable()):
-        raise typer.BadParameter("a key is printable ASCII")
-    return value
-
-
-ApiKey = Annotated[str | None, typer.Option(help="Sent as x-api-key.", callback=_checked_key)]
 
 
 def verify(

@@ -21,7 +21,7 @@ class Deployment:
     """The stacks of one stage, in an account behind `endpoint_url`."""
 
     def __init__(self, endpoint_url: str) -> None:
-        self._endpoint_url = endpoint_url
+        self.endpoint_url = endpoint_url
         self._cloudformation = self.client("cloudformation")
         self._s3 = self.client("s3")
         self._s3.create_bucket(Bucket=_bucket("cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"))
@@ -31,7 +31,7 @@ class Deployment:
         """A client of another service of the account."""
         return boto3.client(
             service,
-            endpoint_url=self._endpoint_url,
+            endpoint_url=self.endpoint_url,
             region_name=REGION,
             aws_access_key_id="test",
             aws_secret_access_key="test",
@@ -79,7 +79,7 @@ class Deployment:
             bucket, key = _bucket(destination["bucketName"]), destination["objectKey"]
             self._s3.put_object(Bucket=bucket, Key=key, Body=_content(source, asset["source"]["packaging"]))
             if source.name == template:
-                template_url = f"{self._endpoint_url}/{bucket}/{key}"
+                template_url = f"{self.endpoint_url}/{bucket}/{key}"
         return template_url
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from gleaner_local import ministack
+from tests.e2e.commands import ENVIRONMENT, GLEANER
 from tests.e2e_cloud.conftest import DATA, SERVICE, Cloud
+from tests.e2e_cloud.deployment import REGION
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +65,28 @@ def test_the_role_allows_what_the_routes_do(cloud: Cloud) -> None:
     assert calls[-1]["tool_name"] == "generate_response"
     cloud.http.delete(path, headers=caller)  # the emulator itself fails on an answer without a body, as this one's
     assert cloud.http.get(path, headers=caller).status_code == HTTPStatus.NOT_FOUND
+
+
+def test_the_doctor_finds_what_the_emulator_left_out_and_nothing_else(cloud: Cloud) -> None:
+    _live_version(cloud, ready=True)
+    problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
+    # CloudFormation of the emulator drops the recovery of the four tables, and the expiry of one.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 5, problems
+    dynamodb = cloud.deployment.client("dynamodb")
+    for table in dynamodb.list_tables()["TableNames"]:
+        dynamodb.update_continuous_backups(
+            TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+    dynamodb.update_time_to_live(
+        TableName=cloud.outputs["IdempotencyTable"],
+        TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiration"},
+    )
+    found = _doctor(cloud)
+    assert found["problems"] == 0
+    assert {one["subject"] for one in found["findings"] if one["state"] == "ok"} >= {
+        *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
+        *("language model", "vector index", "web search", "schedule", "alarms", "API"),
+    }
 
 
 def test_the_usage_plan_throttles(cloud: Cloud) -> None:
@@ -115,14 +142,29 @@ def _ask(cloud: Cloud, query: str) -> dict[str, Any]:
     return answer
 
 
+def _doctor(cloud: Cloud) -> dict[str, Any]:
+    """What `gleaner doctor` finds in the environment."""
+    emulator = {"AWS_ENDPOINT_URL": cloud.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
+    command = [GLEANER, "doctor", "--env", "dev", "--url", str(cloud.http.base_url), "--json"]
+    ended = subprocess.run(
+        command, env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
+    )
+    found: dict[str, Any] = json.loads(ended.stdout)
+    assert ended.returncode == (1 if found["problems"] else 0)
+    return found
+
+
 def _keywords(cloud: Cloud) -> list[Any]:
     found: list[Any] = cloud.http.get("/api/keywords", headers=cloud.key("ApiKeyId")).json()["keywords"]
     return found
 
 
-def _live_version(cloud: Cloud) -> str:
+def _live_version(cloud: Cloud, *, ready: bool = False) -> str:
+    """The version that the API invokes; with `ready` it is waited for."""
     client = cloud.deployment.client("lambda")
     (function,) = [f for f in client.list_functions()["Functions"] if "answers" in f["Description"]]
+    if ready:
+        client.get_waiter("function_active_v2").wait(FunctionName=function["FunctionName"], Qualifier="live")
     version: str = client.get_alias(FunctionName=function["FunctionName"], Name="live")["FunctionVersion"]
     return version
 

@@ -1,0 +1,1 @@
+"""What `gleaner doctor` checks: configuration, reachability and shape of everything that an answer needs."""

@@ -1,0 +1,149 @@
+"""Checks the service of this machine, running or not: what it calls, and what it would call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import boto3
+
+from gleaner.errors import ConfigurationError
+from gleaner.settings import Settings
+from gleaner_local import ministack, openai_server
+from gleaner_local.diagnosis import model_service, tables, vector_index, web_search
+from gleaner_local.diagnosis.aws import LIMITS, aws_findings
+from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem
+from gleaner_local.diagnosis.http_api import check_api
+from gleaner_local.embedder import Embedder, WeightsMissing
+from gleaner_local.parts import Part, local_parts, with_defaults
+from gleaner_local.service import running_service
+
+_SERVICE = "service"
+_CONFIGURATION = "configuration"
+_SUBJECTS = {
+    Part.MODEL: model_service.SUBJECT,
+    Part.INDEX: vector_index.SUBJECT,
+    Part.WEB: web_search.SUBJECT,
+    Part.TABLES: tables.SUBJECT,
+}
+_BEHIND = {
+    Part.MODEL: f"the extractive model {openai_server.MODEL}",
+    Part.INDEX: "the embedded index",
+    Part.WEB: "the descriptions of the installed packages",
+    Part.TABLES: "the local DynamoDB",
+}
+# Variables that stand for nothing while the part is served here.
+_UNUSED = {Part.MODEL: "OPENAI_MODEL", Part.INDEX: "PINECONE_API_KEY", Part.WEB: "PERPLEXITY_MODEL"}
+
+
+class HereCheck:
+    """The service over `data_dir` with the variables `env`, which need not be those of one that runs."""
+
+    def __init__(self, data_dir: Path, env: Mapping[str, str]) -> None:
+        self._data_dir = data_dir
+        self._env = env
+        self._running = running_service(data_dir)
+        self._served: dict[str, str] = self._running.get("local", {})  # addresses, while one runs
+        self._local = local_parts(env)  # what would be served here
+
+    def findings(self) -> Iterator[Finding]:
+        """What is found: the service itself, its configuration, and each part that it calls."""
+        yield from self._service()
+        try:
+            settings = Settings.from_env(self._function_env())
+        except ConfigurationError as error:
+            yield problem(_CONFIGURATION, str(error), "Mend or unset it; docs/02 has a table of the variables.")
+            return
+        yield ok(_CONFIGURATION, "The variables at hand are well-formed.")
+        for part in Part:
+            yield from self._part(part, settings)
+
+    def _service(self) -> Iterator[Finding]:
+        if self._running:
+            yield from check_api(self._running["url"])
+            return
+        yield note(_SERVICE, f"None runs over {self._data_dir}.", "Start one with `make run` or `gleaner serve`.")
+        directory = self._data_dir
+        while not directory.exists() and directory != directory.parent:
+            directory = directory.parent
+        if not (directory.is_dir() and os.access(directory, os.W_OK)):
+            yield problem(_SERVICE, f"{directory} cannot be written to.", "Choose another directory with --data-dir.")
+
+    def _function_env(self) -> dict[str, str]:
+        """The variables of the query function; the address of an index that nobody names yet is made up."""
+        env = with_defaults(self._env) | self._served
+        if Part.MODEL.value in self._served:
+            env["OPENAI_MODEL"] = openai_server.MODEL
+        if Part.TABLES.value in self._served:
+            env |= ministack.CREDENTIALS
+        return {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
+
+    def _part(self, part: Part, settings: Settings) -> Iterator[Finding]:
+        subject, behind = _SUBJECTS[part], _BEHIND[part]
+        named = part not in self._local
+        served = part.value in self._served if self._running else not named
+        if served and named:
+            yield note(
+                subject, f"The running service serves it itself, and {part.value} names another.", "Start it again."
+            )
+        if not served and not named:
+            seen = "The running service uses a remote one, which the variables at hand do not name."
+            yield note(subject, seen, f"Set {part.value} and its key as for the service, to have it checked.")
+            return
+        if served:
+            yield from self._served_here(part, subject, behind)
+        if self._running or not served:
+            yield from self._reached(part, settings)
+
+    def _served_here(self, part: Part, subject: str, behind: str) -> Iterator[Finding]:
+        yield ok(subject, f"{'Served' if self._running else 'Would be served'} on this machine: {behind}.")
+        unused = _UNUSED.get(part)
+        if unused and self._env.get(unused):
+            yield note(
+                subject, f"{unused} is set and not used.", f"To use it, name its service, such as by {part.value}."
+            )
+        if part is Part.INDEX:
+            try:
+                Embedder.installed()
+            except WeightsMissing as missing:
+                yield note(subject, str(missing))
+
+    def _reached(self, part: Part, settings: Settings) -> Iterator[Finding]:
+        match part:
+            case Part.MODEL:
+                yield model_service.check_model(
+                    base_url=settings.openai_base_url,
+                    api_key=settings.openai_api_key,
+                    model=settings.openai_model,
+                    origin=Origin(key="OPENAI_API_KEY", address=part.value, model="OPENAI_MODEL"),
+                )
+            case Part.INDEX:
+                yield from vector_index.check_index(
+                    host=settings.pinecone_index_host,
+                    api_key=settings.pinecone_api_key,
+                    control_host=self._env.get("PINECONE_CONTROLLER_HOST"),
+                    origin=Origin(key="PINECONE_API_KEY", address=part.value),
+                )
+            case Part.WEB:
+                yield web_search.check_web_search(
+                    base_url=settings.perplexity_base_url,
+                    api_key=settings.perplexity_api_key or "",
+                    origin=Origin(key="PERPLEXITY_API_KEY", address=part.value),
+                )
+            case Part.TABLES:
+                yield from aws_findings(tables.SUBJECT, self._tables())
+
+    def _tables(self) -> Iterator[Finding]:
+        env = self._function_env()
+        client = boto3.client(
+            "dynamodb",
+            endpoint_url=env[Part.TABLES.value],
+            config=LIMITS,
+            region_name=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION"),
+            aws_access_key_id=env.get("AWS_ACCESS_KEY_ID"),
+            aws_secret_access_key=env.get("AWS_SECRET_ACCESS_KEY"),
+            aws_session_token=env.get("AWS_SESSION_TOKEN"),
+        )
+        mend = "Make it as stores/schema.py has it, or unset AWS_ENDPOINT_URL_DYNAMODB."
+        yield from tables.check_tables(client, ministack.table_schemas(env), mend=mend)

@@ -1,0 +1,60 @@
+"""Checks the CloudFormation stacks of an environment, and reads what they made."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from gleaner_local.diagnosis.finding import Finding, ok, problem
+
+SUBJECT = "stacks"
+_COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A stack that exists."""
+
+    name: str
+    status: str
+    protected: bool  # against being deleted
+    outputs: Mapping[str, str]
+    resources: Mapping[str, Sequence[str]]  # physical ids by type
+
+    def check(self, outputs: Sequence[str], *, mend: str) -> Finding:
+        """Whether its last deployment went through, and left these outputs."""
+        missing = [name for name in outputs if not self.outputs.get(name)]
+        if self.status.endswith("_IN_PROGRESS"):
+            return problem(SUBJECT, f"{self.name} is being changed ({self.status}).", "Wait, and check again.")
+        if self.status not in _COMPLETE:
+            seen = f"The last deployment of {self.name} failed ({self.status})."
+            return problem(SUBJECT, seen, f"Its events in the CloudFormation console say why; then {mend}")
+        if missing:
+            return problem(SUBJECT, f"{self.name} lacks the outputs {', '.join(missing)}.", f"Deploy it anew: {mend}")
+        return ok(SUBJECT, f"{self.name} is complete ({self.status}).")
+
+
+def read_stack(client: Any, name: str) -> Stack | None:
+    """The stack of this name as `client`, of CloudFormation, knows it; None when there is none."""
+    try:
+        (found,) = client.describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError":  # which means that it does not exist
+            return None
+        raise
+    resources: defaultdict[str, list[str]] = defaultdict(list)
+    for page in client.get_paginator("list_stack_resources").paginate(StackName=name):
+        for resource in page["StackResourceSummaries"]:
+            if resource.get("PhysicalResourceId"):
+                resources[resource["ResourceType"]].append(resource["PhysicalResourceId"])
+    return Stack(
+        name=name,
+        status=found["StackStatus"],
+        protected=bool(found.get("EnableTerminationProtection")),
+        outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())},
+        resources=resources,
+    )
