@@ -10,7 +10,7 @@ CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 STACKS = "gleaner-$(ENV)/$(STACK)"
 
-.PHONY: run setup test check e2e synth diff bootstrap deploy destroy pins
+.PHONY: run setup test check e2e bench synth diff bootstrap deploy destroy pins
 
 run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$(PORT)
 	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
@@ -29,6 +29,9 @@ check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 
 e2e: .venv/dev.stamp ## deploy the dev stacks into an emulator of AWS, and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud
+
+bench: .venv/dev.stamp ## run the benchmarks; DATA="DIR..." adds those that need collections
+	$(BIN)/python benchmarks/all.py $(DATA)
 
 synth: .venv/infra.stamp ## write the templates of all environments to cdk.out
 	$(BIN)/python -m infra.app

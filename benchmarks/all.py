@@ -1,0 +1,54 @@
+"""Runs the benchmarks one after the other; goes on when one fails, and says at the end which did.
+
+    .venv/bin/python benchmarks/all.py [DIR…]
+
+Each is described in its own first lines. Without a DIR those that need a collection of documents and questions are left
+out; DIR is described in retrieval.py. The sizes here are for an overview in some minutes; run a script by itself for
+more, such as load.py for its 5,000 questions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BY_THEMSELVES = (
+    "loop.py --questions 30 --rounds 4",
+    "cold_start.py --rounds 5",
+    "load.py --questions 1000",
+    "conversations.py --messages 200",
+    "keywords.py merge",
+    "keywords.py lookup --sizes 1000 10000",
+    "prune.py --sizes 1000 10000",
+    "index_scale.py --chunks 20000",
+)
+WITH_A_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning")
+
+
+def main() -> None:
+    """Run them; ends with 1 if any failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("collections", nargs="*", type=Path, metavar="DIR")
+    collections = parser.parse_args().collections
+    commands = [line.split() for line in BY_THEMSELVES]
+    commands += [[*line.split(), str(folder.resolve())] for folder in collections for line in WITH_A_COLLECTION]
+    failed = [" ".join(command) for command in commands if not run(command)]
+    if failed:
+        sys.exit(f"Failed: {'; '.join(failed)}")
+
+
+def run(command: list[str]) -> bool:
+    """Run one; whether it succeeded."""
+    print(f"\n=== {' '.join(command)}\n", flush=True)
+    began = time.monotonic()
+    succeeded = subprocess.run([sys.executable, HERE / command[0], *command[1:]], check=False).returncode == 0
+    print(f"\n{'done' if succeeded else 'FAILED'} after {time.monotonic() - began:.0f} s", flush=True)
+    return succeeded
+
+
+if __name__ == "__main__":
+    main()
