@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics, Tracer
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from gleaner.settings import Settings
+from gleaner.telemetry import make_logger, make_tracer, without_leaks
 from gleaner.wiring import build_api
 
-logger = Logger(service="gleaner")
-tracer = Tracer(service="gleaner")
+logger = make_logger()
+tracer = make_tracer()
 metrics = Metrics(service="query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
 
 
-@logger.inject_lambda_context(clear_state=True)
-@tracer.capture_lambda_handler(capture_response=False)
+@without_leaks(logger)
+@logger.inject_lambda_context(clear_state=True, log_event=False)
+@tracer.capture_lambda_handler(capture_response=False, capture_error=False)
 @metrics.log_metrics(capture_cold_start_metric=True)
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer one request."""

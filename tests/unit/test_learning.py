@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gleaner import text
 from gleaner.learning import MOST_KEYWORDS, check_keywords, extract_keywords
 from gleaner.model import Citation, WebAnswer
+from tests.doubles.planted_secrets import FORMS
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,13 @@ def test_a_bad_keyword_is_refused_by_itself(keyword: object, reason: str) -> Non
     valid, rejected = check_keywords(["DynamoDB", keyword])
     assert valid == ["DynamoDB"]
     assert len(rejected) == 1 and reason in rejected[0].reason
+
+
+@pytest.mark.parametrize("kind", ["short openai key", "e-mail address", "phone number", "card number", "iban"])
+def test_a_keyword_that_holds_a_secret_is_refused_without_repeating_it(kind: str) -> None:
+    valid, rejected = check_keywords(["DynamoDB", f"of {FORMS[kind]}"])
+    assert valid == ["DynamoDB"]
+    assert "secret" in rejected[0].reason and FORMS[kind] not in rejected[0].keyword
 
 
 @pytest.mark.parametrize("keyword", ["k8", "k" * 50, "ß" * 25, "name", "SELECT", "日本", "C#", "naïve Bayes"])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gleaner import text
 from gleaner.deadline import Deadline
 from gleaner.model import WebAnswer
+from gleaner.redaction import redact
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
@@ -79,6 +80,8 @@ def _checked(candidate: object) -> tuple[str, str | None]:
         return str(candidate)[:LONGEST_KEYWORD], "not a string"
     shown = text.collapse(text.clean(candidate))
     folded = text.fold(shown)
+    if (redacted := redact(shown)) != shown:  # keywords are shared by all callers
+        return redacted, "holds a secret or personal data"
     if len(folded) < SHORTEST_KEYWORD:
         return shown, f"shorter than {SHORTEST_KEYWORD} characters"
     if len(folded) > LONGEST_KEYWORD:

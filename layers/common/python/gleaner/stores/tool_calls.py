@@ -9,16 +9,21 @@ from typing import Any
 
 from gleaner.deadline import Deadline
 from gleaner.errors import UnknownQuery
+from gleaner.redaction import redact, redact_json
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp
 
 _LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
+_LONGEST_NAME = 200  # characters of what the model named: a key of an index holds 1,024 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRecord:
-    """One tool call of a query; `position` counts the calls of the query from 0."""
+    """One tool call of a query; `position` counts the calls of the query from 0.
+
+    What is kept of it is redacted and shortened.
+    """
 
     query_id: str
     session_id: str
@@ -27,7 +32,7 @@ class ToolCallRecord:
     tool_call_id: str
     tool_name: str
     parameters: str
-    result: str  # JSON text, shortened
+    result: str  # JSON text
     status: str  # success | error
     error_message: str | None
     duration_ms: float
@@ -77,12 +82,13 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "session_id": call.session_id,
             "owner": call.owner,
             "position": call.position,
-            "tool_call_id": call.tool_call_id,
-            "tool_name": call.tool_name or "(none)",  # a key of an index must not be empty
-            "parameters": call.parameters[:_LONGEST_TEXT],
-            "result": call.result[:_LONGEST_TEXT],
+            "tool_call_id": redact(call.tool_call_id)[:_LONGEST_NAME],
+            "tool_name": redact(call.tool_name)[:_LONGEST_NAME] or "(none)",  # a key of an index must not be empty
+            # Redacted before it is cut: half a secret has no form.
+            "parameters": redact_json(call.parameters)[:_LONGEST_TEXT],
+            "result": redact_json(call.result)[:_LONGEST_TEXT],
             "status": call.status,
-            "error_message": call.error_message,
+            "error_message": call.error_message and redact(call.error_message)[:_LONGEST_TEXT],
             "duration_ms": round(call.duration_ms, 1),
             "retry_count": call.retry_count,
             "created_at": call.created_at,

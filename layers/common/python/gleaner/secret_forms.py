@@ -1,0 +1,186 @@
+"""The forms of secrets and of personal data: keys of services, tokens, private keys, passwords beside their name or
+in an address, e-mail addresses, phone and card numbers, IBANs.
+
+Every pattern is bounded, so that the time grows in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What to look for, and what stands there instead; the order of the rules matters."""
+
+    pattern: re.Pattern[str]
+    replace: Callable[[re.Match[str]], str]
+    hints: tuple[str, ...] = ()  # without one of them in the text the pattern cannot match
+
+
+def _as(kind: str, accept: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
+    """Replaces a match, but for what the group `kept` holds, when `accept` takes it."""
+
+    def replace(match: re.Match[str]) -> str:
+        kept = match.groupdict().get("kept") or ""
+        return f"{kept}[redacted: {kind}]" if accept(match[0]) else match[0]
+
+    return replace
+
+
+def _digits(text: str) -> str:
+    return "".join(c for c in text if c in "0123456789")
+
+
+def _is_card(text: str) -> bool:
+    """The check digit of ISO/IEC 7812-1 (Luhn)."""
+    digits = [int(digit) for digit in reversed(_digits(text))]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """The check digits of ISO 13616: modulo 97-10 of ISO 7064."""
+    packed = text.replace(" ", "")
+    return int("".join(str(int(c, 36)) for c in packed[4:] + packed[:4])) % 97 == 1
+
+
+def _is_phone(text: str) -> bool:
+    return len(_digits(text)) >= 8  # noqa: PLR2004 - with the country code; shorter ones do not exist
+
+
+def _not_after(characters: str) -> str:
+    """Begins a pattern. What stands behind an escape such as `\\n` begins there, though a letter is before it."""
+    return rf"(?:(?<![{characters}])|(?<=\\[nrtbf]))"
+
+
+_START = _not_after("A-Za-z0-9")
+# What stands between a name and its value: `=`, `:`, `: "`, `': b'`, `\": \"`, ` is `.
+_IS = r"""(?:\\{0,4}["']?\s{0,4}(?:=>?|:)\s{0,4}b?\\{0,4}["']?|\s{1,4}is\s{1,4}["']?)"""
+_PASSWORD_NAME = r"(?:password|passwd|passphrase|passcode|pwd)"  # noqa: S105
+_KEY_NAME = (
+    r"(?:(?:api|access|secret|private|account|encryption|signing)[_ -]?key(?:[_ -]?id)?"
+    r"|(?<!:)secret|token|signature|credentials?)"
+)
+SECRET_NAME = re.compile(rf"(?:{_PASSWORD_NAME}|{_KEY_NAME}|^(?:proxy-)?authorization|^(?:set-)?cookie)$", re.I)
+_NO_VALUE = r"(?!\[redacted|[<${%*]|(?:none|null|true|false|str|string|text|any)\b)"
+_TOKEN = r"[A-Za-z0-9+/=_.~%-]"  # noqa: S105 - of which tokens are made
+
+_VENDOR_KEYS = "|".join(
+    (
+        r"(?:sk|rk|pk)[-_](?=[\w-]{0,64}\d)[\w-]{16,}",  # OpenAI, Anthropic, Stripe
+        r"(?:pplx|xai|tvly|gsk|nvapi)[-_](?=[\w-]{0,64}\d)[\w-]{20,}",
+        r"pcsk_\w{16,}",  # Pinecone
+        r"(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[A-Z2-7]{16}\b",  # AWS
+        r"(?:gh[pousr]|github_pat)_\w{20,}",
+        r"(?:glpat|glrt|gldt)-[\w-]{16,}",  # GitLab
+        r"xox[a-z]-[\w-]{10,}|xapp-[\w-]{10,}",  # Slack
+        r"AIza[\w-]{30,}|ya29\.[\w-]{20,}",  # Google
+        r"(?:hf|npm)_(?=\w{0,64}\d)\w{20,}",
+        r"pypi-[\w-]{40,}",
+        r"SG\.[\w-]{16,}\.[\w-]{16,}",  # SendGrid
+        r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]{0,4096}){0,3}",  # JSON Web Tokens (RFC 7519)
+    )
+)
+
+RULES = (
+    Rule(
+        re.compile(
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
+            r"(?:[^-]|-(?!----)){1,20000}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+            r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20,})*)"  # cut off: its lines
+        ),
+        _as("private key"),
+        ("PRIVATE KEY",),
+    ),
+    Rule(  # user:password@ of an address
+        re.compile(r"""(?P<kept>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
+        lambda match: f"{match['kept']}[redacted: password]@",
+        ("://",),
+    ),
+    Rule(re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII), _as("key")),
+    Rule(
+        re.compile(
+            rf"(?P<kept>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
+            rf"{_NO_VALUE}(?:{_TOKEN}{{16,}}|(?<=\s){_TOKEN}{{8,}})",
+            re.I,
+        ),
+        _as("key"),
+        ("uthorization", "UTHORIZATION"),
+    ),
+    Rule(
+        re.compile(rf"(?P<kept>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I),
+        _as("key"),
+        ("earer", "EARER"),
+    ),
+    Rule(
+        re.compile(rf"""(?P<kept>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        _as("cookie"),
+        ("ookie", "OOKIE"),
+    ),
+    Rule(
+        re.compile(
+            rf"""(?P<kept>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
+            r"""(?:(?<=")(?:[^"\\\r\n]|\\(?!")[^\r\n]){1,256}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,256}|"""
+            r"""(?<!["'])[^\s"',;<>{}()\[\]\\]{3,256})""",
+            re.I,
+        ),
+        _as("password"),
+    ),
+    Rule(  # in a sentence, where a word that follows may be part of it
+        re.compile(
+            rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
+        ),
+        _as("password"),
+    ),
+    Rule(
+        re.compile(rf"(?P<kept>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
+        _as("key"),
+    ),
+    Rule(
+        re.compile(rf"{_START}" r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])", re.ASCII),
+        _as("account number", _is_iban),
+    ),
+    Rule(
+        re.compile(
+            _not_after(r"\w.,-") + r"(?:"
+            r"(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6\d{3}|35\d{2})([ -]?)\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?"
+            r"|3[47]\d{2}([ -]?)\d{6}\2\d{5}|3[0689]\d{2}([ -]?)\d{6}\3\d{4}"
+            r")(?![\w-]|[.,]\d)",
+            re.ASCII,
+        ),
+        _as("card number", _is_card),
+    ),
+    Rule(  # with its country code
+        re.compile(
+            _not_after(r"\w+")
+            + r"\+(?:\d{8,15}|[1-9]\d{0,2}(?:[ .-]?\(\d{1,5}\))?(?:[ .-]?\d{1,5})(?:[ ./-]\d{2,8}){1,5})(?!\w)",
+            re.ASCII,
+        ),
+        _as("phone number", _is_phone),
+        ("+",),
+    ),
+    Rule(  # as written within a country: (555) 123-4567, 0171 1234567, 06 12 34 56 78
+        re.compile(
+            _not_after(r"\w.,/+-") + r"(?:(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4}"
+            r"|0[1-9]\d{1,3}[ /-]\d{3,4}[ -]?\d{3,4}|0[1-9](?:[ .-]\d{2}){4})(?![\w-]|[.,]\d)",
+            re.ASCII,
+        ),
+        _as("phone number", _is_phone),
+    ),
+    Rule(
+        re.compile(
+            r"(?P<kept>(?:phone|telephone|tel|mobile|fax)(?: number| no)?\.?\s{0,4}(?:[:=]|is|at)?\s{0,4})"
+            r"\(?\d[\d ()./-]{5,20}\d(?!\w)",
+            re.I | re.ASCII,
+        ),
+        _as("phone number"),
+    ),
+    Rule(
+        re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?!\w)"),
+        _as("e-mail address"),
+        ("@",),
+    ),
+)

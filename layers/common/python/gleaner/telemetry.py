@@ -1,0 +1,87 @@
+"""Logs and traces of the functions. Whatever leaves a process through them is redacted here, in one place each."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from aws_lambda_powertools import Logger, Tracer
+from aws_xray_sdk.core import xray_recorder
+from aws_xray_sdk.core.emitters.udp_emitter import UDPEmitter
+
+from gleaner.redaction import redact_json, redact_value
+
+_SERVICE = "gleaner"  # also the name of the logger that the loggers of the package's modules stand below
+_TRACE_IDS = ("id", "trace_id", "parent_id")
+
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
+
+
+class FunctionFailed(Exception):
+    """What Lambda is told of an error that nobody foresaw: its text is in the log, redacted."""
+
+
+def make_logger() -> Logger:
+    """The logger of a function. Every line of the process is one JSON object, also those of other packages.
+
+    Of those only warnings and errors are shown, whatever their own settings: they log what they send.
+    """
+    logger = Logger(service=_SERVICE, json_serializer=_to_line)
+    own = logging.getLogger(_SERVICE)
+    own.propagate = False
+    others = logging.StreamHandler(logger.logger_handler.stream)  # type: ignore[attr-defined]
+    others.setFormatter(logger.logger_handler.formatter)
+    others.setLevel(logging.WARNING)
+    logging.root.handlers = [others]
+    logging.captureWarnings(True)
+    logging.raiseExceptions = False  # else a record that cannot be formatted is printed as it is
+    return logger
+
+
+def make_tracer() -> Tracer:
+    """The tracer of a function."""
+    xray_recorder.configure(emitter=_RedactingEmitter())
+    return Tracer(service=_SERVICE)
+
+
+def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
+    """The outermost edge of a function: Lambda writes what a handler raises to the log as it is."""
+
+    def decorate(handler: Handler) -> Handler:
+        @wraps(handler)
+        def guarded(event: dict[str, Any], context: Any) -> dict[str, Any]:
+            try:
+                return handler(event, context)
+            except Exception as error:
+                logger.exception("the function failed")
+                raise FunctionFailed(f"{type(error).__name__}; the log says more.") from None
+
+        return guarded
+
+    return decorate
+
+
+def _to_line(record: dict[str, Any]) -> str:
+    # ASCII: no character may end a line or be one that standard output cannot take.
+    return json.dumps(redact_value(record), separators=(",", ":"))
+
+
+class _RedactingEmitter(UDPEmitter):  # type: ignore[misc]  # the SDK has no types
+    """Sends segments without secrets: they hold addresses, and the texts of exceptions."""
+
+    def send_entity(self, entity: Any) -> None:
+        super().send_entity(_Redacted(entity))
+
+
+class _Redacted:
+    def __init__(self, entity: Any) -> None:
+        self._entity = entity
+
+    def serialize(self) -> str:
+        text = self._entity.serialize()
+        document = json.loads(text)
+        ids = {name: document[name] for name in _TRACE_IDS if name in document}
+        return json.dumps(json.loads(redact_json(text)) | ids)

@@ -1,0 +1,52 @@
+"""A function that writes secrets to its log and its traces in every way that there is.
+
+To be loaded in a process of its own: it changes the logging of the whole process.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+from gleaner.redaction import protect
+from gleaner.telemetry import make_logger, make_tracer, without_leaks
+from tests.doubles.planted_secrets import FORGED, PROTECTED, SECRETS
+
+logger = make_logger()
+tracer = make_tracer()
+protect([PROTECTED])
+
+
+class Unspeakable:
+    """An object that cannot be shown."""
+
+    def __str__(self) -> str:
+        raise ValueError(PROTECTED)
+
+
+@without_leaks(logger)
+@logger.inject_lambda_context(clear_state=True, log_event=False)
+@tracer.capture_lambda_handler(capture_response=False, capture_error=False)
+def lambda_handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Leak, and fail."""
+    everything = f"before\n{FORGED}\r{FORGED}\u2028{FORGED} \ud800 {event} " + "\n".join(SECRETS)
+    names = ("gleaner", "gleaner.api.somewhere", "httpx", "botocore.endpoint", "")
+    for name in names:
+        log = logging.getLogger(name)
+        log.setLevel(logging.DEBUG)
+        log.debug("debug of %s: %s", name or "root", everything)
+        log.warning("warning of %s: %s", name or "root", everything, extra={"said": [everything, {everything: 1}]})
+        log.warning("too %s %s few", everything)  # noqa: PLE1206 - what cannot be formatted must not be printed
+        log.warning("%s", Unspeakable())
+    warnings.warn(everything, stacklevel=1)
+    logger.append_keys(kept=everything)
+    try:
+        raise ValueError(everything) from KeyError(everything)  # noqa: TRY301
+    except ValueError as error:
+        error.add_note(everything)
+        logger.exception("caught", extra={"error": error})
+    tracer.put_annotation("said", everything)
+    tracer.put_metadata("said", {"password": "open sesame", "all": [everything]})
+    with tracer.provider.in_subsegment("## leak"):
+        raise ValueError(everything)
