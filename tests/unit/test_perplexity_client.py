@@ -321,7 +321,7 @@ class Outages:
         self.now = 1000.0
         self.web = search_with(self._answer, clock=lambda: self.now)
 
-    def _answer(self, request: httpx.Request) -> httpx.Response:
+    def _answer(self, _request: httpx.Request) -> httpx.Response:
         self.calls += 1
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -407,12 +407,14 @@ def dripping_url() -> Iterator[str]:
 
 
 def test_a_service_that_drips_is_given_up_when_the_budget_is_spent(dripping_url: str) -> None:
-    web = connect(base_url=dripping_url, api_key=KEY, model="perplexity/sonar", instructions="Be brief.")
+    web = connect(base_url=dripping_url, api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief.")
     with pytest.raises(WebSearchUnavailable, match="in time"):
         web.search("q", context=None, timeout=0.4)
 
 
 def test_a_port_where_nobody_listens_is_unavailable() -> None:
-    web = connect(base_url="http://127.0.0.1:9", api_key=KEY, model="perplexity/sonar", instructions="Be brief.")
+    web = connect(
+        base_url="http://127.0.0.1:9", api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief."
+    )
     with pytest.raises(WebSearchUnavailable, match="could not be reached"):
         web.search("q", context=None, timeout=1)

@@ -22,12 +22,18 @@ from gleaner.execution import CallOutcome, Execution
 from gleaner.learning import extract_keywords
 from gleaner.model import ChatMessage, ModelTurn, TokenUsage
 from gleaner.prompts import read_prompt
-from gleaner.steps import LoopLimits, Progress, Step, offered_tools
+from gleaner.steps import LoopLimits, Progress, Step, offered_tools, searches_left
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.registry import tool_spec
 from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
+
+# What the model is told of a reply that did not come to its end, by finish_reason.
+_CUT_OFF = {
+    "length": "The reply was cut off at its longest length. Make the call again, and shorter.",
+    "content_filter": "The reply was stopped by the provider's content filter. Put it in other words.",
+}
 
 
 class OutcomeListener(Protocol):
@@ -50,10 +56,10 @@ class Agent:
         self._model = model
         self._workspace = workspace
         self._limits = limits
-        self._progress = Progress()
+        self.progress = Progress()
         self._execution = Execution(workspace, executor, listener, most_calls=limits.calls_per_turn)
         self._web_answers_seen = 0
-        self._shortened = False
+        self.shortened = False  # whether earlier turns were left out because the conversation was too long
         self.usage = TokenUsage()
         self.model_name = ""
 
@@ -66,7 +72,7 @@ class Agent:
         messages = list(conversation)
         while not self._finished():
             self._hurry()
-            offered = offered_tools(self._progress, self._workspace, self._limits)
+            offered = offered_tools(self.progress, self._workspace, self._limits)
             try:
                 turn = self._ask(messages, offered)
             except GleanerError:
@@ -74,22 +80,23 @@ class Agent:
                     raise
                 self._end_learning()  # only keywords were still asked for: the answer stands
                 continue
-            outcomes = self._execution.run(turn.tool_calls, offered)
+            left = searches_left(self.progress, self._limits)
+            outcomes = self._execution.run(turn.tool_calls, offered, left)
             messages += _as_messages(turn, outcomes)
             feedback = self._advance(turn, outcomes)
             if feedback is not None:
                 messages.append(ChatMessage(role="user", content=feedback))
 
     def _finished(self) -> bool:
-        return self._workspace.answer is not None and self._progress.step is not Step.LEARN
+        return self._workspace.answer is not None and self.progress.step is not Step.LEARN
 
     def _hurry(self) -> None:
         """Force the answer when the budget of model calls or the time is nearly spent."""
-        if self._progress.step not in (Step.DECIDE, Step.LEARN) or self._workspace.answer is not None:
+        if self.progress.step not in (Step.DECIDE, Step.LEARN) or self._workspace.answer is not None:
             return
         if self._late():
             self._workspace.degraded.add("the answer was forced by the deadline")
-        if self._late() or self._progress.model_calls >= self._limits.model_calls - 2:
+        if self._late() or self.progress.model_calls >= self._limits.model_calls - 2:
             self._end_learning()
 
     def _late(self) -> bool:
@@ -100,12 +107,12 @@ class Agent:
         try:
             turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
         except ContextTooLong:
-            if self._shortened:
+            if self.shortened:
                 raise
-            self._shortened = True
+            self.shortened = True
             messages[:] = shortened(messages, self._workspace.question)
             turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
-        self._progress.model_calls += 1
+        self.progress.model_calls += 1
         self.usage += turn.usage
         self.model_name = turn.model or self.model_name
         return turn
@@ -114,25 +121,27 @@ class Agent:
         """Take the step that the outcomes allow; feedback for the model when it did not do what was due."""
         self._count(outcomes)
         executed = {outcome.call.name for outcome in outcomes if outcome.executed}
-        if self._progress.step is Step.SEARCH:
+        if self.progress.step is Step.SEARCH:
             if knowledge_base_search.NAME not in executed:
                 return self._enforce(knowledge_base_search.NAME, turn)
-            self._progress.step = Step.DECIDE
+            self.progress.step = Step.DECIDE
             return None
         if len(self._workspace.web_answers) > self._web_answers_seen:
             self._web_answers_seen = len(self._workspace.web_answers)
-            self._progress.step = Step.LEARN
+            self.progress.step = Step.LEARN
             return None
         if self._workspace.answer is not None:
             return self._after_answer()
         return self._before_answer(turn, executed)
 
     def _count(self, outcomes: Sequence[CallOutcome]) -> None:
+        progress = self.progress
         for outcome in outcomes:
             if outcome.executed:
-                self._progress.spent[outcome.call.name] = self._progress.count(outcome.call.name) + 1
-                if outcome.call.name == perplexity_search.NAME and outcome.error is not None:
-                    self._progress.web_failures += 1
+                tool = outcome.call.name
+                progress.spent[tool] = progress.count(tool) + 1
+                if outcome.error is not None:
+                    progress.errors[tool] = progress.errors.get(tool, 0) + 1
 
     def _before_answer(self, turn: ModelTurn, executed: set[str]) -> str | None:
         if executed & {knowledge_base_search.NAME, perplexity_search.NAME}:
@@ -143,9 +152,11 @@ class Agent:
 
     def _after_answer(self) -> str | None:
         """Keywords are indexed after every web answer: asked for once, then made by the service."""
-        asked = self._progress.failures.setdefault(index_keywords.NAME, 0)
+        progress, tool = self.progress, index_keywords.NAME
+        # When the store failed at the model's keywords, asking for them again is of no use.
+        asked = tool in progress.failures or tool in progress.errors
         if self._workspace.web_answers and not self._workspace.learned and not asked and not self._late():
-            self._progress.failures[index_keywords.NAME] = 1
+            progress.failures[tool] = 1
             return read_prompt("learn_keywords")
         self._end_learning()
         return None
@@ -160,12 +171,12 @@ class Agent:
             except (ServiceUnavailable, DeadlineExceeded):
                 logger.warning("keywords were not indexed: the store failed")
                 self._workspace.degraded.add("keywords could not be indexed")
-        self._progress.step = Step.ANSWER
+        self.progress.step = Step.ANSWER
 
     def _enforce(self, expected: str, turn: ModelTurn) -> str:
         """Feedback that `expected` was due; the second time, an error."""
-        failures = self._progress.failures.get(expected, 0) + 1
-        self._progress.failures[expected] = failures
+        failures = self.progress.failures.get(expected, 0) + 1
+        self.progress.failures[expected] = failures
         attempted = any(call.name == expected for call in turn.tool_calls)
         if failures > 1:
             if attempted and expected == generate_response.NAME:
@@ -173,8 +184,9 @@ class Agent:
             raise MandatoryToolMissing(
                 f"The language model did not make the mandatory call of {expected}, also after a retry. Ask again."
             )
-        reason = "The call was refused, see its result." if attempted else "A plain text answer is not delivered."
-        return read_prompt("enforcement").format(expected=expected, step=self._progress.step.value, reason=reason)
+        told = "The call was refused, see its result." if attempted else "A plain text answer is not delivered."
+        reason = _CUT_OFF.get(turn.finish_reason, told)
+        return read_prompt("enforcement").format(expected=expected, step=self.progress.step.value, reason=reason)
 
 
 def _as_messages(turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> list[ChatMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -52,10 +52,16 @@ class Execution:
         self._most_calls = most_calls
         self._results: dict[tuple[str, str], CallOutcome] = {}
 
-    def run(self, calls: Sequence[ToolCall], offered: Sequence[str]) -> list[CallOutcome]:
-        """One outcome for each call, in their order; the answer is taken last, whatever its place."""
+    def run(self, calls: Sequence[ToolCall], offered: Sequence[str], left: Mapping[str, int]) -> list[CallOutcome]:
+        """One outcome for each call, in their order; the answer is taken last, whatever its place.
+
+        `left` says how many calls of a tool may be executed, where that is bounded.
+        """
+        beyond = self._beyond(calls, left)
         refused = {
-            call.id: refusal for i, call in enumerate(calls) if (refusal := self._refusal(i, call, calls, offered))
+            call.id: refusal
+            for position, call in enumerate(calls)
+            if (refusal := self._refusal(position, call, calls, offered, beyond))
         }
         working = [call for call in calls if call.id not in refused and call.name != generate_response.NAME]
         unique = {(call.name, call.arguments): call for call in reversed(working) if not self._answered_before(call)}
@@ -83,8 +89,26 @@ class Execution:
             return first
         return CallOutcome(call=call, result=first.result, executed=first.executed, error=first.error, duration_ms=0.0)
 
+    def _beyond(self, calls: Sequence[ToolCall], left: Mapping[str, int]) -> set[str]:
+        """Ids of the calls that are more than may be executed. A repeated call costs nothing."""
+        beyond: set[str] = set()
+        distinct: dict[str, set[str]] = {tool: set() for tool in left}
+        for call in calls:
+            if call.name not in left or self._answered_before(call) or call.arguments in distinct[call.name]:
+                continue
+            if len(distinct[call.name]) >= left[call.name]:
+                beyond.add(call.id)
+            else:
+                distinct[call.name].add(call.arguments)
+        return beyond
+
     def _refusal(
-        self, position: int, call: ToolCall, calls: Sequence[ToolCall], offered: Sequence[str]
+        self,
+        position: int,
+        call: ToolCall,
+        calls: Sequence[ToolCall],
+        offered: Sequence[str],
+        beyond: Collection[str],
     ) -> CallOutcome | None:
         reason = None
         if call.name not in TOOLS:
@@ -95,6 +119,8 @@ class Execution:
             reason = f"{call.name} is not available at this step. Offered now: {', '.join(offered)}."
         elif position >= self._most_calls:
             reason = f"More than {self._most_calls} calls in one turn. Make fewer."
+        elif call.id in beyond:
+            reason = f"{call.name} was called as often as one question may. Work with the results there are."
         return None if reason is None else _failed(call, reason, "rejected", executed=False, duration_ms=0.0)
 
     def _execute(self, call: ToolCall) -> CallOutcome:

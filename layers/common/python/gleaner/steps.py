@@ -9,6 +9,10 @@ from gleaner.model import Grounding, Mode
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.workspace import Workspace
 
+# A search whose service failed so often is not offered again: it would cost this question its time-out once
+# more. The knowledge base gets a second chance, since without it there is nothing to answer from.
+_MOST_ERRORS = {knowledge_base_search.NAME: 2, perplexity_search.NAME: 1}
+
 
 class Step(StrEnum):
     """Where a query stands."""
@@ -37,7 +41,7 @@ class Progress:
     step: Step = Step.SEARCH
     model_calls: int = 0
     spent: dict[str, int] = field(default_factory=dict)  # executed calls by tool
-    web_failures: int = 0
+    errors: dict[str, int] = field(default_factory=dict)  # those of them whose service failed, by tool
     failures: dict[str, int] = field(default_factory=dict)  # turns without the call that was due, by tool
 
     def count(self, tool: str) -> int:
@@ -70,12 +74,23 @@ def web_allowed(workspace: Workspace) -> bool:
     return workspace.web is not None and question.mode is Mode.WHOLE_BOOK and question.grounding is Grounding.OPEN
 
 
+def searches_left(progress: Progress, limits: LoopLimits) -> dict[str, int]:
+    """How many calls of each search may still be executed, by tool."""
+    caps = {
+        knowledge_base_search.NAME: limits.knowledge_base_searches,
+        perplexity_search.NAME: limits.web_searches,
+    }
+    return {
+        tool: 0 if progress.errors.get(tool, 0) >= _MOST_ERRORS[tool] else max(0, cap - progress.count(tool))
+        for tool, cap in caps.items()
+    }
+
+
 def _refinements(progress: Progress, limits: LoopLimits) -> list[str]:
-    left = progress.count(knowledge_base_search.NAME) < limits.knowledge_base_searches
+    left = searches_left(progress, limits)[knowledge_base_search.NAME]
     return [knowledge_base_search.NAME] if left else []
 
 
 def _web(progress: Progress, workspace: Workspace, limits: LoopLimits) -> list[str]:
-    # A web search that failed is not offered again: it would cost this question its time-out once more.
-    left = progress.web_failures == 0 and progress.count(perplexity_search.NAME) < limits.web_searches
+    left = searches_left(progress, limits)[perplexity_search.NAME]
     return [perplexity_search.NAME] if left and web_allowed(workspace) else []
