@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -82,6 +83,49 @@ def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, se
 def test_another_content_type(client: Client, path: str, content_type: str) -> None:
     status, problem = client.post(path, "", headers={"Content-Type": content_type})
     assert (status, problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
+
+
+@pytest.mark.parametrize("path", [CHAT, "/api/sessions", "/api/sessions/01KB3Z9Q6M5T8W2X4Y7R0N1C3D/chat"])
+@pytest.mark.parametrize("body", ["[" * 2_000_001, '{"query": "' + "x" * 2_000_000 + '"}'])
+def test_a_body_that_is_too_large_reaches_no_model(client: Client, model: ScriptedModel, path: str, body: str) -> None:
+    model.plays(calls(search()), calls(answer()))
+    status, problem = client.post(path, body)
+    assert (status, problem["type"]) == (413, "urn:gleaner:problem:payload-too-large")
+    assert "2,000,000" in problem["detail"] and not model.requests
+
+
+def test_the_longest_valid_question_in_its_longest_spelling_is_no_such_body(
+    client: Client, model: ScriptedModel
+) -> None:
+    model.plays(calls(search()), calls(answer("A [kb-1]", ("kb-1",))))
+    body = {"query": "𝔘" * 50_000, "mode": "selected_text", "selected_text": "keys 𝔘" + "𝔘" * 99_994}
+    status, _ = client.post(CHAT, json.dumps(body, ensure_ascii=True))
+    assert status == 200
+
+
+def test_of_many_errors_some_are_told(client: Client) -> None:
+    body = {"query": "x", **{f"{number}" + "a" * 5_000: 1 for number in range(100)}}
+    status, problem = client.post(CHAT, body)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert len(problem["errors"]) == 20 and problem["detail"].endswith("; and 80 more")
+    assert len(json.dumps(problem)) < 20_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": "x" * 50_001},
+        {"query": "x", "mode": "selected_text", "selected_text": "x" * 100_001},
+        {"query": "x", "chapter_origin": "x" * 201},
+        {"query": "x", "kb_id": "x" * 64},
+        {"query": "x", "session_id": "0" * 27},
+    ],
+)
+def test_what_is_too_long_reaches_no_model(client: Client, model: ScriptedModel, body: Any) -> None:
+    model.plays(calls(search()), calls(answer()))
+    status, problem = client.post(CHAT, body)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert not model.requests
 
 
 def test_a_query_of_full_length_with_any_characters(client: Client, model: ScriptedModel) -> None:

@@ -2,6 +2,7 @@
 
 GleanerError
 ├── InvalidInput              the caller can mend it (4xx)
+│   ├── PayloadTooLarge       the body is longer than any that is valid
 │   ├── InvalidCursor         a cursor that this service did not give, or not for this list
 │   ├── NotFound              it does not exist, or belongs to somebody else
 │   │   ├── UnknownSession
@@ -40,6 +41,10 @@ class GleanerError(Exception):
 
 class InvalidInput(GleanerError):
     """The caller sent something that cannot be served; the message says how to mend it."""
+
+
+class PayloadTooLarge(InvalidInput):
+    """The body is longer than any that is valid."""
 
 
 class NotFound(InvalidInput):

@@ -23,12 +23,16 @@ from gleaner.api.docs import DocsRoutes
 from gleaner.api.proxy_event import base_path, normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
 from gleaner.deadline import Deadline
-from gleaner.errors import GleanerError
+from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.settings import Settings
 
 _RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the response
 _PREFLIGHT_SECONDS = 600
+# Characters of a body. The longest valid question, each of its characters escaped as a pair of surrogates, has fewer.
+_LONGEST_BODY = 2_000_000
+_MOST_ERRORS = 20  # that are told at once, each of a field whose name is cut to
+_LONGEST_FIELD = 200
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -115,8 +119,11 @@ class Api:
         if any(item["type"] == "json_invalid" or _is_no_object(item) for item in found):
             detail = "The body must be one JSON object."
             return problems.problem(problems.INVALID_REQUEST, detail, query_id=self._query_id())
-        invalid = [problems.InvalidField(field=_field(item["loc"]), message=item["msg"]) for item in found]
+        told = found[:_MOST_ERRORS]
+        invalid = [problems.InvalidField(field=_field(item["loc"]), message=item["msg"]) for item in told]
         detail = "; ".join(f"{item.field}: {item.message}" for item in invalid)
+        if len(found) > len(told):
+            detail += f"; and {len(found) - len(told)} more"
         return problems.problem(problems.VALIDATION_FAILED, detail, query_id=self._query_id(), invalid=invalid)
 
     def _query_id(self) -> str:
@@ -142,10 +149,12 @@ def _is_no_object(error: Mapping[str, Any]) -> bool:
 
 def _field(location: tuple[Any, ...]) -> str:
     """The field without the part of the request it stands in, which comes first."""
-    return ".".join(map(str, location[1:])) or str(location[0])
+    return (".".join(map(str, location[1:])) or str(location[0]))[:_LONGEST_FIELD]
 
 
 def _parse_json(body: str) -> Any:
+    if len(body) > _LONGEST_BODY:
+        raise PayloadTooLarge(f"The body has more than {_LONGEST_BODY:,} characters. Send less.")
     try:
         value = json.loads(body)
     except (RecursionError, ValueError):  # nested too deeply; malformed, or a number of thousands of digits

@@ -25,11 +25,13 @@ VALIDATION_FAILED: Kind = (HTTPStatus.BAD_REQUEST, "validation-failed")
 NO_SUCH_PATH: Kind = (HTTPStatus.NOT_FOUND, "not-found")
 METHOD_NOT_ALLOWED: Kind = (HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed")
 UNSUPPORTED_MEDIA_TYPE: Kind = (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type")
+PAYLOAD_TOO_LARGE: Kind = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "payload-too-large")
 INTERNAL: Kind = (HTTPStatus.INTERNAL_SERVER_ERROR, "internal")
 
 # What an error of the package becomes. The most derived class that is listed decides.
 TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.InvalidInput: INVALID_REQUEST,
+    errors.PayloadTooLarge: PAYLOAD_TOO_LARGE,
     errors.InvalidCursor: (HTTPStatus.BAD_REQUEST, "invalid-cursor"),
     errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
