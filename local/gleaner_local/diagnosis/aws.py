@@ -52,8 +52,13 @@ class Account:
         return boto3.Session().client(service, config=LIMITS)  # type: ignore[call-overload]
 
 
-def aws_findings(subject: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """`findings`, and the error of AWS that they end with, if one does, as a problem."""
+def aws_findings(
+    subject: str, findings: Iterable[Finding], *, unreachable: str = "Check the network, and AWS_REGION."
+) -> Iterator[Finding]:
+    """`findings`, and the error of AWS that they end with, if one does, as a problem.
+
+    `unreachable` says what to do when nothing answers.
+    """
     try:
         yield from findings
     except ClientError as error:
@@ -63,9 +68,7 @@ def aws_findings(subject: str, findings: Iterable[Finding]) -> Iterator[Finding]
     except NoRegionError:
         yield problem(subject, "No AWS region is named.", "Set AWS_REGION to the region of the deployment.")
     except (BotoCoreError, ValueError) as error:  # an address that is none is a ValueError
-        yield problem(
-            subject, f"AWS gives no usable answer ({type(error).__name__}).", "Check the network, and AWS_REGION."
-        )
+        yield problem(subject, f"AWS gives no usable answer ({type(error).__name__}).", unreachable)
 
 
 def _refused(subject: str, error: ClientError) -> Finding:

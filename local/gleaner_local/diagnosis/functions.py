@@ -10,7 +10,7 @@ from gleaner_local.diagnosis.finding import Finding, ok, problem
 
 SUBJECT = "query function"
 _ALIAS = "live"
-_SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the variable that the query function alone has
+MARK = "API_KEYS_SECRET_ARN"  # the variable that the query function alone has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def read_live(client: Any, names: Sequence[str]) -> LiveFunction | None:
     """The query function among `names`, as `client`, of Lambda, knows it. Raises what the client raises."""
     for name in names:
         variables = client.get_function_configuration(FunctionName=name).get("Environment", {}).get("Variables", {})
-        if _SECRET in variables:
+        if MARK in variables:
             return _live(client, name)
     return None
 

@@ -132,7 +132,8 @@ class HereCheck:
                     origin=Origin(key="PERPLEXITY_API_KEY", address=part.value),
                 )
             case Part.TABLES:
-                yield from aws_findings(tables.SUBJECT, self._tables())
+                unreachable = f"Check {part.value}, and that its server runs."
+                yield from aws_findings(tables.SUBJECT, self._tables(), unreachable=unreachable)
 
     def _tables(self) -> Iterator[Finding]:
         env = self._function_env()

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from gleaner_local.api_client import ApiClient, CallFailed, OutOfReach
-from gleaner_local.diagnosis.finding import Finding, note, ok, problem, shown
+from gleaner_local.diagnosis.finding import Finding, State, note, ok, problem, shown
 
 SUBJECT = "API"
 _SECONDS = 15.0  # a function that slept takes some
@@ -25,9 +25,9 @@ def check_api(
     """
     client = ApiClient(url, Path(), caller=api_key, timeout=_SECONDS)
     try:
-        health = client.send("GET", "/api/health")
-        yield _health(shown(url), health)
-        if health.is_success:
+        health = _health(shown(url), client.send("GET", "/api/health"))
+        yield health
+        if health.state is State.OK:
             yield _caller(
                 client.send("GET", "/api/sessions", params={"limit": "1"}), key_name, hint if api_key is None else None
             )

@@ -2,51 +2,58 @@
 
 from __future__ import annotations
 
-import openai
-from openai.pagination import SyncPage
+from http import HTTPStatus
 
-from gleaner.clients.time_limit import run_within
+import httpx
+
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, shown
 
 SUBJECT = "language model"
-OPENAI = "https://api.openai.com/v1"
-_SECONDS = 8.0
+_OPENAI = "https://api.openai.com/v1"
+_SECONDS = 5.0
 _SHOWN_MODELS = 5
 
 
 def check_model(*, base_url: str | None, api_key: str, model: str, origin: Origin) -> Finding:
     """List the models, which costs nothing, at an OpenAI-compatible service; `base_url` None is OpenAI's own."""
-    address = base_url or OPENAI  # named here, since the SDK would take another from the environment
+    address = (base_url or _OPENAI).rstrip("/")
     where = shown(address)
+    headers = {"Authorization": f"Bearer {api_key}"}
     try:
-        client = openai.OpenAI(api_key=api_key, base_url=address, max_retries=0, timeout=_SECONDS)
-        page = run_within(_SECONDS, client.models.list)
-    except openai.APIStatusError as error:
-        return _refused(where, error.status_code, model, origin)
-    except (openai.OpenAIError, TimeoutError, ValueError):  # a key that no header can hold is a ValueError
+        # Not by the SDK, which fails in its own way on a page that is no JSON.
+        response = httpx.get(f"{address}/models", headers=headers, timeout=_SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):  # a key that no header can hold is a ValueError
         return problem(SUBJECT, f"{where} gives no answer.", f"Check {origin.address}, and that its server runs.")
-    # The SDK does not validate answers: some page may come under status 200.
-    if not isinstance(page, SyncPage) or not isinstance(page.data, list):
+    if not response.is_success:
+        return _refused(where, response.status_code, model, origin)
+    models = _models(response)
+    if models is None:
         return problem(SUBJECT, f"{where} gives no list of models.", f"Check {origin.address}: it ends with /v1.")
-    return _judged(where, sorted(str(entry.id) for entry in page.data), model, origin)
-
-
-def _refused(where: str, status: int, model: str, origin: Origin) -> Finding:
-    if status == openai.AuthenticationError.status_code:
-        return problem(SUBJECT, f"{where} refuses the key (HTTP {status}).", f"Put a valid key into {origin.key}.")
-    if status in (openai.PermissionDeniedError.status_code, openai.NotFoundError.status_code):
-        # A restricted key need not be allowed the list, and not every compatible server has one.
-        seen = f"{where} answers, but lists no models (HTTP {status}): whether it has {model} is not known."
-        return note(SUBJECT, seen, "Ask a question to find out.")
-    if status == openai.RateLimitError.status_code:
-        return problem(SUBJECT, f"{where} is over its rate limit or quota.", "Check the credit of the account.")
-    return problem(SUBJECT, f"{where} fails (HTTP {status}).", f"Check {origin.address}, or try later.")
-
-
-def _judged(where: str, models: list[str], model: str, origin: Origin) -> Finding:
     if model in models:
         return ok(SUBJECT, f"{where} takes the key and has {model}.")
     some = ", ".join(models[:_SHOWN_MODELS]) or "none"
     return problem(
         SUBJECT, f"{where} has no model {model}. It has: {some}.", f"Name one that it has in {origin.model}."
     )
+
+
+def _refused(where: str, status: int, model: str, origin: Origin) -> Finding:
+    match status:
+        case HTTPStatus.UNAUTHORIZED:
+            return problem(SUBJECT, f"{where} refuses the key (HTTP {status}).", f"Put a valid key into {origin.key}.")
+        case HTTPStatus.FORBIDDEN | HTTPStatus.NOT_FOUND:
+            # A restricted key need not be allowed the list, and not every compatible server has one.
+            seen = f"{where} answers, but lists no models (HTTP {status}): whether it has {model} is not known."
+            return note(SUBJECT, seen, "Ask a question to find out.")
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            return problem(SUBJECT, f"{where} is over its rate limit or quota.", "Check the credit of the account.")
+        case _:
+            return problem(SUBJECT, f"{where} fails (HTTP {status}).", f"Check {origin.address}, or try later.")
+
+
+def _models(response: httpx.Response) -> list[str] | None:
+    """The names of the models in a list, sorted; None when the response is no list."""
+    try:
+        return sorted(str(entry["id"]) for entry in response.json()["data"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -11,6 +11,7 @@ from gleaner_local.diagnosis.finding import Finding, note, ok, problem
 SUBJECT = "secret"
 _NEEDED = ("openai", "pinecone")
 _OPTIONAL = "perplexity"
+FIELDS = (*_NEEDED, _OPTIONAL)
 
 
 def read_keys(client: Any, arn: str) -> dict[str, str]:
@@ -29,7 +30,7 @@ def check_keys(keys: Mapping[str, str], arn: str) -> Finding:
     """Whether the keys that are needed are filled in."""
     missing = [name for name in _NEEDED if name not in keys]
     if missing:
-        fields = ", ".join(f'"{name}": "KEY"' for name in (*_NEEDED, _OPTIONAL))
+        fields = ", ".join(f'"{name}": "KEY"' for name in FIELDS)
         return problem(
             SUBJECT,
             f"It holds no key in {', '.join(missing)}.",
@@ -37,4 +38,4 @@ def check_keys(keys: Mapping[str, str], arn: str) -> Finding:
         )
     if _OPTIONAL not in keys:
         return note(SUBJECT, f"It holds the keys {', '.join(_NEEDED)}; without {_OPTIONAL} the web is not searched.")
-    return ok(SUBJECT, f"It holds the keys {', '.join((*_NEEDED, _OPTIONAL))}.")
+    return ok(SUBJECT, f"It holds the keys {', '.join(FIELDS)}.")

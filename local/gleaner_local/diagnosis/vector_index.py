@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pinecone import DescribeIndexStatsResponse
 
 SUBJECT = "vector index"
-_SECONDS = 8.0  # the SDK's own retries included
+_SECONDS = 5.0  # the SDK's own retries included
 _REFUSED_KEY = (401, 403)
 _PINECONE = ".pinecone.io"
 _MAKE_ONE = "Make one that can with `gleaner index create`."
