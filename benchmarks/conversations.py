@@ -27,6 +27,7 @@ from gleaner.answering import Asked, Services, answer_question
 from gleaner.clients import pinecone
 from gleaner.deadline import Deadline
 from gleaner.model import Record, TokenUsage, new_id, utc_now
+from gleaner.pricing import Cost
 from gleaner.settings import Settings
 from gleaner.stores import dynamodb
 from gleaner.stores.conversation_items import Session, Turn, TurnFacts
@@ -123,7 +124,7 @@ def a_turn(session_id: str, text: str) -> Turn:
         top_chapter="Keywords",
         latency_ms=1000.0,
         model="m",
-        usage=TokenUsage(),
+        cost=Cost(usage=TokenUsage(), web_searches=0, estimated_usd=None),
     )
     return Turn(
         query_id=new_id(),

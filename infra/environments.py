@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from infra.prices import MODELS, WEB_ANSWER, Model
+
 
 class Authorizer(Enum):
     """Who establishes the caller before a request reaches the query function."""
@@ -79,8 +81,10 @@ class Environment:
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: a parameter of the first deployment
     openai_model: str = "gpt-5.4-mini"
+    openai_prices: Model | None = MODELS["gpt-5.4-mini"]  # of that model; None: costs are not estimated
     openai_base_url: str | None = None  # None: OpenAI's own
     perplexity_model: str = "perplexity/sonar"
+    web_answer_price: float = WEB_ANSWER  # USD, when Perplexity does not state it
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
 

@@ -50,7 +50,7 @@ class KeywordPruning(Construct):
         )
         self.function = made.function
         self.log_group = made.log_group
-        actions = ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
+        actions = ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem")
         allow(made.role, data.tables.keywords, actions, indexes=("by_last_use",))
         self.dead_letters = self._dead_letters()
         self._schedule(environment.pruning)

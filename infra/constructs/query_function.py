@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from aws_cdk import aws_iam as iam
@@ -65,7 +66,9 @@ def _variables(
         "IDEMPOTENCY_TABLE": data.tables.idempotency.table_name,
         "PINECONE_INDEX_HOST": pinecone_index_host,
         "OPENAI_MODEL": environment.openai_model,
+        "OPENAI_PRICES": json.dumps(asdict(environment.openai_prices)) if environment.openai_prices else "",
         "PERPLEXITY_MODEL": environment.perplexity_model,
+        "WEB_SEARCH_PRICE": str(environment.web_answer_price),
         "QUERY_DEADLINE_SECONDS": f"{environment.query_deadline_seconds:g}",
         "WEB_ANSWER_MAX_AGE_DAYS": str(environment.web_answer_max_age_days),
         "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
@@ -81,11 +84,12 @@ def _variables(
 
 def _allow(role: iam.Role, data: DataStack) -> None:
     tables = data.tables
-    # Pruning by route takes look-up entries away.
-    allow(role, tables.keywords, READ + WRITE + ("DeleteItem",), indexes=("by_last_use",))
+    # Pruning by route takes look-up entries away, on the condition that their keyword still waits for it.
+    allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"), indexes=("by_last_use",))
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",), indexes=("by_owner",))
-    allow(role, tables.tool_calls, ("Query", "PutItem"))
+    # A rating is kept when its query is the caller's, and replaced when it changes.
+    allow(role, tables.tool_calls, ("GetItem", "Query", "ConditionCheckItem", *WRITE))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])

@@ -23,6 +23,7 @@ QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
+_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
 
 
 class LocalService:
@@ -81,10 +82,12 @@ class LocalService:
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
             env["OPENAI_MODEL"] = openai_server.MODEL
+            env["OPENAI_PRICES"] = _NO_PRICES
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
         if Part.WEB in local:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
+            env["WEB_SEARCH_PRICE"] = "0"
         if Part.TABLES in local:
             env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
         self._local = {part.value: env[part] for part in local}

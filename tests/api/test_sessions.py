@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 
 from gleaner.deadline import Deadline
 from gleaner.model import TokenUsage, new_id, utc_now
+from gleaner.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
@@ -68,7 +69,7 @@ def a_turn(session_id: str, **values: Any) -> Turn:
         top_chapter="Keywords",
         latency_ms=12.5,
         model="m",
-        usage=TokenUsage(input_tokens=10, output_tokens=5),
+        cost=Cost(usage=TokenUsage(input_tokens=10, output_tokens=5), web_searches=0, estimated_usd=None),
     )
     return Turn(
         **{

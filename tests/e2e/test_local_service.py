@@ -46,6 +46,7 @@ def test_a_service_answers_learns_and_keeps_what_it_learned(tmp_path: Path, docu
         assert "Tobias Hume" in str(first["answer"])
         [source, *_] = first["sources"]  # type: ignore[misc]
         assert source["source_file_path"] == "documents/lighthouses.md"
+        assert first["cost"]["estimated_usd"] == 0  # type: ignore[index]
         assert first["metadata"]["model"] == "gleaner-extractive"  # type: ignore[index]
         from_web = ask(url, "What is Starlette?")
         assert from_web["used_external_kb"] and "perplexity_search" in from_web["used_tools"]  # type: ignore[operator]

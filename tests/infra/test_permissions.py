@@ -12,13 +12,13 @@ LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 TRACES = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 READ = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
 WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
-KEYWORDS = READ | WRITE | {"dynamodb:DeleteItem"}
+KEYWORDS = READ | WRITE | {"dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 QUERY_MAY = {
     "Keywords": KEYWORDS,
     "Keywords/index/by_last_use": {"dynamodb:Query"},
     "Conversations": READ | WRITE | {"dynamodb:BatchWriteItem"},
     "Conversations/index/by_owner": {"dynamodb:Query"},
-    "ToolCalls": {"dynamodb:Query", "dynamodb:PutItem"},
+    "ToolCalls": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:ConditionCheckItem"} | WRITE,
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
     "ApiKeys": {"secretsmanager:GetSecretValue"},
     "its log": LOGS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +14,7 @@ from gleaner.background import Background
 from gleaner.clients.openai_chat import ChatModel
 from gleaner.clients.perplexity import WebSearch
 from gleaner.conversation import conversation
+from gleaner.criteria import Criteria, assess
 from gleaner.deadline import Deadline
 from gleaner.errors import KnowledgeBaseUnavailable, UnknownKnowledgeBase
 from gleaner.execution import CallOutcome
@@ -27,6 +28,7 @@ from gleaner.model import (
     new_id,
     utc_now,
 )
+from gleaner.pricing import Cost, Prices, cost_of
 from gleaner.retrieval import Retrieval, Retrieved
 from gleaner.selection import Selection
 from gleaner.steps import LoopLimits
@@ -35,8 +37,10 @@ from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.keyword_catalog import KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.support import Support
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
+_OF_ONE_QUESTION = 2  # messages of a conversation without earlier turns: the system prompt and the question
 _HISTORY_MESSAGES = 40  # that are read; how many reach the model is a matter of their length
 
 
@@ -55,6 +59,7 @@ class Services:
     tool_executor: Executor  # runs tools, which wait for work on io_executor: one pool for both would deadlock
     io_executor: Executor
     default_kb_id: str
+    prices: Prices
     limits: LoopLimits = field(default_factory=LoopLimits)
 
 
@@ -83,6 +88,7 @@ class Answer:
     status: AnswerStatus
     text: str
     sources: tuple[Passage, ...]
+    supports: Mapping[str, Support]  # by the id of the source
     confidence_score: float | None
     facts: TurnFacts
 
@@ -91,8 +97,22 @@ class Answer:
         return any(source.source_type is source_type for source in self.sources)
 
 
-def answer_question(asked: Asked, query_id: str, services: Services, deadline: Deadline) -> Answer:
-    """Answer `asked` and keep the turn in its session.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a question showed and took, whether it ended in an answer or not."""
+
+    criteria: Criteria
+    cost: Cost
+
+
+def answer_question(
+    asked: Asked,
+    query_id: str,
+    services: Services,
+    deadline: Deadline,
+    observe: Callable[[Observation], None] = lambda _observation: None,
+) -> Answer:
+    """Answer `asked` and keep the turn in its session; `observe` is called once the model was asked, also on failure.
 
     Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, ServiceUnavailable, ContextTooLong or
     DeadlineExceeded; in each of these cases the session is as it was.
@@ -105,13 +125,21 @@ def answer_question(asked: Asked, query_id: str, services: Services, deadline: D
     workspace = _workspace(asked, query_id, kb_id, services, deadline)
     recorder = _Recorder(workspace, asked.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
+    messages = conversation(workspace.question, history)
     try:
-        agent.run(conversation(workspace.question, history))
-        answer = _to_answer(workspace, agent, recorder.outcomes, began)
+        agent.run(messages)
+        answer = _to_answer(workspace, agent, recorder.outcomes, _cost(agent, workspace, services), began)
         _keep(answer, asked, asked_at, services, deadline)
     finally:
         workspace.background.flush()
+        carried = len(messages) > _OF_ONE_QUESTION and not agent.shortened if history else None
+        criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=carried)
+        observe(Observation(criteria=criteria, cost=_cost(agent, workspace, services)))
     return answer
+
+
+def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
+    return cost_of(agent.usage, workspace.web_costs, services.prices)
 
 
 def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
@@ -164,7 +192,7 @@ def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Messa
     )
 
 
-def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], began: float) -> Answer:
+def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], cost: Cost, began: float) -> Answer:
     question, accepted = workspace.question, workspace.answer
     if accepted is None:
         raise AssertionError("the agent ended without an answer")
@@ -176,6 +204,7 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
         status=AnswerStatus.FALLBACK if workspace.degraded else AnswerStatus.SUCCESS,
         text=accepted.text,
         sources=accepted.sources,
+        supports=accepted.supports,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(
             tool_call_count=len(outcomes),
@@ -185,7 +214,7 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
             top_chapter=accepted.sources[0].chapter if accepted.sources else None,
             latency_ms=round((time.monotonic() - began) * 1000, 1),
             model=agent.model_name,
-            usage=agent.usage,
+            cost=cost,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,10 +11,12 @@ from gleaner.model import ChatMessage, Grounding, Mode
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
+from gleaner.untrusted import without_tokens
 
 _HISTORY_TOKENS = 6_000  # that earlier turns may take
 _CHARACTERS_PER_TOKEN = 4  # of English text; other scripts take more tokens, and fewer turns fit
-_SHORT_RESULT = 4_000  # characters of a tool's result once the model found the conversation too long
+_SHORT_RESULT = 4_000  # characters of a call's arguments or result once the conversation was found too long
+_SHORTEST_STRING = 200  # characters of a string in it: less says nothing
 
 
 def conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
@@ -28,22 +31,23 @@ def conversation(question: Question, history: Sequence[Message]) -> list[ChatMes
         if left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=message.content))
+        earlier.insert(0, ChatMessage(role=role, content=without_tokens(message.content)))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer without its question
     return [
         ChatMessage(role="system", content=_system(question)),
         *earlier,
-        ChatMessage(role="user", content=question.text),
+        ChatMessage(role="user", content=without_tokens(question.text)),
     ]
 
 
 def shortened(messages: Sequence[ChatMessage], question: Question) -> list[ChatMessage]:
-    """The conversation without earlier turns, and with the results of tools cut."""
+    """The conversation without earlier turns, and with long arguments and results of tools cut."""
+    spoken = without_tokens(question.text)
     asked = next(
         place
         for place in range(len(messages) - 1, 0, -1)
-        if messages[place].role == "user" and messages[place].content == question.text
+        if messages[place].role == "user" and messages[place].content == spoken
     )
     return [messages[0], *(_cut(message) for message in messages[asked:])]
 
@@ -62,6 +66,28 @@ def _tokens(content: str) -> int:
 
 
 def _cut(message: ChatMessage) -> ChatMessage:
-    if message.role != "tool" or len(message.content) <= _SHORT_RESULT:
-        return message
-    return replace(message, content=f"{message.content[:_SHORT_RESULT]} (cut)")
+    if message.role == "tool" and len(message.content) > _SHORT_RESULT:
+        return replace(message, content=_cut_result(message.content))
+    calls = tuple(
+        call if len(call.arguments) <= _SHORT_RESULT else replace(call, arguments="{}") for call in message.tool_calls
+    )
+    return replace(message, tool_calls=calls)
+
+
+def _cut_result(content: str) -> str:
+    """A tool's result with its long strings cut, still JSON: it is the quotes that fence a text from outside."""
+    result, longest = json.loads(content), _SHORT_RESULT
+    while len(content) > _SHORT_RESULT and longest > _SHORTEST_STRING:
+        longest //= 2
+        content = json.dumps(_with_short_strings(result, longest), ensure_ascii=False)
+    return content
+
+
+def _with_short_strings(value: Any, longest: int) -> Any:
+    if isinstance(value, str) and len(value) > longest:
+        return f"{value[:longest]} (cut)"
+    if isinstance(value, dict):
+        return {key: _with_short_strings(inner, longest) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_short_strings(inner, longest) for inner in value]
+    return value

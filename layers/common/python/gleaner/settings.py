@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gleaner.errors import ConfigurationError
+from gleaner.pricing import ModelPrices, Prices
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # unless a secret holds them
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
@@ -39,6 +40,7 @@ class Settings:
     tool_calls_table: str
     idempotency_table: str
     dynamodb_endpoint_url: str | None
+    prices: Prices
     default_kb_id: str
     query_deadline_seconds: float
     web_answer_max_age_days: float
@@ -71,6 +73,7 @@ class Settings:
             tool_calls_table=env["TOOL_CALLS_TABLE"],
             idempotency_table=env["IDEMPOTENCY_TABLE"],
             dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            prices=Prices(model=_model_prices(env), web_search=_price(env, "WEB_SEARCH_PRICE")),
             default_kb_id=env.get("DEFAULT_KB_ID") or "default_kb",
             query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
@@ -139,6 +142,41 @@ def _access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:
     if value is None or len(access) != len(value):
         raise ConfigurationError(f'{name} must be JSON such as {{"key:abc": ["default_kb"]}}.')
     return access
+
+
+def _model_prices(env: Mapping[str, str]) -> ModelPrices | None:
+    """USD for a million tokens; without the variable, None."""
+    name = "OPENAI_PRICES"
+    text = env.get(name)
+    if not text:
+        return None
+    try:
+        prices = ModelPrices(**json.loads(text))
+        valid = all(_is_price(price) for price in (prices.input, prices.cached_input, prices.output))
+    except (ValueError, TypeError):
+        valid = False
+    if not valid:
+        example = '{"input": 0.75, "cached_input": 0.075, "output": 4.5}'
+        raise ConfigurationError(f"{name} must be JSON such as {example}, in USD for a million tokens.")
+    return prices
+
+
+def _price(env: Mapping[str, str], name: str) -> float | None:
+    """USD; without the variable, None."""
+    text = env.get(name)
+    if not text:
+        return None
+    try:
+        price = float(text)
+    except ValueError:
+        price = -1.0
+    if not _is_price(price):
+        raise ConfigurationError(f"{name} must be a price in USD.")
+    return price
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
 
 
 def _positive(env: Mapping[str, str], name: str, default: float) -> float:

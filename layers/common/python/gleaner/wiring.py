@@ -69,6 +69,7 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
         tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=io_executor,
         default_kb_id=settings.default_kb_id,
+        prices=settings.prices,
         limits=LoopLimits(answer_seconds=min(_ANSWER_SECONDS, settings.query_deadline_seconds / 3)),
     )
 
@@ -78,12 +79,15 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api import health
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
+    from gleaner.api.feedback import FeedbackRoutes
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.once import Once
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
     from gleaner.stores import dynamodb
+    from gleaner.stores.dynamodb import Table
+    from gleaner.stores.feedback import FeedbackStore
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     services = build_services(settings, client)
@@ -94,9 +98,11 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
         chat = ChatRoutes(services, once, current, tracer=tracer, metrics=metrics)
         sessions = SessionRoutes(services.conversations, chat.answer, once, current)
         tool_calls = ToolCallRoutes(services.tool_calls, current)
+        feedback_store = FeedbackStore(Table(client, settings.tool_calls_table))
+        feedback = FeedbackRoutes(feedback_store, current, metrics)
         default_kb_id = settings.default_kb_id
         keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=default_kb_id)
-        areas = (chat, sessions, tool_calls, keywords, PruneRoutes(pruner, current))
+        areas = (chat, sessions, tool_calls, feedback, keywords, PruneRoutes(pruner, current))
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
     return Api(make_routes, settings=settings, logger=logger)

@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
-from gleaner.answering import Answer, Asked, Services, answer_question
+from gleaner.answering import Answer, Asked, Observation, Services, answer_question
 from gleaner.api.once import IdempotencyKey, Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
@@ -74,7 +74,7 @@ class ChatRoutes:
             chapter_origin=body.chapter_origin,
         )
         with self._tracer.provider.in_subsegment("## answer"):
-            answer = answer_question(asked, request.query_id, self._services, request.deadline)
+            answer = answer_question(asked, request.query_id, self._services, request.deadline, self._observe)
         self._measure(answer)
         return answer
 
@@ -88,7 +88,28 @@ class ChatRoutes:
 
     def _measure(self, answer: Answer) -> None:
         self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.facts.latency_ms)
-        self._metrics.add_metric("ToolCalls", MetricUnit.Count, answer.facts.tool_call_count)
-        self._metrics.add_metric("KeywordsIndexed", MetricUnit.Count, answer.facts.keyword_count)
-        fallbacks = int(answer.status is AnswerStatus.FALLBACK)
-        self._metrics.add_metric("Fallbacks", MetricUnit.Count, fallbacks)
+        self._count("ToolCalls", answer.facts.tool_call_count)
+        self._count("KeywordsIndexed", answer.facts.keyword_count)
+        self._count("Fallbacks", int(answer.status is AnswerStatus.FALLBACK))
+
+    def _observe(self, observation: Observation) -> None:
+        """Count what a question shows of the success criteria, and what it takes, also when it has no answer."""
+        criteria, cost = observation.criteria, observation.cost
+        for name, met in (
+            ("KnowledgeBaseSearched", criteria.knowledge_base_searched),
+            ("AnsweredOnFirstAttempt", criteria.answered_on_first_attempt),
+            ("KeywordsAfterWeb", criteria.keywords_after_web),
+            ("HelpedByKeywords", criteria.helped_by_keywords),
+            ("RetriesRecovered", criteria.retry_recovered),
+            ("ContextCarried", criteria.context_carried),
+        ):
+            if met is not None:
+                self._count(name, int(met))
+        self._count("InputTokens", cost.usage.input_tokens)
+        self._count("OutputTokens", cost.usage.output_tokens)
+        self._count("WebSearches", cost.web_searches)
+        if cost.estimated_usd is not None:
+            self._count("EstimatedCost", cost.estimated_usd)
+
+    def _count(self, name: str, value: float) -> None:
+        self._metrics.add_metric(name, MetricUnit.Count, value)

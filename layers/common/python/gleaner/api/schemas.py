@@ -9,20 +9,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from gleaner import text
 from gleaner.answering import Answer
 from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType
+from gleaner.pricing import Cost
+from gleaner.support import Support
 
 LONGEST_QUERY = 50_000  # characters
 LONGEST_SELECTION = 100_000
 _PREVIEW_CHARACTERS = 200
 
 
-def _cleaned(value: object) -> object:
+def cleaned(value: object) -> object:
+    """A text without what nobody can read; for use before a type is checked."""
     # Before the type is checked: pydantic refuses lone surrogates, which people paste from broken text.
     return text.clean(value).strip() if isinstance(value, str) else value
 
 
-Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(_cleaned)]
-SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(_cleaned)]
-ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(_cleaned)]
+Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(cleaned)]
+SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(cleaned)]
+ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(cleaned)]
 SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
 QueryId = SessionId
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
@@ -67,15 +70,29 @@ class Source(BaseModel):
     position: int | None = Field(description="Of its first character in the selected text.")
     text_preview: str
     confidence_score: float
+    support: Support = Field(
+        description="Whether the passage holds the key terms and numbers of the sentences that cite it: found, weak "
+        "(some of them, or not every number) or none. A source without a mark in the answer is judged by the "
+        "sentence that it supports best."
+    )
 
 
 class AnswerMetadata(BaseModel):
     """What produced the answer."""
 
     model: str
+
+
+class AnswerCost(BaseModel):
+    """What the answer took."""
+
     input_tokens: int
-    cached_input_tokens: int
+    cached_input_tokens: int = Field(description="Those of the input tokens that the provider had in its cache.")
     output_tokens: int
+    web_searches: int
+    estimated_usd: float | None = Field(
+        description="Tokens and web searches at the configured prices; null when a price is not configured."
+    )
 
 
 class ChatAnswer(BaseModel):
@@ -94,6 +111,7 @@ class ChatAnswer(BaseModel):
     used_tools: list[str]
     keyword_count: int
     latency_ms: float
+    cost: AnswerCost
     metadata: AnswerMetadata
 
 
@@ -105,7 +123,7 @@ def to_chat_answer(answer: Answer) -> ChatAnswer:
         message_id=answer.message_id,
         status=answer.status,
         answer=answer.text,
-        sources=[to_source(passage) for passage in answer.sources],
+        sources=to_sources(answer),
         confidence_score=answer.confidence_score,
         used_internal_kb=answer.used(SourceType.KNOWLEDGE_BASE),
         used_external_kb=answer.used(SourceType.EXTERNAL),
@@ -113,17 +131,27 @@ def to_chat_answer(answer: Answer) -> ChatAnswer:
         used_tools=list(answer.facts.used_tools),
         keyword_count=answer.facts.keyword_count,
         latency_ms=answer.facts.latency_ms,
-        metadata=AnswerMetadata(
-            model=answer.facts.model,
-            input_tokens=answer.facts.usage.input_tokens,
-            cached_input_tokens=answer.facts.usage.cached_input_tokens,
-            output_tokens=answer.facts.usage.output_tokens,
-        ),
+        cost=_to_cost(answer.facts.cost),
+        metadata=AnswerMetadata(model=answer.facts.model),
     )
 
 
-def to_source(passage: Passage) -> Source:
-    """The source as it goes out."""
+def _to_cost(cost: Cost) -> AnswerCost:
+    return AnswerCost(
+        input_tokens=cost.usage.input_tokens,
+        cached_input_tokens=cost.usage.cached_input_tokens,
+        output_tokens=cost.usage.output_tokens,
+        web_searches=cost.web_searches,
+        estimated_usd=cost.estimated_usd,
+    )
+
+
+def to_sources(answer: Answer) -> list[Source]:
+    """The sources as they go out."""
+    return [_to_source(passage, answer.supports[passage.id]) for passage in answer.sources]
+
+
+def _to_source(passage: Passage, support: Support) -> Source:
     return Source(
         id=passage.id,
         source_type=passage.source_type,
@@ -136,6 +164,7 @@ def to_source(passage: Passage) -> Source:
         position=passage.position,
         text_preview=_preview(passage),
         confidence_score=round(passage.score, 4),
+        support=support,
     )
 
 

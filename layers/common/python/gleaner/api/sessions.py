@@ -15,7 +15,7 @@ from gleaner.api import cursors
 from gleaner.api.chat import ANSWER_FAILURES
 from gleaner.api.once import IdempotencyKey, Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_source
+from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_sources
 from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import Mode, new_id, utc_now
 from gleaner.stores.conversation_items import Message, Session, message_metadata
@@ -180,7 +180,7 @@ def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
         mode=mode.value,
         metadata=message_metadata(answer.facts),
     )
-    return TurnAnswer(message=message, sources=[to_source(passage) for passage in answer.sources])
+    return TurnAnswer(message=message, sources=to_sources(answer))
 
 
 def _to_message(session_id: str, message: Message) -> MessageItem:

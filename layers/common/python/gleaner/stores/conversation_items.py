@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gleaner.model import TokenUsage
+from gleaner.pricing import Cost
 from gleaner.stores import long_text
 from gleaner.stores.items import from_timestamp
 
@@ -51,7 +51,7 @@ class TurnFacts:
     top_chapter: str | None  # of the first source
     latency_ms: float
     model: str
-    usage: TokenUsage
+    cost: Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ class Turn:
             "message_count": 2,
             "tool_call_count": self.facts.tool_call_count,
             "keyword_count": self.facts.keyword_count,
-            "input_tokens": self.facts.usage.input_tokens,
-            "output_tokens": self.facts.usage.output_tokens,
+            "input_tokens": self.facts.cost.usage.input_tokens,
+            "output_tokens": self.facts.cost.usage.output_tokens,
         }
 
 
@@ -130,9 +130,11 @@ def message_metadata(facts: TurnFacts) -> dict[str, Any]:
         "top_chapter": facts.top_chapter,
         "latency_ms": facts.latency_ms,
         "model": facts.model,
-        "input_tokens": facts.usage.input_tokens,
-        "cached_input_tokens": facts.usage.cached_input_tokens,
-        "output_tokens": facts.usage.output_tokens,
+        "input_tokens": facts.cost.usage.input_tokens,
+        "cached_input_tokens": facts.cost.usage.cached_input_tokens,
+        "output_tokens": facts.cost.usage.output_tokens,
+        "web_searches": facts.cost.web_searches,
+        "estimated_usd": facts.cost.estimated_usd,
     }
 
 

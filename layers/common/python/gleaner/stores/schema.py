@@ -21,6 +21,7 @@ Conversations table
     index by_owner: owner, updated_at; sessions only
 Tool calls table
     Q#<query id>             C#<position>                                a tool call
+    Q#<query id>             FEEDBACK                                    what the caller says of the answer
     indexes by_session, by_tool, by_status: that attribute, created_at
 """
 
@@ -206,6 +207,11 @@ def selection_key(session_id: str, query_id: str) -> Key:
 def piece_key(owner_key: Key, number: int) -> Key:
     """Key of the n-th further piece of the text whose item is `owner_key`."""
     return {"pk": owner_key["pk"], "sk": f"LONG#{owner_key['sk']}#{number:02d}"}
+
+
+def feedback_key(query_id: str) -> Key:
+    """Key of the feedback on the answer to a query."""
+    return {"pk": f"Q#{query_id}", "sk": "FEEDBACK"}
 
 
 TOOL_CALL_PREFIX = "C#"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from gleaner import disclosure, text
 from gleaner.answer_text import marked_ids, with_plain_marks, without_foreign_links
 from gleaner.errors import ToolCallRejected
-from gleaner.model import JsonObject
+from gleaner.model import JsonObject, Passage
+from gleaner.prompts import all_prompts
+from gleaner.support import supports
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import AcceptedAnswer, Workspace
+from gleaner.untrusted import restored
 
 NAME = "generate_response"
 _LONGEST_ANSWER = 100_000  # characters
@@ -27,8 +32,8 @@ class AnswerArguments(Arguments):
 
 
 def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
-    text = with_plain_marks(arguments.answer)
-    cited = list(dict.fromkeys([*map(_bare, arguments.sources), *marked_ids(text)]))
+    written = with_plain_marks(restored(text.clean(arguments.answer)))
+    cited = list(dict.fromkeys([*map(_bare, arguments.sources), *marked_ids(written)]))
     unknown = [source for source in cited if workspace.passage(source) is None]
     if unknown:
         known = ", ".join(workspace.passage_ids()) or "none"
@@ -36,11 +41,33 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
             f"Unknown source ids: {', '.join(unknown[:10])}. Cite only ids that a search returned: {known}."
         )
     sources = tuple(passage for source in cited if (passage := workspace.passage(source)))
-    text = without_foreign_links(text, {url for passage in sources for url in passage.urls}).strip()
-    if not text:
-        raise ToolCallRejected("The answer holds nothing but links or images. Write the answer in words.")
-    workspace.answer = AcceptedAnswer(text=text, sources=sources, confidence_score=arguments.confidence_score)
-    return {"formatted_response": text, "metadata": {"sources": cited}}
+    kept = _without_instructions(without_foreign_links(written, _addresses(sources)), workspace).strip()
+    workspace.answer = AcceptedAnswer(
+        text=kept, sources=sources, supports=supports(kept, sources), confidence_score=arguments.confidence_score
+    )
+    return {"formatted_response": kept, "metadata": {"sources": cited}}
+
+
+def _addresses(sources: tuple[Passage, ...]) -> set[str]:
+    return {url for passage in sources for url in passage.urls}
+
+
+def _without_instructions(answer: str, workspace: Workspace) -> str:
+    """The answer without runs of the prompts, but for those that a passage holds.
+
+    A passage that asks for them asks again in a retry, so they are taken out at once, and the answer is a fallback.
+    """
+    kept = disclosure.without_runs(answer, _instructions(), (p.content for p in workspace.passages()))
+    if not kept.replace(disclosure.TAKEN_OUT, "").strip():
+        raise ToolCallRejected("The answer holds nothing but links, images or instructions. Write it in words.")
+    if kept != answer:
+        workspace.degraded.add("the answer repeated the instructions")
+    return kept
+
+
+@cache
+def _instructions() -> disclosure.Runs:
+    return disclosure.runs(all_prompts())
 
 
 def _bare(source: str) -> str:

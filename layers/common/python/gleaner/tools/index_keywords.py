@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from gleaner import text
 from gleaner.errors import ToolCallRejected
-from gleaner.learning import Learned
+from gleaner.learning import LONGEST_KEYWORD, Learned, Rejected
 from gleaner.model import JsonObject, WebAnswer
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "index_keywords"
 _MOST_REJECTIONS_TOLD = 20
+_HELD = 0.5  # of a keyword's terms: a name may be completed with a word that the answer does not use
+_FOREIGN = "neither the question nor the web answer mentions it: name what they are about"
 
 # Items of any type are taken, so that one bad keyword is refused by itself and the others are indexed.
 Keywords = Annotated[
@@ -53,11 +57,35 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
 def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
     use = workspace.keyword_use(answer)
-    learned = workspace.learning.learn(keywords, use, deadline=workspace.deadline)
+    related, foreign = _told_apart(keywords, answer, workspace.question.text)
+    learned = workspace.learning.learn(related, use, deadline=workspace.deadline)
+    learned = replace(learned, rejected=(*learned.rejected, *foreign))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         workspace.learned_results.add(answer.result_id)
     return learned
+
+
+def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) -> tuple[list[object], list[Rejected]]:
+    """The keywords that have to do with the answer, and the others, which are refused.
+
+    Keywords lead later questions of everybody to this answer. A web page that talked the model into keywords of
+    its choice would otherwise answer questions that it has nothing to do with.
+    """
+    pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
+    folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
+    stems = set(text.stems(folded))
+    related: list[object] = []
+    foreign: list[Rejected] = []
+    for keyword in keywords:
+        terms = text.terms(keyword) if isinstance(keyword, str) else []
+        # Also within a word: some scripts do not separate words.
+        held = sum(text.stem(term) in stems or term in folded for term in terms)
+        if held >= _HELD * len(terms):
+            related.append(keyword)
+        else:
+            foreign.append(Rejected(keyword=str(keyword)[:LONGEST_KEYWORD], reason=_FOREIGN))
+    return related, foreign
 
 
 def _answer_meant(result_id: str | None, workspace: Workspace) -> WebAnswer:

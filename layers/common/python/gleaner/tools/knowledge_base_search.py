@@ -12,6 +12,7 @@ from gleaner.errors import ToolCallRejected
 from gleaner.model import JsonObject, Passage
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
+from gleaner.untrusted import labelled
 
 NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5
@@ -36,11 +37,13 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
         workspace.degraded.add("stored web answers could not be looked up")
     passages = workspace.admit(found.passages)
     _count_uses(passages, workspace)
-    return {
-        "chunks": [_to_json(passage) for passage in passages],
-        "total_chunks_found": len(passages),
-        "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
-    }
+    return labelled(
+        {
+            "chunks": [_to_json(passage) for passage in passages],
+            "total_chunks_found": len(passages),
+            "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
+        }
+    )
 
 
 def _count_uses(passages: Sequence[Passage], workspace: Workspace) -> None:

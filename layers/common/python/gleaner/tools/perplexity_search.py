@@ -12,6 +12,7 @@ from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, 
 from gleaner.tools.knowledge_base_search import SearchText
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
+from gleaner.untrusted import defused, labelled
 
 NAME = "perplexity_search"
 _LONGEST_SECONDS = 12.0  # what one web search may take
@@ -35,6 +36,7 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     if budget <= 0:
         raise WebSearchUnavailable("There is no time left for a web search.")
     result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
+    workspace.web_costs.append(result.cost_usd)
     answer = WebAnswer(
         result_id=new_id(),
         kb_id=workspace.question.kb_id,
@@ -46,12 +48,16 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     )
     workspace.web_answers[answer.result_id] = answer
     passages = workspace.admit(_to_passage(citation) for citation in answer.citations)
-    return {
-        "perplexity_result_id": answer.result_id,
-        "answer": _with_ids(answer.answer, passages),
-        "citations": [_to_json(passage) for passage in passages],
-        "metadata": {"model": answer.model, "created_at": answer.created_at.isoformat(timespec="seconds")},
-    }
+    told = labelled(
+        {
+            "perplexity_result_id": answer.result_id,
+            "answer": "",
+            "citations": [_to_json(passage) for passage in passages],
+            "metadata": {"model": answer.model, "created_at": answer.created_at.isoformat(timespec="seconds")},
+        }
+    )
+    # Defused by itself: the ids that it gets are real ones, and those that the web wrote into it are not.
+    return told | {"answer": _with_ids(defused(answer.answer), passages)}
 
 
 def _to_passage(citation: Citation) -> Passage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gleaner.background import Background
@@ -14,6 +14,7 @@ from gleaner.model import Grounding, Mode, Passage, SourceType, WebAnswer
 from gleaner.retrieval import Retrieved
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
+from gleaner.support import Support
 
 # Passages for a query, at most so many: of the knowledge base, or of the selected text.
 PassageSearch = Callable[[str, int, Deadline], Retrieved]
@@ -39,6 +40,7 @@ class AcceptedAnswer:
 
     text: str
     sources: tuple[Passage, ...]  # as the model ordered them
+    supports: Mapping[str, Support]  # by the id of the source
     confidence_score: float | None
 
 
@@ -53,6 +55,7 @@ class Workspace:
     deadline: Deadline
     background: Background
     answer: AcceptedAnswer | None = None
+    web_costs: list[float | None] = field(default_factory=list)  # USD of each answered web search, if stated
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in the order they came
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
     learned_results: set[str] = field(default_factory=set)  # ids of the web answers that were indexed
@@ -75,6 +78,10 @@ class Workspace:
     def passage(self, passage_id: str) -> Passage | None:
         """The passage that was handed to the model under this id."""
         return self._passages.get(passage_id)
+
+    def passages(self) -> list[Passage]:
+        """What was handed to the model, in the order it was found."""
+        return list(self._passages.values())
 
     def passage_count(self) -> int:
         """How many passages were found."""

@@ -1,0 +1,84 @@
+"""Routes on which a caller says how good an answer was."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools import Metrics
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path
+from aws_lambda_powertools.metrics import MetricUnit
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.schemas import QueryId, cleaned
+from gleaner.errors import UnknownQuery
+from gleaner.model import utc_now
+from gleaner.stores.feedback import Feedback, FeedbackStore
+
+PATH = "/api/queries/<query_id>/feedback"
+LONGEST_COMMENT = 2_000  # characters
+
+Id = Annotated[QueryId, Path()]
+
+
+class Rating(BaseModel):
+    """How good the answer to a query was."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rating: int = Field(ge=1, le=5, description="1 is poor, 5 is very good.")
+    comment: Annotated[str, Field(max_length=LONGEST_COMMENT), BeforeValidator(cleaned)] = ""
+
+
+class KeptRating(BaseModel):
+    """The feedback that is kept on a query."""
+
+    query_id: str
+    rating: int
+    comment: str
+    created_at: str
+
+
+class FeedbackRoutes:
+    """/api/queries/{query_id}/feedback."""
+
+    def __init__(self, feedback: FeedbackStore, current: Current, metrics: Metrics) -> None:
+        self._feedback = feedback
+        self._current = current
+        self._metrics = metrics
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        raises = (UnknownQuery, *STORE_FAILURES)
+        return [
+            Route("POST", PATH, self._rate, summary="Rate the answer to a query", raises=raises),
+            Route("GET", PATH, self._show, summary="Show your feedback on a query", raises=raises),
+        ]
+
+    def _rate(self, query_id: Id, body: Annotated[Rating, Body()]) -> Response[KeptRating]:
+        request = self._current()
+        feedback = Feedback(
+            query_id=query_id,
+            owner=request.caller.id,
+            rating=body.rating,
+            comment=body.comment,
+            created_at=utc_now(),
+        )
+        first = self._feedback.keep(feedback, deadline=request.deadline)
+        if first:  # a rating that is changed was counted before, and a count cannot be taken back
+            self._metrics.add_metric("FeedbackRating", MetricUnit.Count, body.rating)
+        return ok(_to_kept(feedback))
+
+    def _show(self, query_id: Id) -> Response[KeptRating]:
+        request = self._current()
+        return ok(_to_kept(self._feedback.of_query(query_id, request.caller.id, deadline=request.deadline)))
+
+
+def _to_kept(feedback: Feedback) -> KeptRating:
+    return KeptRating(
+        query_id=feedback.query_id,
+        rating=feedback.rating,
+        comment=feedback.comment,
+        created_at=feedback.created_at.isoformat(timespec="microseconds"),
+    )

@@ -1,0 +1,47 @@
+"""The success criteria, as one question shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gleaner.execution import CallOutcome
+from gleaner.steps import Progress
+from gleaner.tools import generate_response, knowledge_base_search
+from gleaner.tools.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """Whether each criterion was met; None: the question does not concern it."""
+
+    knowledge_base_searched: bool | None  # SC-001; None: the model could not be asked
+    answered_on_first_attempt: bool | None  # SC-002; None: no answer was due yet
+    keywords_after_web: bool | None  # SC-003; None: the web was not asked
+    helped_by_keywords: bool | None  # SC-006; None: there is no answer
+    retry_recovered: bool | None  # SC-007; None: the model needed no feedback
+    context_carried: bool | None  # SC-008; None: there are no earlier turns
+
+
+def assess(
+    progress: Progress, outcomes: Sequence[CallOutcome], workspace: Workspace, *, context_carried: bool | None
+) -> Criteria:
+    """What a question that is over, with an answer or without, shows of the criteria."""
+    answer = workspace.answer
+    searched = any(outcome.executed and outcome.call.name == knowledge_base_search.NAME for outcome in outcomes)
+    return Criteria(
+        knowledge_base_searched=searched if progress.model_calls else None,
+        answered_on_first_attempt=_on_first_attempt(progress, outcomes),
+        keywords_after_web=set(workspace.web_answers) <= workspace.learned_results if workspace.web_answers else None,
+        helped_by_keywords=None if answer is None else any(source.keyword_ids for source in answer.sources),
+        retry_recovered=answer is not None if any(progress.failures.values()) else None,
+        context_carried=context_carried,
+    )
+
+
+def _on_first_attempt(progress: Progress, outcomes: Sequence[CallOutcome]) -> bool | None:
+    attempts = [outcome for outcome in outcomes if outcome.call.name == generate_response.NAME]
+    missed = generate_response.NAME in progress.failures
+    if not attempts and not missed:
+        return None
+    return not missed and attempts[0].succeeded

@@ -1,0 +1,140 @@
+"""Whether an answer's statements are supported by the passages they cite, judged by words and numbers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from gleaner import text
+from gleaner.answer_text import marked_ids
+from gleaner.model import Passage
+
+
+class Support(StrEnum):
+    """How well a passage supports what the answer says on it."""
+
+    FOUND = "found"  # it holds the statement's key terms, and every number
+    WEAK = "weak"  # it holds some of them, or not every number
+    NONE = "none"
+
+
+# Shares of a statement's key terms. How they were chosen is in docs/decisions/0011-untrusted-text.md.
+_FOUND = 0.6
+_WEAK = 0.3
+
+_MARK = r"\[(?:kb|web)-\d+\]"
+_MARKS = re.compile(rf"\s*{_MARK}")
+# A sentence with the marks that follow its stop; a line ends a sentence too.
+_SENTENCE = re.compile(rf".+?(?:(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?:\s*{_MARK})*(?=\s|$)|[。！？]|$)", re.MULTILINE)
+_LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,'\u00a0\u202f]\d+)*")
+_GROUPED = re.compile(r"\d{1,3}(?:[,.'\u00a0\u202f]\d{3})+")
+# Scripts that put no spaces between words; their words are compared by pairs of characters.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNITS = "zero one two three four five six seven eight nine".split()
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBER_WORDS = {word: value for value, word in enumerate((*_UNITS, *_TEENS))} | {
+    word: 10 * value for value, word in enumerate(_TENS, start=2)
+}
+_NUMBER_TENS = frozenset(_NUMBER_WORDS[word] for word in _TENS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What is compared: key terms as stems, and numbers in one spelling."""
+
+    terms: frozenset[str]
+    numbers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """One sentence of an answer, and the ids that it marks."""
+
+    content: _Content
+    marks: tuple[str, ...]
+
+
+def supports(answer: str, sources: Sequence[Passage]) -> dict[str, Support]:
+    """The verdict on each source, by its id. `answer` has plain marks.
+
+    A source is judged by the sentences that carry its mark: `found` when it supports all of them, `none` when it
+    supports none, else `weak`. A source without a mark is judged by the sentence that it supports best. Only words
+    and numbers are compared, so a passage in another language than the answer seldom comes out as `found`.
+    """
+    statements = [_read(sentence[0]) for sentence in _SENTENCE.finditer(answer)]
+    said = [statement for statement in statements if statement.content.terms or statement.content.numbers]
+    held = {source.id: _held(source) for source in sources}
+    return {source.id: _verdict(source.id, said, held) for source in sources}
+
+
+def _verdict(source_id: str, said: Sequence[_Statement], held: dict[str, _Content]) -> Support:
+    marked = [_judged(statement, source_id, held) for statement in said if source_id in statement.marks]
+    if not marked:
+        others = [_judged(statement, source_id, held) for statement in said]
+        return min(others, key=list(Support).index, default=Support.NONE)
+    return marked[0] if len(set(marked)) == 1 else Support.WEAK
+
+
+def _judged(statement: _Statement, source_id: str, held: dict[str, _Content]) -> Support:
+    said, passage = statement.content, held[source_id]
+    # A sentence that rests on several passages may have each number from another one.
+    numbers = passage.numbers.union(*(held[mark].numbers for mark in statement.marks if mark in held))
+    share = _share(said.terms, passage.terms) if said.terms else float(said.numbers <= numbers)
+    if share >= _FOUND and said.numbers <= numbers:
+        return Support.FOUND
+    return Support.WEAK if share >= _WEAK else Support.NONE
+
+
+def _share(terms: Collection[str], held: Collection[str]) -> float:
+    return sum(term in held for term in terms) / len(terms)
+
+
+def _read(sentence: str) -> _Statement:
+    plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
+    return _Statement(_Content(_terms(text.words(plain)), _numbers(plain)), tuple(marked_ids(sentence)))
+
+
+def _held(source: Passage) -> _Content:
+    passage = "\n".join((source.title, source.chapter or "", source.content))
+    words = text.words(passage)
+    return _Content(_terms(words), _numbers(passage) | _spelt_numbers(words))
+
+
+def _terms(words: Sequence[str]) -> frozenset[str]:
+    found: set[str] = set()
+    for word in words:
+        if _UNSPACED.search(word):
+            found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
+        elif not word.isdecimal() and word not in text.stop_words():
+            found.add(text.stem(word))
+    return frozenset(found)
+
+
+def _numbers(passage: str) -> frozenset[str]:
+    return frozenset(map(_plain_number, _NUMBER.findall(unicodedata.normalize("NFKC", passage))))
+
+
+def _plain_number(number: str) -> str:
+    """One spelling for 1,000 and 1000, for 2,50 and 2.5."""
+    if _GROUPED.fullmatch(number):
+        return re.sub(r"\D", "", number)
+    whole, separator, rest = number.replace(",", ".").partition(".")
+    if not separator or not rest.isdecimal():
+        return number
+    return f"{whole}.{rest.rstrip('0')}".rstrip(".")
+
+
+def _spelt_numbers(words: Sequence[str]) -> frozenset[str]:
+    """The numbers up to 99 among `words`."""
+    values = [_NUMBER_WORDS.get(word) for word in words]
+    found = {value for value in values if value is not None}
+    for tens, unit in pairwise(values):
+        if tens and unit and tens in _NUMBER_TENS and unit < len(_UNITS):
+            found.add(tens + unit)
+    return frozenset(map(str, found))

@@ -1,0 +1,121 @@
+"""Whether a text asks about what stands in it, or does it: the difference between a question and an attack.
+
+It works on plain readings (see unmasking), in time linear in their length.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+_QUOTED = re.compile(
+    r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,300}`|(?<!\w)'[^'\n]{1,300}'(?!\w)"
+)
+# A stop ends a sentence before white space or a script that sets none.
+_END = re.compile(r"[.!?؟]+(?=[\"'”»)\]]{0,5}(?:\s|$|[^\x00-\x7f]))|。|\n")
+# A word of prose: what touches signs of code, of an address or of an option is none.
+_WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}(?![\w@:=<>$%&\\/(-])")
+_FEWEST_WORDS = 3  # of a question; code that ends in a question mark has fewer
+# What opens a question, at the beginning of a sentence or of a part of it.
+_OPENS_QUESTION = re.compile(
+    r"(?:^|[,;:¿(–—]|\s-)[^\w?]{0,5}(?:how|what|why|when|where|which|who|whose|is|are|was|were|do|does|did|should|"
+    r"can i|can we|can an?|may i|could an?|explain|describe|define|compare|"
+    r"wie|was ist|warum|weshalb|welche\w*|comment|pourquoi|que(?:l|lle)s?|qu'|como|por que|que|cual\w*|come|perche|"
+    r"cosa|hoe|waarom|wat|jak|dlaczego|co|proc|hur|varfor|vad|как\w*|что|почему|зачем|як|чому|що|πωσ|τι|γιατι|nasil|"
+    r"neden|bagaimana|mengapa|apa|lam (?:the nao|sao)|hogyan|miert|cum|de ce|miten|miksi)\b"
+    r"|怎么|如何|什么|为什么|为何|吗|どう|なぜ|ですか|ますか|教えて|方法|어떻게|무엇|왜|كيف|لماذا|ما هي|چگونه|چرا|कैसे|"
+    r"क्या|क्यों|อย่างไร|ทำไม|כיצד|איך|למה"
+)
+_ADDRESSED = re.compile(
+    r"\W*(?:(?:can|could|will|would|won't|do|why don't|how about|what if|what about) you\b|why not\b)"
+    r"|\bplease\b(?!\W*$)"
+)
+_SECOND_PERSON = re.compile(r"\byou(?:r|'re)?\b")
+_TOPIC_WORD = re.compile(
+    r"(?:how|why|what|when|vs|versus|explain\w*|explanation|mean(?:s|ing)?|differences?|examples?|prevent\w*|mitigat\w*|"
+    r"protect\w*|defen[cs]es?|defend\w*|detect\w*|saniti[sz]\w*|escap(?:e|es|ed|ing)|vulnerabilit\w+|injections?|attacks?|"
+    r"cve|owasp|tutorial|guide|syntax|format|documentation|docs|usage|command|options|errors?|exceptions?|warnings?|"
+    r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue)"
+)
+_FOREIGN_LETTER = re.compile(r"[^\x00-\u036f\W\d_]")
+_FEWEST_FOREIGN_LETTERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sentence:
+    asks: bool  # and not a second person for a deed
+    opens_at: int  # where its question begins
+    has_topic_word: bool
+
+
+class Asking:
+    """What one reading asks about."""
+
+    def __init__(self, reading: str) -> None:
+        self._reading = reading
+        quotes = [quote.span() for quote in _QUOTED.finditer(reading)]
+        self._quotes_begin = [begin for begin, _ in quotes]
+        self._quotes_end = [end for _, end in quotes]
+        self._outside = _QUOTED.sub(lambda quote: "_" * len(quote[0]), reading)
+        self._ends = [end.end() for end in _END.finditer(self._outside)]
+        self._sentences: dict[tuple[int, int], _Sentence] = {}  # by their bounds
+
+    def excuses(self, found: re.Match[str]) -> bool:
+        """Whether the sentence around `found` asks about it.
+
+        The question must be opened before the find, or hold it in quotes. It must not be put to a second person,
+        nor the find be: "Can you ...?" asks for the deed.
+        """
+        bounds = self._sentence(*found.span())
+        sentence = self._judged(bounds)
+        if self._is_quoted(*found.span()):
+            return sentence.asks or sentence.has_topic_word
+        opened = sentence.asks and sentence.opens_at <= found.start() - bounds[0]
+        return opened and not _SECOND_PERSON.search(found[0])
+
+    def has_topic(self) -> bool:
+        """Whether anything is said or asked about the code in the text; a question or one word of it suffices."""
+        if len(_FOREIGN_LETTER.findall(self._reading)) >= _FEWEST_FOREIGN_LETTERS or _has_topic_word(self._reading):
+            return True
+        ends = [0, *(end.end() for end in _END.finditer(self._reading)), len(self._reading)]
+        return any(_is_question(self._reading[begin:end]) for begin, end in pairwise(ends))
+
+    def _judged(self, bounds: tuple[int, int]) -> _Sentence:
+        if bounds not in self._sentences:  # many finds may stand in one sentence: it is read once
+            self._sentences[bounds] = _read(self._outside[slice(*bounds)])
+        return self._sentences[bounds]
+
+    def _sentence(self, start: int, stop: int) -> tuple[int, int]:
+        before, behind = bisect_right(self._ends, start), bisect_left(self._ends, stop)
+        begin = self._ends[before - 1] if before else 0
+        return begin, self._ends[behind] if behind < len(self._ends) else len(self._outside)
+
+    def _is_quoted(self, start: int, stop: int) -> bool:
+        nearest = bisect_right(self._quotes_begin, start) - 1
+        return nearest >= 0 and stop <= self._quotes_end[nearest]
+
+
+def _read(sentence: str) -> _Sentence:
+    opening = _OPENS_QUESTION.search(sentence)
+    foreign = _FOREIGN_LETTER.search(sentence) is not None and _ends_in_question_mark(sentence)
+    return _Sentence(
+        asks=(opening is not None or foreign) and not _ADDRESSED.search(sentence),
+        opens_at=0 if foreign or opening is None else opening.start(),
+        has_topic_word=_has_topic_word(sentence),
+    )
+
+
+def _is_question(sentence: str) -> bool:
+    if _OPENS_QUESTION.match(sentence):
+        return True
+    return _ends_in_question_mark(sentence) and len(_WORD.findall(sentence)) >= _FEWEST_WORDS
+
+
+def _has_topic_word(passage: str) -> bool:
+    return any(_TOPIC_WORD.fullmatch(word) for word in _WORD.findall(passage))
+
+
+def _ends_in_question_mark(sentence: str) -> bool:
+    return sentence.rstrip(" \n\"'”»)]_").endswith(("?", "؟"))

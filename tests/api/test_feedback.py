@@ -1,0 +1,78 @@
+"""Ratings of answers: kept with their query, counted once, and only by who asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from aws_lambda_powertools import Metrics
+
+from tests.conftest import Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+NOBODYS = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+@pytest.fixture
+def query_id(client: Client, model: ScriptedModel) -> str:
+    """A query that `local` asked."""
+    model.plays(calls(search()), calls(answer()))
+    return str(client.ask()[1]["query_id"])
+
+
+def rate(client: Client, query_id: str, caller: str = "local", **body: Any) -> tuple[int, Any]:
+    return client.post(f"/api/queries/{query_id}/feedback", body, caller=caller)
+
+
+def test_feedback_is_kept_with_its_query(client: Client, query_id: str) -> None:
+    status, kept = rate(client, query_id, rating=4, comment="Short \u200band right.")
+    assert status == 200
+    assert (kept["query_id"], kept["rating"], kept["comment"]) == (query_id, 4, "Short and right.")
+    assert client.request("GET", f"/api/queries/{query_id}/feedback") == (200, kept)
+    calls_of_query = client.request("GET", f"/api/queries/{query_id}/tool-calls")[1]["tool_calls"]
+    assert [call["tool_name"] for call in calls_of_query] == ["knowledge_base_search", "generate_response"]
+
+
+def test_the_last_word_is_kept_and_the_first_is_counted(client: Client, query_id: str) -> None:
+    counted = Metrics(namespace="Gleaner", service="query")
+    counted.clear_metrics()
+    rate(client, query_id, rating=2, comment="Wrong?")
+    rate(client, query_id, rating=5)
+    assert counted.metric_set["FeedbackRating"]["Value"] == [2.0]
+    kept = client.request("GET", f"/api/queries/{query_id}/feedback")[1]
+    assert (kept["rating"], kept["comment"]) == (5, "")
+
+
+def test_only_who_asked_may_rate(client: Client, query_id: str, items: Any) -> None:
+    for caller, of_query in (("somebody else", query_id), ("local", NOBODYS)):
+        status, problem = rate(client, of_query, caller, rating=1)
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-query")
+    assert not [item for item in items("TOOL_CALLS_TABLE") if item["sk"] == "FEEDBACK"]
+    rate(client, query_id, rating=3)
+    assert rate(client, query_id, "somebody else", rating=1)[0] == 404
+    assert client.request("GET", f"/api/queries/{query_id}/feedback", caller="somebody else")[0] == 404
+    assert client.request("GET", f"/api/queries/{query_id}/feedback")[1]["rating"] == 3
+
+
+def test_a_query_without_feedback(client: Client, query_id: str) -> None:
+    assert client.request("GET", f"/api/queries/{query_id}/feedback")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"rating": 0},
+        {"rating": 6},
+        {"rating": 4.5},
+        {"rating": "5"},
+        {"rating": True},
+        {"rating": 5, "comment": "x" * 2001},
+        {"rating": 5, "comment": None},
+        {"rating": 5, "note": "x"},
+    ],
+)
+def test_what_is_no_rating(client: Client, query_id: str, body: dict[str, Any]) -> None:
+    status, problem = rate(client, query_id, **body)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert problem["errors"]

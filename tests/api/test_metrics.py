@@ -1,0 +1,177 @@
+"""What a question shows of the success criteria, and what it is counted to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aws_lambda_powertools import Logger, Metrics, Tracer
+from starlette.responses import JSONResponse
+
+from gleaner.settings import Settings
+from gleaner.wiring import build_api
+from tests.conftest import Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
+from tests.doubles.scripted_web import ScriptedWeb, result
+
+PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
+PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 0.1, "output": 10}', "WEB_SEARCH_PRICE": "0.005"}
+CRITERIA = {
+    "KnowledgeBaseSearched",
+    "AnsweredOnFirstAttempt",
+    "KeywordsAfterWeb",
+    "HelpedByKeywords",
+    "RetriesRecovered",
+    "ContextCarried",
+}
+
+Counted = Callable[[], dict[str, float]]
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    made = Metrics(namespace="Gleaner", service="query")
+    made.clear_metrics()
+    return made
+
+
+@pytest.fixture
+def client(settings: dict[str, str], metrics: Metrics) -> Client:
+    """The API with prices, over metrics that a test can read."""
+    logger, tracer = Logger(service="gleaner"), Tracer(service="gleaner", disabled=True)
+    return Client(build_api(Settings.from_env(settings | PRICES), logger=logger, tracer=tracer, metrics=metrics))
+
+
+@pytest.fixture
+def counted(metrics: Metrics) -> Counted:
+    """What was counted since it was last asked for, by name."""
+
+    def read() -> dict[str, float]:
+        values = {name: sum(metric["Value"]) for name, metric in metrics.metric_set.items()}
+        metrics.clear_metrics()
+        return values
+
+    return read
+
+
+def shares(values: dict[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if name in CRITERIA}
+
+
+def ask_the_web(client: Client, model: ScriptedModel, web_server: ScriptedWeb) -> Any:
+    web_server.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+    model.plays(
+        calls(search("starlette release")),
+        calls(web()),
+        calls(index("Starlette release", "ASGI framework"), answer("In 2026. [web-1]", ("web-1",))),
+    )
+    return client.ask("When was Starlette 1.0 released?")[1]
+
+
+def test_a_question_that_the_knowledge_base_answers(client: Client, model: ScriptedModel, counted: Counted) -> None:
+    model.plays(calls(search()), calls(answer()))
+    body = client.ask()[1]
+    values = counted()
+    assert shares(values) == {"KnowledgeBaseSearched": 1, "AnsweredOnFirstAttempt": 1, "HelpedByKeywords": 0}
+    assert (values["InputTokens"], values["OutputTokens"], values["WebSearches"]) == (200, 20, 0)
+    assert values["Latency"] == body["latency_ms"]
+    assert values["Fallbacks"] == 0
+    assert values["EstimatedCost"] == pytest.approx(0.0004)  # 200 tokens in, 20 out
+    assert body["cost"] == {
+        "input_tokens": 200,
+        "cached_input_tokens": 0,
+        "output_tokens": 20,
+        "web_searches": 0,
+        "estimated_usd": 0.0004,
+    }
+
+
+def test_a_web_answer_then_a_question_that_its_keywords_help(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+) -> None:
+    body = ask_the_web(client, model, web)
+    values = counted()
+    assert shares(values) == {
+        "KnowledgeBaseSearched": 1,
+        "AnsweredOnFirstAttempt": 1,
+        "KeywordsAfterWeb": 1,
+        "HelpedByKeywords": 0,
+    }
+    assert body["cost"]["web_searches"] == values["WebSearches"] == 1
+    assert body["cost"]["estimated_usd"] == pytest.approx(0.005 + 0.0006)
+    model.plays(calls(search("release date of Starlette")), calls(answer("In 2026. [web-1]", ("web-1",))))
+    client.ask("What is the release date of Starlette?")
+    assert shares(counted())["HelpedByKeywords"] == 1
+
+
+def test_what_the_web_search_states_of_its_cost_counts(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+) -> None:
+    web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+    reply: Any = web.reply
+    web.reply = reply | {"usage": reply["usage"] | {"cost": {"currency": "USD", "total_cost": 0.25}}}
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "Starlette"})),
+        calls(index("Starlette"), answer("[web-1]", ("web-1",))),
+    )
+    assert client.ask()[1]["cost"]["estimated_usd"] == pytest.approx(0.2506)
+
+
+def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
+    client: Client, model: ScriptedModel, counted: Counted
+) -> None:
+    model.plays(calls(search()), says("It is merged."), calls(answer()))
+    assert client.ask()[0] == 200
+    assert shares(counted()) == {
+        "KnowledgeBaseSearched": 1,
+        "AnsweredOnFirstAttempt": 0,
+        "HelpedByKeywords": 0,
+        "RetriesRecovered": 1,
+    }
+
+
+def test_a_question_without_an_answer_is_counted_too(client: Client, model: ScriptedModel, counted: Counted) -> None:
+    model.plays(says("I just know it."))
+    assert client.ask()[0] == 502
+    values = counted()
+    assert shares(values) == {"KnowledgeBaseSearched": 0, "RetriesRecovered": 0}
+    assert values["InputTokens"] == 200
+    assert "Latency" not in values
+
+
+def test_a_model_that_is_down_says_nothing_of_the_criteria(
+    client: Client, model: ScriptedModel, counted: Counted
+) -> None:
+    model.plays(JSONResponse({"error": {"message": "no"}}, status_code=401))
+    assert client.ask()[0] == 503
+    assert shares(counted()) == {}
+
+
+def test_earlier_turns_that_reach_the_model_are_context_carried(
+    client: Client, model: ScriptedModel, counted: Counted
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    session_id = client.ask()[1]["session_id"]
+    assert "ContextCarried" not in counted()
+    model.plays(calls(search()), calls(answer()))
+    client.ask("And pruned?", session_id=session_id)
+    assert counted()["ContextCarried"] == 1
+    assert "How are duplicates merged?" in str(model.requests[0]["messages"])
+
+
+def test_without_prices_there_is_no_estimate(settings: dict[str, str], metrics: Metrics, model: ScriptedModel) -> None:
+    logger, tracer = Logger(service="gleaner"), Tracer(service="gleaner", disabled=True)
+    client = Client(build_api(Settings.from_env(settings), logger=logger, tracer=tracer, metrics=metrics))
+    model.plays(calls(search()), calls(answer()))
+    assert client.ask()[1]["cost"]["estimated_usd"] is None
+    assert "EstimatedCost" not in metrics.metric_set
+    assert "InputTokens" in metrics.metric_set
+
+
+def test_the_cost_is_kept_with_the_message(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    session_id = client.ask()[1]["session_id"]
+    kept = client.request("GET", f"/api/sessions/{session_id}/messages")[1]["messages"][1]["metadata"]
+    assert (kept["web_searches"], kept["estimated_usd"]) == (0, 0.0004)
