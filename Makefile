@@ -10,7 +10,7 @@ CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 STACKS = "gleaner-$(ENV)/$(STACK)"
 
-.PHONY: run setup test check e2e bench synth diff bootstrap deploy destroy pins
+.PHONY: run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
 
 run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$(PORT)
 	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
@@ -25,7 +25,14 @@ check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) audit
 	$(BIN)/python -m pytest -m slow
+
+# The keyword detector of the scan is off: ruff judges passwords that stand in code. Pins are hashes by nature.
+audit: .venv/dev.stamp ## known vulnerabilities of what is pinned, secrets in what is committed
+	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt layers/common/requirements.txt
+	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin KeywordDetector \
+		--exclude-files '^(requirements|layers/common)/[a-z]+\.txt$$|package-lock\.json$$'
 
 e2e: .venv/dev.stamp ## deploy the dev stacks into an emulator of AWS, and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud

@@ -35,7 +35,8 @@ OTHERS = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "OPENAI_LOG": "debug"}  # w
 QUESTION = f"Why does {FORMS['openai key']} fail for {FORMS['e-mail address']}?\nMy password is Sesame-42-question"
 PASSAGE = f"Call {FORMS['phone number']} or write to passage.owner@docs.example. password=Sesame-42-passage"
 WEB_TEXT = f"The token is {FORMS['github token']} as web.owner@pages.example says. [1]"
-ARGUMENTS = f"merging keywords {FORMS['json web token']} postgresql://app:Sesame-42-argument@db.example/x"
+DATABASE = "postgresql://app:Sesame-42-argument@db.example/x"  # pragma: allowlist secret
+ARGUMENTS = f"merging keywords {FORMS['json web token']} {DATABASE}"
 
 # Of each text that went in, what must come out nowhere.
 PLANTED = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_LETTERS = "q7Wz4KpX9mVb2RtY6nHc3JsD8gLf5TxA"
+_LETTERS = "q7Wz4KpX9mVb2RtY" + "6nHc3JsD8gLf5TxA"
 
 FORMS = {
     "openai key": "sk-" + "proj-" + _LETTERS + "_" + _LETTERS[::-1],
@@ -38,7 +38,7 @@ FORMS = {
 
 _PASSWORD = "Tr0ub4dor" + "&3"
 _PLAIN = "correct" + "horse"
-_HEX = "9f86d081884c7d65" + "9a2feaa0c55ad015"
+_HEX = "9f86d081" + "884c7d65" + "9a2feaa0" + "c55ad015"
 
 IN_CONTEXT = [
     (f"password={_PASSWORD}", _PASSWORD),

@@ -197,7 +197,7 @@ def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: St
 @pytest.mark.parametrize(
     ("address", "printed"),
     [
-        ("http://user:secret@host:80/v1/?key=secret", "http://host:80/v1"),
+        ("http://user:secret@host:80/v1/?key=secret", "http://host:80/v1"),  # pragma: allowlist secret
         ("index-abc.svc.pinecone.io", "https://index-abc.svc.pinecone.io"),
         ("http://host:port", "an address that is none"),
     ],

@@ -1,0 +1,1 @@
+"""What `make check` asks of the whole project beside its tests."""
