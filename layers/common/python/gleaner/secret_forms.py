@@ -59,7 +59,7 @@ def _not_after(characters: str) -> str:
 _START = _not_after("A-Za-z0-9")
 # What stands between a name and its value: `=`, `:`, `: "`, `': b'`, `\": \"`, ` is `.
 _IS = r"""(?:\\{0,4}["']?\s{0,4}(?:=>?|:)\s{0,4}b?\\{0,4}["']?|\s{1,4}is\s{1,4}["']?)"""
-_PASSWORD_NAME = r"(?:password|passwd|passphrase|passcode|pwd)"  # noqa: S105
+_PASSWORD_NAME = r"(?:password|passwd|passphrase|passcode|pwd|passwort|kennwort)"  # noqa: S105
 _KEY_NAME = (
     r"(?:(?:api|access|secret|private|account|encryption|signing)[_ -]?key(?:[_ -]?id)?"
     r"|(?<!:)secret|token|signature|credentials?)"
@@ -77,6 +77,8 @@ _VENDOR_KEYS = "|".join(
         r"(?:gh[pousr]|github_pat)_\w{20,}",
         r"(?:glpat|glrt|gldt)-[\w-]{16,}",  # GitLab
         r"xox[a-z]-[\w-]{10,}|xapp-[\w-]{10,}",  # Slack
+        r"[Tt][0-9A-Z]{6,16}/[Bb][0-9A-Z]{6,16}/\w{20,}",  # of a webhook of Slack
+        r"\d{8,10}:AA[\w-]{30,}",  # Telegram
         r"AIza[\w-]{30,}|ya29\.[\w-]{20,}",  # Google
         r"(?:hf|npm)_(?=\w{0,64}\d)\w{20,}",
         r"pypi-[\w-]{40,}",
@@ -131,9 +133,14 @@ RULES = (
     ),
     Rule(  # in a sentence, where a word that follows may be part of it
         re.compile(
-            rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
+            rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
         ),
         _as("password"),
+    ),
+    Rule(  # of a command
+        re.compile(rf"""(?P<kept>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
+        _as("password"),
+        ("--",),
     ),
     Rule(
         re.compile(rf"(?P<kept>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
@@ -164,7 +171,8 @@ RULES = (
     ),
     Rule(  # as written within a country: (555) 123-4567, 0171 1234567, 06 12 34 56 78
         re.compile(
-            _not_after(r"\w.,/+-") + r"(?:(?:\(\d{3}\) ?|\d{3}[-.])\d{3}[-.]\d{4}"
+            _not_after(r"\w.,/+-") + r"(?:(?:\(\d{3}\) ?|(?:1[-.])?\d{3}[-.])\d{3}[-.]\d{4}"
+            r"|\(0[1-9]\d{1,3}\) ?\d{3,4}[ -]?\d{3,4}"
             r"|0[1-9]\d{1,3}[ /-]\d{3,4}[ -]?\d{3,4}|0[1-9](?:[ .-]\d{2}){4})(?![\w-]|[.,]\d)",
             re.ASCII,
         ),
