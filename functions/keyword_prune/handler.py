@@ -19,7 +19,7 @@ from gleaner.wiring import build_pruner
 _RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
 
 logger = make_logger()
-tracer = make_tracer()
+tracer = make_tracer("botocore")
 metrics = Metrics(service="keyword-prune")
 settings = PruneSettings.from_env(os.environ)
 pruner = build_pruner(settings)

@@ -13,7 +13,7 @@ from gleaner.telemetry import make_logger, make_tracer, without_leaks
 from gleaner.wiring import build_api
 
 logger = make_logger()
-tracer = make_tracer()
+tracer = make_tracer("botocore", "httpx")
 metrics = Metrics(service="query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
 

@@ -14,7 +14,7 @@ from gleaner.telemetry import make_logger, make_tracer, without_leaks
 from tests.doubles.planted_secrets import FORGED, PROTECTED, SECRETS
 
 logger = make_logger()
-tracer = make_tracer()
+tracer = make_tracer("botocore")
 protect([PROTECTED])
 
 
