@@ -63,6 +63,8 @@ def test_the_role_allows_what_the_routes_do(cloud: Cloud) -> None:
     query_id = turn.headers["x-query-id"]
     calls = cloud.http.get(f"/api/queries/{query_id}/tool-calls", headers=caller).json()["tool_calls"]
     assert calls[-1]["tool_name"] == "generate_response"
+    rated = cloud.http.post(f"/api/queries/{query_id}/feedback", json={"rating": 5}, headers=caller)
+    assert rated.status_code == HTTPStatus.OK, rated.text
     cloud.http.delete(path, headers=caller)  # the emulator itself fails on an answer without a body, as this one's
     assert cloud.http.get(path, headers=caller).status_code == HTTPStatus.NOT_FOUND
 
