@@ -68,6 +68,9 @@ pins: ## pin the requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
 		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
+	for name in langgraph openai-agents pydantic-ai; do \
+		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+			benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Gleaner needs Python 3.11 to 3.13; name one with PYTHON=python3.13")'

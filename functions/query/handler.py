@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from snapshot_restore_py import register_after_restore
 
 from gleaner.settings import Settings
 from gleaner.telemetry import make_logger, make_tracer, without_leaks
@@ -16,6 +18,9 @@ logger = make_logger()
 tracer = make_tracer("botocore", "httpx")
 metrics = Metrics(service="query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
+# All environments of a version begin with its snapshot. What must be unique comes from the operating system; the
+# waits between retries, here and in the SDKs, come from this generator.
+register_after_restore(random.seed)
 
 
 @without_leaks(logger)
