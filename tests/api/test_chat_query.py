@@ -211,38 +211,6 @@ def test_an_answer_that_never_comes_is_an_error(client: Client, model: ScriptedM
     assert len(model.requests) == 3
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        answer(sources=("kb-9",)),
-        answer("Merged. [kb-9]", ()),
-        ("generate_response", '{"answer": "Mer'),
-        ("generate_response", json.dumps(json.dumps({"answer": "x", "sources": []}))),
-        ("generate_response", "[]"),
-        ("generate_response", ""),
-        answer(confidence_score=7),
-        ("generate_response", '{"answer": "x", "sources": [], "confidence_score": NaN}'),
-        answer(" ", ()),
-        ("generate_response", '{"answer": "x' + "\ud800" + '", "sources": "kb-1"}'),
-        ("generate_response", "[" * 50_000),
-    ],
-)
-def test_an_invalid_answer_gets_feedback_and_one_retry(client: Client, model: ScriptedModel, wrong: Any) -> None:
-    model.plays(calls(search()), calls(wrong), calls(answer()))
-    assert client.ask()[0] == 200
-    refused = [message for message in model.requests[2]["messages"] if message["role"] == "tool"][-1]
-    assert json.loads(refused["content"])["error"]["message"]
-    model.plays(calls(search()), calls(wrong))
-    status, body = client.ask()
-    assert (status, body["type"]) == (502, "urn:gleaner:problem:answer-rejected")
-
-
-def test_search_and_answer_in_one_turn_search_first(client: Client, model: ScriptedModel) -> None:
-    model.plays(calls(search(), answer("Guessed.", ())), calls(answer()))
-    status, body = client.ask()
-    assert (status, body["answer"]) == (200, "Merged. [kb-1]")
-
-
 def test_every_call_gets_exactly_one_tool_message(client: Client, model: ScriptedModel) -> None:
     model.plays(
         calls(search("a"), search("a"), search("pruned keywords"), ("nothing", {}), ids=["x", "x", "", "y"]),
@@ -254,18 +222,6 @@ def test_every_call_gets_exactly_one_tool_message(client: Client, model: Scripte
     called = [call["id"] for call in assistant["tool_calls"]]
     assert len(set(called)) == 4
     assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == called
-
-
-def test_an_endless_searcher_is_made_to_answer(client: Client, model: ScriptedModel) -> None:
-    def always_search(request: dict[str, Any]) -> dict[str, Any]:
-        names = offered(request)
-        number = len(request["messages"])
-        return calls(search(f"keywords {number}")) if "knowledge_base_search" in names else calls(answer())
-
-    model.plays(always_search)
-    status, body = client.ask()
-    assert status == 200
-    assert body["tool_call_count"] == 4
 
 
 def test_a_failing_web_search_is_told_and_not_offered_again(

@@ -61,8 +61,9 @@ class Execution:
         refused = {
             call.id: refusal
             for position, call in enumerate(calls)
-            if (refusal := self._refusal(position, call, calls, offered, beyond))
+            if (refusal := self._refusal(position, call, offered, beyond))
         }
+        refused |= self._too_early(calls, refused)
         working = [call for call in calls if call.id not in refused and call.name != generate_response.NAME]
         unique = {(call.name, call.arguments): call for call in reversed(working) if not self._answered_before(call)}
         started = {key: self._executor.submit(self._execute, call) for key, call in unique.items()}
@@ -102,19 +103,27 @@ class Execution:
                 distinct[call.name].add(call.arguments)
         return beyond
 
+    def _too_early(self, calls: Sequence[ToolCall], refused: Mapping[str, CallOutcome]) -> dict[str, CallOutcome]:
+        """Refusals of answers that came beside a search whose result the model has not read yet."""
+        if all(call.name not in _RETRIEVING or call.id in refused or self._answered_before(call) for call in calls):
+            return {}
+        reason = "Search and answer came in one turn. Read the search result first, then answer."
+        return {
+            call.id: _failed(call, reason, "rejected", executed=False, duration_ms=0.0)
+            for call in calls
+            if call.name == generate_response.NAME
+        }
+
     def _refusal(
         self,
         position: int,
         call: ToolCall,
-        calls: Sequence[ToolCall],
         offered: Sequence[str],
         beyond: Collection[str],
     ) -> CallOutcome | None:
         reason = None
         if call.name not in TOOLS:
             reason = f"There is no tool {call.name!r}. Offered now: {', '.join(offered)}."
-        elif call.name == generate_response.NAME and any(other.name in _RETRIEVING for other in calls):
-            reason = "Search and answer came in one turn. Read the search result first, then answer."
         elif call.name not in offered:
             reason = f"{call.name} is not available at this step. Offered now: {', '.join(offered)}."
         elif position >= self._most_calls:
@@ -127,13 +136,9 @@ class Execution:
         began = time.monotonic()
         tool = TOOLS[call.name]
         try:
-            arguments = tool.parse(call.arguments)
+            result = tool.run(tool.parse(call.arguments), self._workspace)
         except ToolCallRejected as error:
-            return _failed(call, str(error), "invalid_arguments", executed=False, duration_ms=_since(began))
-        try:
-            result = tool.run(arguments, self._workspace)
-        except ToolCallRejected as error:
-            return _failed(call, str(error), "rejected", executed=False, duration_ms=_since(began))
+            return _failed(call, str(error), error.code, executed=False, duration_ms=_since(began))
         except (ServiceUnavailable, DeadlineExceeded) as error:
             logger.warning("tool failed", extra={"tool": call.name, "reason": str(error)})
             self._workspace.degraded.add(f"{call.name} failed")

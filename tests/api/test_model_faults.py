@@ -1,0 +1,304 @@
+"""Models that misbehave: each fault ends in an answer or in a typed problem, and leaves no half turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gleaner_local import ministack
+from tests.conftest import Client, make_api
+from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, refusing
+from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
+from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.doubles.turns import TurnChecks
+
+TYPES = {  # of problems that a misbehaving model may end in
+    "mandatory-tool-missing": 502,
+    "answer-rejected": 502,
+    "model-unavailable": 503,
+    "context-too-long": 413,
+}
+MOST_MODEL_CALLS = 10
+SEARCH, ANSWER = search(), answer(confidence_score=0.9)
+
+
+@pytest.fixture(scope="module")
+def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Tables that the tests of this module share: what each must find is that of its own session."""
+    own = {name: f"faults-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
+    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ministack.CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def client(environment: dict[str, str]) -> Client:
+    """One process that meets all the faults one after the other, as a Lambda environment does."""
+    return Client(make_api(environment))
+
+
+@pytest.fixture(scope="module")
+def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
+    """What is kept of all tests; at the end, that it is whole."""
+    checks = TurnChecks(environment)
+    yield checks
+    checks.all_whole()
+
+
+@pytest.fixture
+def turns(kept: TurnChecks, model: ScriptedModel) -> Iterator[TurnChecks]:
+    """The turns of one test; at its end, that the model was talked to by the protocol."""
+    kept.new()
+    yield kept
+    for request in model.requests:
+        require_protocol(request["messages"])
+
+
+def require_protocol(messages: list[dict[str, Any]]) -> None:
+    """Every call of an assistant message has an id of its own, arguments that are an object, and one result."""
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert waiting.pop(0) == message["tool_call_id"]
+            continue
+        assert not waiting
+        for call in message.get("tool_calls", ()):
+            assert isinstance(json.loads(call["function"]["arguments"]), dict)
+            assert call["id"] not in waiting
+            waiting.append(call["id"])
+    assert not waiting
+
+
+def require_answer(status: int, body: Any, model: ScriptedModel) -> None:
+    assert (status, body["status"], body["answer"]) == (200, "success", "Merged. [kb-1]"), body
+    assert [source["id"] for source in body["sources"]] == ["kb-1"]
+    assert body["used_tools"][0] == "knowledge_base_search"
+    assert len(model.requests) <= MOST_MODEL_CALLS
+
+
+@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_passes_ends_in_an_answer(
+    client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
+) -> None:
+    made = FAULTS[fault]
+    model.plays(*([made(SEARCH), calls(SEARCH)] if place == "search" else [calls(SEARCH), made(ANSWER)]), calls(ANSWER))
+    require_answer(*client.ask(), model)
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_that_stays_ends_in_a_problem(
+    client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
+) -> None:
+    made = FAULTS[fault]
+    model.plays(*([made(SEARCH)] if place == "search" else [calls(SEARCH), made(ANSWER)]))
+    require_problem(*client.ask(), model)
+    assert turns.new() == 0
+
+
+def require_problem(status: int, body: Any, model: ScriptedModel) -> None:
+    assert status == TYPES[body["type"].removeprefix("urn:gleaner:problem:")], body
+    assert body["query_id"]
+    assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "[gleaner]"))
+    assert len(model.requests) <= MOST_MODEL_CALLS
+
+
+@pytest.mark.parametrize("fault", ANSWER_FAULTS)
+def test_an_unacceptable_answer_is_never_delivered(
+    client: Client, model: ScriptedModel, turns: TurnChecks, fault: str
+) -> None:
+    wrong = ANSWER_FAULTS[fault]
+    model.plays(calls(SEARCH), wrong, calls(ANSWER))
+    require_answer(*client.ask(), model)
+    refused = [message for message in model.requests[2]["messages"] if message["role"] == "tool"][-1]
+    assert json.loads(refused["content"])["error"]["message"]
+    assert turns.new() == 1
+    model.plays(calls(SEARCH), wrong)
+    status, body = client.ask()
+    assert (status, body["type"]) == (502, "urn:gleaner:problem:answer-rejected")
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("oddity", ODDITIES)
+def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
+    client: Client, model: ScriptedModel, turns: TurnChecks, oddity: str
+) -> None:
+    made = ODDITIES[oddity]
+    model.plays(made(SEARCH), made(ANSWER))
+    require_answer(*client.ask(), model)
+    assert len(model.requests) == 2
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_keywords_come_of_every_web_answer_whatever_the_model_does(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
+) -> None:
+    web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    made: Reply = FAULTS[fault](index("Starlette release"))
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": fault})), made, calls(ANSWER), made)
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]"), body
+    assert body["keyword_count"] >= 1
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("order", [(SEARCH, answer("Guessed.", ())), (answer("Guessed.", ()), SEARCH)])
+def test_an_answer_beside_a_search_waits_for_its_result(
+    client: Client, model: ScriptedModel, turns: TurnChecks, order: Any
+) -> None:
+    model.plays(calls(*order), calls(ANSWER))
+    require_answer(*client.ask(), model)
+    assert turns.new() == 1
+    model.plays(calls(SEARCH), calls(*(answer("Guessed.", ()), search("pruning"))), calls(ANSWER))
+    require_answer(*client.ask(), model)
+    results = [json.loads(m["content"]) for m in model.requests[2]["messages"] if m["role"] == "tool"]
+    assert "error" in results[1] and "chunks" in results[2]
+
+
+@pytest.mark.parametrize("status", [400, 404, 422])
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ("Invalid value: 'required'.", {"param": "tool_choice"}),
+        ("tool_choice must be auto", {}),
+        ("This model does not support forced tool choice in thinking mode", {}),
+    ],
+)
+def test_a_provider_that_refuses_tool_choice_is_asked_without(
+    environment: dict[str, str], model: ScriptedModel, status: int, message: str, more: Any
+) -> None:
+    client = Client(make_api(environment))  # what a provider refuses is remembered
+
+    def picky(request: dict[str, Any]) -> Any:
+        if request["tool_choice"] != "auto":
+            return refusing(status, message, **more)
+        return calls(SEARCH) if len(request["tools"]) == 1 else calls(ANSWER)
+
+    model.plays(picky)
+    require_answer(*client.ask(), model)
+    model.plays(picky)
+    require_answer(*client.ask(), model)
+    assert len(model.requests) == 2
+
+
+def test_a_provider_that_refuses_tools_at_all_is_unavailable(
+    environment: dict[str, str], model: ScriptedModel, turns: TurnChecks
+) -> None:
+    model.plays(refusing(400, "tool_choice is not supported"))
+    require_problem(*Client(make_api(environment)).ask(), model)
+    assert turns.new() == 0
+
+
+def an_endless_caller(*named: str) -> Any:
+    """Calls the first of these tools that is offered, each time with other arguments, and never answers by itself."""
+    made = {
+        "knowledge_base_search": lambda n: search(f"keywords {n}"),
+        "perplexity_search": lambda n: ("perplexity_search", {"query": f"keywords {n}"}),
+        "index_keywords": lambda n: index(f"Keyword {n}"),
+        "generate_response": lambda _: ANSWER,
+    }
+
+    def play(request: dict[str, Any]) -> Any:
+        offered = [tool["function"]["name"] for tool in request["tools"]]
+        tool = next((name for name in named if name in offered), "generate_response")
+        return calls(made[tool](len(request["messages"])))
+
+    return play
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        ("knowledge_base_search",),
+        ("perplexity_search", "knowledge_base_search"),
+        ("index_keywords", "perplexity_search", "knowledge_base_search"),
+    ],
+)
+def test_an_endless_caller_is_made_to_answer(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, tools: tuple[str, ...]
+) -> None:
+    web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    model.plays(an_endless_caller(*tools))
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]")
+    assert len(web.requests) <= 2
+    assert len(model.requests) <= MOST_MODEL_CALLS
+    assert turns.new() == 1
+
+
+def test_caps_hold_within_one_turn(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    searches = [search(f"keywords {n}") for n in range(30)]
+    asking = [("perplexity_search", {"query": f"release {n}"}) for n in range(6)]
+    model.plays(calls(*searches), calls(*asking), calls(index("Starlette release"), ANSWER))
+    require_answer(*client.ask(), model)
+    first = [json.loads(m["content"]) for m in model.requests[1]["messages"] if m["role"] == "tool"]
+    assert (len(first), sum("chunks" in told for told in first)) == (30, 3)
+    assert len(web.requests) == 2
+
+
+def test_identical_calls_get_the_first_result(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    asking = ("perplexity_search", {"query": "release"})
+    model.plays(
+        calls(SEARCH, SEARCH, SEARCH, SEARCH), calls(asking, asking, asking), calls(asking, index("Release"), ANSWER)
+    )
+    require_answer(*client.ask(), model)
+    assert (len(model.requests), len(web.requests)) == (3, 1)  # nothing new was to be read before the answer
+    results = [m["content"] for m in model.requests[-1]["messages"] if m["role"] == "tool"]
+    assert len(set(results[:4])) == 1 and len(set(results[4:7])) == 1
+
+
+def test_a_conversation_that_grew_too_long_is_shortened_once(
+    client: Client, model: ScriptedModel, turns: TurnChecks
+) -> None:
+    too_long = refusing(400, "This model's maximum context length is 8192 tokens.")
+    model.plays(calls(SEARCH), ANSWER_FAULTS["an answer of 300 KB"], too_long, calls(ANSWER))
+    require_answer(*client.ask(), model)
+    before, after = (len(json.dumps(request)) for request in model.requests[2:])
+    assert before > 300_000
+    assert after < 30_000
+    assert turns.new() == 1
+    for refusal in (too_long, refusing(413, "Payload too large"), refusing(400, "m", code="context_length_exceeded")):
+        model.plays(calls(SEARCH), refusal)
+        status, body = client.ask()
+        assert (status, body["type"]) == (413, "urn:gleaner:problem:context-too-long")
+        assert len(model.requests) == 3
+        assert turns.new() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use `items[1]` and `[kb-9]`. [kb-1]",
+        "```python\nrow = rows[1]  # [kb-9] [web-3]\n```\nMerged. [kb-1]",
+    ],
+)
+def test_what_looks_like_a_mark_in_code_is_code(
+    client: Client, model: ScriptedModel, turns: TurnChecks, text: str
+) -> None:
+    model.plays(calls(SEARCH), calls(answer(text)))
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, text)
+    assert [source["id"] for source in body["sources"]] == ["kb-1"]
+    assert turns.new() == 1
+
+
+def test_a_cut_off_reply_is_told_to_be_shorter(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(SEARCH), FAULTS["arguments cut off, finish_reason length"](ANSWER), calls(ANSWER))
+    require_answer(*client.ask(), model)
+    assert "shorter" in model.requests[2]["messages"][-1]["content"]
+
+
+def test_a_model_that_never_calls_anything_costs_two_calls(client: Client, model: ScriptedModel) -> None:
+    model.plays(says("The answer is 42."))
+    require_problem(*client.ask(), model)
+    assert len(model.requests) == 2

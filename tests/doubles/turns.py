@@ -1,0 +1,53 @@
+"""What the store keeps of turns, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from gleaner.stores.items import from_item
+from gleaner_local import ministack
+
+
+class TurnChecks:
+    """Reads the conversations of an environment, past whatever stands in front of its store."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+        self._environment = environment
+        self._seen = self.count()
+
+    def new(self) -> int:
+        """How many turns were added since the last call."""
+        before, self._seen = self._seen, self.count()
+        return self._seen - before
+
+    def count(self) -> int:
+        """How many questions are kept."""
+        pages = self._client.get_paginator("scan").paginate(
+            TableName=self._environment["CONVERSATIONS_TABLE"],
+            Select="COUNT",
+            FilterExpression="#role = :user",
+            ExpressionAttributeNames={"#role": "role"},
+            ExpressionAttributeValues={":user": {"S": "user"}},
+        )
+        return sum(page["Count"] for page in pages)
+
+    def all_whole(self) -> None:
+        """Every message has its partner, and every session counts its messages."""
+        sessions: dict[str, Any] = {}
+        turns: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for item in self.items("CONVERSATIONS_TABLE"):
+            if "role" in item:
+                turns[item["pk"], item["sk"].rsplit("#", 1)[0]].append(item["role"])
+            elif "message_count" in item or "owner" in item:
+                sessions[item["pk"]] = item
+        assert all(sorted(roles) == ["assistant", "user"] for roles in turns.values())
+        for session, item in sessions.items():
+            assert item.get("message_count", 0) == 2 * sum(pk == session for pk, _ in turns)
+        assert {pk for pk, _ in turns} <= set(sessions)
+
+    def items(self, variable: str) -> list[dict[str, Any]]:
+        """All items of a table."""
+        pages = self._client.get_paginator("scan").paginate(TableName=self._environment[variable])
+        return [from_item(item) for page in pages for item in page["Items"]]
