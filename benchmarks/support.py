@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import random
 import re
@@ -24,6 +25,8 @@ from gleaner.model import Passage, SourceType
 from gleaner.support import Support, supports
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_WHOLE_NUMBER = re.compile(r"(?<=[ (])\d{1,9}(?=[ ),;:?!]|\.$)")
+_CHUNK = 900  # characters, about what a passage of a knowledge base holds
 _SHORTEST = 40  # characters of a sentence that states something
 
 Pair = tuple[str, str]  # a statement and the passage it is judged against
@@ -54,16 +57,20 @@ def paired(statements: Sequence[tuple[str, int]], texts: Sequence[str], choose: 
     return [(statement, texts[choose(number)]) for statement, number in statements]
 
 
-def with_another_number(statement: str) -> str:
-    """The statement with the first digit of its first number changed."""
-    return re.sub(r"\d", lambda digit: str(int(digit[0]) % 9 + 1), statement, count=1)
+def with_another_number(statement: str, content: str) -> str:
+    """The statement with its first number raised to the next one whose digits its passage does not hold."""
+
+    def another(number: re.Match[str]) -> str:
+        return next(str(value) for value in itertools.count(int(number[0]) + 1) if str(value) not in content)
+
+    return _WHOLE_NUMBER.sub(another, statement, count=1)
 
 
 def milliseconds_an_answer(texts: Sequence[str], rounds: int = 60) -> float:
-    """The median CPU time for an answer of four sentences from three passages, cached stems as they are."""
+    """The median CPU time for an answer of four sentences from three passages of usual length."""
     taken = []
     for first in range(rounds):
-        chosen = [passage(texts[(first + number) % len(texts)], f"kb-{number + 1}") for number in range(3)]
+        chosen = [passage(texts[(first + number) % len(texts)][:_CHUNK], f"kb-{number + 1}") for number in range(3)]
         answer = " ".join(f"{_SENTENCE.split(source.content)[0]} [{source.id}]" for source in (*chosen, chosen[0]))
         began = time.process_time()
         supports(answer, chosen)
@@ -98,7 +105,11 @@ def main() -> None:
     def other(number: int) -> int:
         return (number + chance.randrange(1, len(texts))) % len(texts)
 
-    changed = [(with_another_number(sentence), number) for sentence, number in sentences if re.search(r"\d", sentence)]
+    changed = [
+        (with_another_number(sentence, texts[number]), number)
+        for sentence, number in sentences
+        if _WHOLE_NUMBER.search(sentence)
+    ]
     print(f"{'statement':<28}{'judged against':<18}{'n':>6}" + "".join(f"{verdict:>9}" for verdict in Support))
     for name, statements in (("sentences", sentences), ("questions", questions), ("a number changed", changed)):
         for where, choose in (("its own passage", own), ("the next passage", following), ("a random one", other)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
 from gleaner import text
-from gleaner.answer_text import marked_ids
+from gleaner.markdown_code import shielded, unshielded
 from gleaner.model import Passage
 
 
@@ -26,8 +26,10 @@ class Support(StrEnum):
 _FOUND = 0.6
 _WEAK = 0.3
 
-_MARK = r"\[(?:kb|web)-\d+\]"
-_MARKS = re.compile(rf"\s*{_MARK}")
+_NUMBER_WEIGHT = 2.0  # of a number among the key terms, each of which weighs 1
+
+_MARK = r"\[((?:kb|web)-\d+)\]"
+_MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
 # A sentence with the marks that follow its stop; a line ends a sentence too.
 _SENTENCE = re.compile(rf".+?(?:(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?:\s*{_MARK})*(?=\s|$)|[。！？]|$)", re.MULTILINE)
 _LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
@@ -67,8 +69,11 @@ def supports(answer: str, sources: Sequence[Passage]) -> dict[str, Support]:
     supports none, else `weak`. A source without a mark is judged by the sentence that it supports best. Only words
     and numbers are compared, so a passage in another language than the answer seldom comes out as `found`.
     """
-    statements = [_read(sentence[0]) for sentence in _SENTENCE.finditer(answer)]
-    said = [statement for statement in statements if statement.content.terms or statement.content.numbers]
+    prose, code = shielded(answer)
+    without_marks_in_code = unshielded(prose, [_MARKS.sub("", piece) for piece in code])
+    sentences = [sentence[0] for sentence in _SENTENCE.finditer(without_marks_in_code)]
+    # An answer such as "Seven." has none but common words.
+    said = _statements(sentences, common=text.stop_words()) or _statements(sentences, common=frozenset())
     held = {source.id: _held(source) for source in sources}
     return {source.id: _verdict(source.id, said, held) for source in sources}
 
@@ -83,21 +88,37 @@ def _verdict(source_id: str, said: Sequence[_Statement], held: dict[str, _Conten
 
 def _judged(statement: _Statement, source_id: str, held: dict[str, _Content]) -> Support:
     said, passage = statement.content, held[source_id]
-    # A sentence that rests on several passages may have each number from another one.
-    numbers = passage.numbers.union(*(held[mark].numbers for mark in statement.marks if mark in held))
-    share = _share(said.terms, passage.terms) if said.terms else float(said.numbers <= numbers)
-    if share >= _FOUND and said.numbers <= numbers:
-        return Support.FOUND
-    return Support.WEAK if share >= _WEAK else Support.NONE
+    # A sentence that rests on several passages must be held by them together, and in part by each.
+    beside = statement.marks if source_id in statement.marks else ()
+    together = _joined([passage, *(held[mark] for mark in beside if mark in held)])
+    if _share(said, passage) < _WEAK:
+        return Support.NONE
+    enough = _share(said, together) >= _FOUND and said.numbers <= together.numbers
+    return Support.FOUND if enough else Support.WEAK
 
 
-def _share(terms: Collection[str], held: Collection[str]) -> float:
-    return sum(term in held for term in terms) / len(terms)
+def _joined(contents: Sequence[_Content]) -> _Content:
+    return _Content(
+        frozenset().union(*(content.terms for content in contents)),
+        frozenset().union(*(content.numbers for content in contents)),
+    )
 
 
-def _read(sentence: str) -> _Statement:
-    plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
-    return _Statement(_Content(_terms(text.words(plain)), _numbers(plain)), tuple(marked_ids(sentence)))
+def _share(said: _Content, held: _Content) -> float:
+    """The weighted share of what is said that is held; something is said."""
+    found = len(said.terms & held.terms) + _NUMBER_WEIGHT * len(said.numbers & held.numbers)
+    return found / (len(said.terms) + _NUMBER_WEIGHT * len(said.numbers))
+
+
+def _statements(sentences: Sequence[str], *, common: frozenset[str]) -> list[_Statement]:
+    """The sentences that say something in other than `common` words."""
+    statements = []
+    for sentence in sentences:
+        plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
+        content = _Content(_terms([word for word in text.words(plain) if word not in common]), _numbers(plain))
+        if content.terms or content.numbers:
+            statements.append(_Statement(content, tuple(_MARKS.findall(sentence))))
+    return statements
 
 
 def _held(source: Passage) -> _Content:
@@ -111,23 +132,27 @@ def _terms(words: Sequence[str]) -> frozenset[str]:
     for word in words:
         if _UNSPACED.search(word):
             found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
-        elif not word.isdecimal() and word not in text.stop_words():
+        elif not word.isdecimal():
             found.add(text.stem(word))
     return frozenset(found)
 
 
 def _numbers(passage: str) -> frozenset[str]:
-    return frozenset(map(_plain_number, _NUMBER.findall(unicodedata.normalize("NFKC", passage))))
+    return frozenset(map(_plain_number, _NUMBER.findall(passage)))
 
 
 def _plain_number(number: str) -> str:
-    """One spelling for 1,000 and 1000, for 2,50 and 2.5."""
+    """One spelling for 1,000 and 1000, for 2,50 and 2.5, and for the digits of all scripts."""
     if _GROUPED.fullmatch(number):
-        return re.sub(r"\D", "", number)
-    whole, separator, rest = number.replace(",", ".").partition(".")
+        return _with_ascii_digits(re.sub(r"\D", "", number))
+    whole, separator, rest = _with_ascii_digits(number).replace(",", ".").partition(".")
     if not separator or not rest.isdecimal():
-        return number
+        return whole + separator + rest
     return f"{whole}.{rest.rstrip('0')}".rstrip(".")
+
+
+def _with_ascii_digits(number: str) -> str:
+    return "".join(str(unicodedata.digit(character, character)) for character in number)
 
 
 def _spelt_numbers(words: Sequence[str]) -> frozenset[str]:
