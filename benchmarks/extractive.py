@@ -77,7 +77,7 @@ def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
         for document, text in documents.items()
         for index, chunk in enumerate(chunk_text(text))
     ]
-    connect(host=host, api_key="local").upsert(kb_id, records, timeout=LOAD_SECONDS)
+    connect(host=host, api_key=lambda: "local").upsert(kb_id, records, timeout=LOAD_SECONDS)
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def _knowledge_base() -> Iterator[KnowledgeBase]:
         server = AsgiServer(create_app(index))
         server.start()
         try:
-            yield connect(host=server.url, api_key="local")
+            yield connect(host=server.url, api_key=lambda: "local")
         finally:
             server.stop()
             index.close()

@@ -56,7 +56,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, Kno
     wire = Wire(create_app(index))
     server = AsgiServer(wire)
     server.start()
-    yield wire, connect(host=server.url, api_key="any")
+    yield wire, connect(host=server.url, api_key=lambda: "any")
     server.stop()
     index.close()
 

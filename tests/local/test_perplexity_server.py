@@ -27,7 +27,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def web(server: str) -> WebSearch:
-    return connect(base_url=server, api_key="local", model="perplexity/sonar", instructions="Be brief.")
+    return connect(base_url=server, api_key=lambda: "local", model="perplexity/sonar", instructions="Be brief.")
 
 
 def post(server: str, **changes: Any) -> httpx.Response:

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AsgiServer]:
 
 @pytest.fixture
 def kb(server: AsgiServer) -> KnowledgeBase:
-    return connect(host=server.url, api_key="any")
+    return connect(host=server.url, api_key=lambda: "any")
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_fetch_without_weights_still_is_a_vector_to_the_sdk(tmp_path: Path) -> N
     server = AsgiServer(create_app(index))
     server.start()
     try:
-        lexical = connect(host=server.url, api_key="any")
+        lexical = connect(host=server.url, api_key=lambda: "any")
         lexical.upsert("kb", [record(0, "words alone")], timeout=30)
         assert lexical.fetch("kb", ["guide.md#0"], timeout=30)["guide.md#0"].text == "words alone"
         assert lexical.search("kb", "words", top_k=1, timeout=30)[0].score > 0.5

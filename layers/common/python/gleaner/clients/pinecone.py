@@ -110,11 +110,11 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
 
     `api_key` is asked at every request; what it raises, a request raises.
     """
-    from pinecone import Pinecone
+    from pinecone import Index
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
-        return Pinecone(api_key=key).index(host=host)
+        return Index(host=host, api_key=key)  # by itself: a whole client reads all certificates once more
 
     index_of("none yet")  # loads most of the SDK, before a snapshot is taken of the process
     return KnowledgeBase(lambda: index_of(api_key()))
