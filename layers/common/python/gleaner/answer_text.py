@@ -52,6 +52,12 @@ def marked_ids(answer: str) -> list[str]:
     return [mark[1] for mark in _MARKS.finditer(shielded(answer)[0])]
 
 
+def without_marks(answer: str) -> str:
+    """The answer without its marks; `answer` has plain ones."""
+    prose, code = shielded(answer)
+    return unshielded(_MARKS.sub("", prose), code)
+
+
 def without_foreign_links(answer: str, allowed: Collection[str]) -> str:
     """The answer with links to `allowed` addresses alone; it holds no control characters but tab and newline.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from gleaner import disclosure, text
-from gleaner.answer_text import marked_ids, with_plain_marks, without_foreign_links
+from gleaner.answer_text import marked_ids, with_plain_marks, without_foreign_links, without_marks
 from gleaner.errors import ToolCallRejected
 from gleaner.model import JsonObject, Passage
 from gleaner.prompts import all_prompts
@@ -19,6 +20,7 @@ from gleaner.untrusted import restored
 
 NAME = "generate_response"
 _LONGEST_ANSWER = 100_000  # characters
+_WORD = re.compile(r"\w")
 
 
 class AnswerArguments(Arguments):
@@ -32,7 +34,7 @@ class AnswerArguments(Arguments):
 
 
 def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
-    written = with_plain_marks(restored(text.clean(arguments.answer)))
+    written = with_plain_marks(_without_instructions(restored(text.clean(arguments.answer)), workspace))
     cited = list(dict.fromkeys([*map(_bare, arguments.sources), *marked_ids(written)]))
     unknown = [source for source in cited if workspace.passage(source) is None]
     if unknown:
@@ -41,7 +43,10 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
             f"Unknown source ids: {', '.join(unknown[:10])}. Cite only ids that a search returned: {known}."
         )
     sources = tuple(passage for source in cited if (passage := workspace.passage(source)))
+    # Once more: addresses that are gone may have stood between the words.
     kept = _without_instructions(without_foreign_links(written, _addresses(sources)), workspace).strip()
+    if not _WORD.search(without_marks(kept)):
+        raise ToolCallRejected("The answer holds nothing but links, images or instructions. Write it in words.")
     workspace.answer = AcceptedAnswer(
         text=kept, sources=sources, supports=supports(kept, sources), confidence_score=arguments.confidence_score
     )
@@ -58,8 +63,6 @@ def _without_instructions(answer: str, workspace: Workspace) -> str:
     A passage that asks for them asks again in a retry, so they are taken out at once, and the answer is a fallback.
     """
     kept = disclosure.without_runs(answer, _instructions(), (p.content for p in workspace.passages()))
-    if not kept.replace(disclosure.TAKEN_OUT, "").strip():
-        raise ToolCallRejected("The answer holds nothing but links, images or instructions. Write it in words.")
     if kept != answer:
         workspace.degraded.add("the answer repeated the instructions")
     return kept
