@@ -46,7 +46,7 @@ def show_answer(answer: dict[str, Any]) -> None:
     if numbers:
         console.print("\n[bold]Sources[/bold]")
     for source in answer["sources"]:
-        console.print(f"  [{numbers[source['id']]}] {_place(source)}", markup=False, soft_wrap=True)
+        console.print(f"  [{numbers[source['id']]}] {_place(source)}{_doubt(source)}", markup=False, soft_wrap=True)
     console.print(f"\n[dim]{escape(_facts(answer))}[/dim]", soft_wrap=True)
 
 
@@ -62,6 +62,10 @@ def _place(source: dict[str, Any]) -> str:
         parts.append(f"page {source['page_number']}")
     parts.append(f"chunk {source['chunk_index']}")
     return " · ".join(part for part in parts if part)
+
+
+def _doubt(source: dict[str, Any]) -> str:
+    return "" if source["support"] == "found" else f" (support: {source['support']})"
 
 
 def _facts(answer: dict[str, Any]) -> str:
