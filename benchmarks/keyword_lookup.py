@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from capacity import read_units, size_of
 from keyword_tables import KB_ID, Database, print_table
 
 from gleaner import text
@@ -30,7 +31,7 @@ WRITERS = 8
 COMMON = "cloud"  # a term of every fifth keyword
 QUESTIONS = 40
 DELAY_SECONDS = 0.5  # added to every request, so that those of one round overlap also on a slow machine
-UNIT_BYTES = 4096  # an eventually consistent read costs half a unit for each 4 KB begun
+KEYWORD_BYTES = 4096  # that the item of a keyword stays below
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Cost:
         sizes = [size_of(item) for item in items]
         self.requests += 1
         self.items += len(items)
-        self.units += sum(map(_units, sizes)) if batches else _units(sum(sizes))
+        self.units += sum(map(read_units, sizes)) if batches else read_units(sum(sizes))
         self.spans.append((time.perf_counter(), self.started[threading.get_ident()]))
 
 
@@ -127,8 +128,8 @@ def _bound() -> tuple[object, ...]:
     entry = _longest_entry()
     terms, pairs = keyword_lookup.MAX_STEMS, keyword_lookup.MAX_STEMS - 1
     keywords, associations = keyword_lookup.MAX_KEYWORDS, keyword_lookup.ASSOCIATIONS_PER_KEYWORD
-    of_entries = (terms + pairs) * _units(keyword_lookup.ENTRIES_PER_TERM * entry)
-    of_keywords = keywords * (_units(UNIT_BYTES) + _units(associations * 600))
+    of_entries = (terms + pairs) * read_units(keyword_lookup.ENTRIES_PER_TERM * entry)
+    of_keywords = keywords * (read_units(KEYWORD_BYTES) + read_units(associations * 600))
     items = (terms + pairs) * keyword_lookup.ENTRIES_PER_TERM + keywords * (1 + associations)
     most = of_entries + of_keywords
     return "1000000 (computed)", "any", float(terms + pairs + keywords + 1), float(items), most, most, 2, "-"
@@ -139,22 +140,6 @@ def _longest_entry() -> int:
     shown = "𠀀" * 24 + " " + "𠀁" * 25
     (*_, key) = entry_keys("0" * 32, shown, "k" * 64)
     return size_of(to_item(key | {"keyword_id": "0" * 32, "keyword_text": shown}))
-
-
-def _units(size: int) -> float:
-    return 0.5 * max(1, math.ceil(size / UNIT_BYTES))
-
-
-def size_of(item: Mapping[str, Any]) -> int:
-    """Bytes as DynamoDB counts them for items without nesting: names and values (numbers at most 21)."""
-    return sum(len(name.encode()) + _value_size(*value.items()) for name, value in item.items())
-
-
-def _value_size(tagged: tuple[str, Any]) -> int:
-    kind, value = tagged
-    if kind == "SS":
-        return 3 + sum(len(text_.encode()) for text_ in value)
-    return len(str(value).encode())
 
 
 def vocabulary(size: int) -> list[str]:

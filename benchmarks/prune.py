@@ -8,7 +8,6 @@ Of every table the same shares are old: a tenth rarely used, which is pruned, an
 from __future__ import annotations
 
 import argparse
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from keyword_lookup import check_shape, made_up_keywords, size_of, stored_items, vocabulary, write_items
+from capacity import read_units, size_of
+from keyword_lookup import check_shape, made_up_keywords, stored_items, vocabulary, write_items
 from keyword_tables import Database, database, print_table
 
 from gleaner.deadline import Deadline
@@ -35,7 +35,6 @@ COMPUTED = 10_000_000
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
 OFTEN = 5  # uses of those that are old and stay
 TENTH = ("old and rare", "old and popular", "old and popular", *["fresh"] * 7)
-UNIT_BYTES = 4096  # an eventually consistent read costs half a unit for each 4 KB begun, a consistent one a whole
 PAGE_ITEMS = 100  # items of one read of the queue
 
 
@@ -85,7 +84,7 @@ class Cost:
             if by_queue:
                 self.queue_requests += 1
                 self.queue_items += len(items)
-                self.queue_units += _units(items) / 2
+                self.queue_units += read_units(sum(map(size_of, items)))
             else:
                 self.other_items += len(items)
                 self.other_units += sum(_units([item]) for item in batches) if batches else _units(items)
@@ -156,7 +155,7 @@ def _computed(largest: Sequence[Any]) -> tuple[object, ...]:
     partitions = len(schema.active_partitions()) + sum(len(schema.waiting_partitions(what)) for what in schema.Waiting)
     queries = partitions + pruned // PAGE_ITEMS
     head = size_of(to_item(_head(next(_aged(len(TENTH))))))
-    units = queries / 2 * math.ceil(PAGE_ITEMS * head / UNIT_BYTES)
+    units = queries * read_units(PAGE_ITEMS * head)
     per_thousand = units / (pruned / 1000)
     rest = (per_thousand, other_items, other_units, writes, "-")
     return f"{COMPUTED} (computed)", pruned, pruned, "1.000", queries, units, *rest
@@ -181,9 +180,9 @@ def _head(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return head
 
 
-def _units(items: Sequence[Mapping[str, Any]]) -> int:
+def _units(items: Sequence[Mapping[str, Any]]) -> float:
     """Units of a consistent read."""
-    return max(1, math.ceil(sum(map(size_of, items)) / UNIT_BYTES))
+    return read_units(sum(map(size_of, items)), consistent=True)
 
 
 if __name__ == "__main__":
