@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BY_THEMSELVES = (
+    "cost.py",
     "loop.py --questions 30 --rounds 4",
     "cold_start.py --rounds 5",
     "load.py --questions 1000",

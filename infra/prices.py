@@ -36,6 +36,7 @@ class Aws:
     snap_start_gb_second: float = 0.0000015046  # of each version that is kept
     snap_start_restored_gb: float = 0.0001397998
     log_gb: float = 0.50  # CloudWatch Logs, taken in
+    trace_million: float = 5.00  # X-Ray, recorded
     metric_month: float = 0.30  # of each metric of its own
     alarm_month: float = 0.10
     dashboard_month: float = 3.00
