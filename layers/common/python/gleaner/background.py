@@ -10,6 +10,8 @@ from gleaner.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_FLUSH_SECONDS = 3.0
+
 
 class Background:
     """The writes of one query that go on beside its work."""
@@ -24,8 +26,12 @@ class Background:
         self._writes.append((what, self._executor.submit(write)))
 
     def flush(self) -> None:
-        """Wait until all are done or the deadline has passed. What failed is logged: the answer is worth more."""
-        wait([future for _, future in self._writes], timeout=max(0.0, self._deadline.remaining()))
+        """Wait until all are done, some seconds at the most and never beyond the deadline.
+
+        What failed is logged: the answer is worth more, and a throttled table must not hold it up.
+        """
+        timeout = max(0.0, min(_LONGEST_FLUSH_SECONDS, self._deadline.remaining()))
+        wait([future for _, future in self._writes], timeout=timeout)
         for what, future in self._writes:
             if not future.done():
                 logger.error("a write was not done in time", extra={"write": what})

@@ -33,6 +33,9 @@ class Deadline:
             raise DeadlineExceeded("The time for this query is used up.")
         return min(left, cap)
 
-    def within(self, seconds: float) -> Deadline:
-        """The deadline of a part that may take `seconds` at most."""
-        return Deadline(min(self.at, time.monotonic() + seconds))
+    def part(self, cap: float) -> Deadline:
+        """The deadline of a part of the work: at most `cap` seconds from now, and half of what is left.
+
+        So a part that hangs, such as a throttled write, leaves time for what follows it.
+        """
+        return Deadline.after(min(cap, self.remaining() / 2))

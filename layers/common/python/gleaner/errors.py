@@ -148,7 +148,11 @@ class ToolChoiceRefused(GleanerError):
 
 
 class ToolCallRejected(GleanerError):
-    """A tool call that was not executed; the message is feedback for the model."""
+    """A tool call that was not executed; the message is feedback for the model, `code` its stable reason."""
+
+    def __init__(self, message: str, *, code: str = "rejected") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ConfigurationError(GleanerError):

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.closeness import closeness
 from gleaner.deadline import Deadline
-from gleaner.errors import StoreUnavailable
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.model import Passage, RecordHit, SourceType, WebAnswer, utc_now
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
 from gleaner.stores.keywords import KeywordStore
 
-_SEARCH_SECONDS = 5.0  # what one vector search may take
+_SEARCH_SECONDS = 5.0  # what one search may take
 _ANSWERS_READ = 20  # stored answers that one search reads to score them
 _MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search: room must stay for the chunks
 _LOWEST_SCORE = 0.4  # a stored answer below this shares too little with the query to be worth reading
@@ -56,12 +56,13 @@ class Retrieval:
         Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failing keyword index is told, not raised:
         the knowledge base answers without it.
         """
+        part = deadline.part(_SEARCH_SECONDS)
         hits = self._executor.submit(
-            self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=deadline.timeout(_SEARCH_SECONDS)
+            self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=part.timeout(_SEARCH_SECONDS)
         )
         try:
-            stored, failed = self._stored_answers(kb_id, query, deadline) if with_stored else [], False
-        except StoreUnavailable:
+            stored, failed = self._stored_answers(kb_id, query, part) if with_stored else [], False
+        except (StoreUnavailable, DeadlineExceeded):
             stored, failed = [], True
         passages = [_from_hit(hit) for hit in hits.result()] + stored
         ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))

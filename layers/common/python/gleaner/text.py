@@ -15,8 +15,9 @@ _WORD = re.compile(r"[^\W_]+[+#]*")
 _SPACES = re.compile(r"\s+")
 # Every way to end a line, made a newline.
 _LINE_END = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls, lone surrogates, noncharacters, and what is not seen and serves to hide or reorder text: bidirectional controls, tags,
-# zero-width characters and fillers (Unicode Technical Report 36, sections 2.10 and 3; UTS 39, section 3.1).
+# Controls, lone surrogates, noncharacters, and what is not seen and serves to hide or reorder text: bidirectional
+# controls, tags, zero-width characters and fillers (Unicode Technical Report 36, sections 2.10 and 3; Technical
+# Standard 39, section 3.1).
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\ufdd0-\ufdef\ufffe\uffff"

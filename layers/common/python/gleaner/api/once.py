@@ -10,11 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from aws_lambda_powertools.event_handler.openapi.params import Header
-from aws_lambda_powertools.utilities.idempotency import (
-    DynamoDBPersistenceLayer,
-    IdempotencyConfig,
-    idempotent_function,
-)
+from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyAlreadyInProgressError,
     IdempotencyPersistenceLayerError,
@@ -22,6 +18,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 from pydantic import BaseModel
 
+from gleaner.api.idempotency_records import IdempotencyRecords
 from gleaner.api.request import RequestContext
 from gleaner.errors import IdempotencyKeyReused, RequestInProgress, StoreUnavailable
 from gleaner.stores import schema
@@ -51,7 +48,7 @@ class Once:
     """Answers by idempotency key, kept in a table of their own."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
-        self._store = DynamoDBPersistenceLayer(
+        self._records = IdempotencyRecords(
             table_name=table,
             key_attr=schema.IDEMPOTENCY.partition_key,
             expiry_attr=schema.IDEMPOTENCY.ttl_attribute or "",
@@ -90,7 +87,11 @@ class Once:
         # The key is the caller's own: another caller's request with the same key is another request.
         record = {"key": "\x1f".join((request.caller.id, route, key)), "body": _fingerprint(body)}
         once: Any = idempotent_function(
-            run, data_keyword_argument="record", persistence_store=self._store, config=config, key_prefix="gleaner"
+            run,
+            data_keyword_argument="record",
+            persistence_store=self._records.within(request.deadline),
+            config=config,
+            key_prefix="gleaner",
         )
         try:
             return _unpack(once(record=record)["packed"], model)

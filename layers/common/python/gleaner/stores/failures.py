@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,12 +19,21 @@ _PASSING_ERRORS = frozenset(
     ]
 )
 _PASSING_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+_LOST_ANSWERS = frozenset(
+    ["ReadTimeoutError", "ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"]
+)
 _CONDITION_FAILED = "ConditionalCheckFailed"
 
 
 def _reasons(error: ClientError) -> list[str]:
     response: Any = error.response
     return [reason.get("Code", "None") for reason in response.get("CancellationReasons", [])]
+
+
+def _is_server_error(error: ClientError) -> bool:
+    # What stands between us and DynamoDB answers 502 or 503 with a page of its own and no code.
+    response: Any = error.response
+    return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def failed_conditions(error: ClientError) -> tuple[int, ...]:
@@ -38,10 +48,10 @@ def retry_after(error: Exception) -> float | None:
     # A lost connection may hide a write that was done; every write here is conditional, so doing it
     # again changes nothing.
     if isinstance(error, BotoCoreError):
-        return 0.0 if type(error).__name__ in ("ReadTimeoutError", "ConnectionClosedError") else None
+        return 0.0 if type(error).__name__ in _LOST_ANSWERS else None
     if not isinstance(error, ClientError):
         return None
-    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS:
+    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS or _is_server_error(error):
         return 0.0
     reasons = set(_reasons(error)) - {"None"}
     return 0.0 if reasons and reasons <= _PASSING_REASONS else None

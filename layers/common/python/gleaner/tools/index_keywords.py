@@ -12,11 +12,13 @@ from gleaner import text
 from gleaner.errors import ToolCallRejected
 from gleaner.learning import LONGEST_KEYWORD, Learned, Rejected
 from gleaner.model import JsonObject, WebAnswer
+from gleaner.tools.parameter_checks import Id, keyword_objection
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "index_keywords"
 _MOST_REJECTIONS_TOLD = 20
+_LONGEST_SECONDS = 4.0  # what the writes of one call may take
 _HELD = 0.5  # of a keyword's terms: a name may be completed with a word that the answer does not use
 _FOREIGN = "neither the question nor the web answer mentions it: name what they are about"
 
@@ -31,7 +33,7 @@ class KeywordArguments(Arguments):
     """What to store, and under which keywords."""
 
     keywords: Keywords = Field(min_length=1, description="3 to 10 keywords of 2 to 50 characters.")
-    perplexity_result_id: str | None = Field(
+    perplexity_result_id: Id | None = Field(
         None, description="The web answer they belong to; leave out for the latest."
     )
 
@@ -57,13 +59,29 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
 def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
     use = workspace.keyword_use(answer)
-    related, foreign = _told_apart(keywords, answer, workspace.question.text)
-    learned = workspace.learning.learn(related, use, deadline=workspace.deadline)
-    learned = replace(learned, rejected=(*learned.rejected, *foreign))
+    harmless, hostile = _without_attacks(keywords)
+    related, foreign = _told_apart(harmless, answer, workspace.question.text)
+    learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_LONGEST_SECONDS))
+    learned = replace(learned, rejected=(*learned.rejected, *hostile, *foreign))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         workspace.learned_results.add(answer.result_id)
     return learned
+
+
+def _without_attacks(keywords: Sequence[object]) -> tuple[list[object], list[Rejected]]:
+    """The keywords that are no attack, and the others, which are refused."""
+    harmless: list[object] = []
+    hostile: list[Rejected] = []
+    for keyword in keywords:
+        # What is longer is refused for its length.
+        shown = text.collapse(keyword)[: 2 * LONGEST_KEYWORD] if isinstance(keyword, str) else ""
+        if code := keyword_objection(shown):
+            reason = f"refused ({code}): name the topic in plain words"
+            hostile.append(Rejected(keyword=shown[:LONGEST_KEYWORD], reason=reason))
+        else:
+            harmless.append(keyword)
+    return harmless, hostile
 
 
 def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) -> tuple[list[object], list[Rejected]]:

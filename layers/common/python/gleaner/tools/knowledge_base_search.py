@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from gleaner.errors import ToolCallRejected
 from gleaner.model import JsonObject, Passage
+from gleaner.tools.parameter_checks import Id, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 from gleaner.untrusted import labelled
@@ -17,14 +17,12 @@ from gleaner.untrusted import labelled
 NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5
 
-SearchText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
-
 
 class SearchArguments(Arguments):
     """What to search for."""
 
-    query: SearchText = Field(description="What to look for, as a question or phrase that stands on its own.")
-    kb_id: str | None = Field(None, description="The knowledge base; leave out for the one of this question.")
+    query: Query = Field(description="What to look for, as a question or phrase that stands on its own.")
+    kb_id: Id | None = Field(None, description="The knowledge base; leave out for the one of this question.")
     top_k: int = Field(DEFAULT_TOP_K, ge=1, le=20, description="How many passages to return.")
 
 

@@ -8,9 +8,9 @@ orders to a model, or code and addresses with nothing asked about them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from pydantic import AfterValidator, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -29,6 +29,9 @@ class Objection:
 
     code: str
     message: str
+
+
+_ID = re.compile(r"[\w.:-]{0,64}", re.ASCII)
 
 
 def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
@@ -54,17 +57,28 @@ _PAYLOADS = {
 }
 
 
-def objection(text: str) -> Objection | None:
-    """What stands against taking `text`, a cleaned search text, or None. Linear in its length."""
+# Every code that a refusal may carry.
+CODES = frozenset((*_ORDERS, *_PAYLOADS, "internal_address", "secret_in_address", "structured_value", "malformed_id"))
+
+
+def query_objection(text: str) -> Objection | None:
+    """What stands against taking `text`, which is cleaned, as a search query, or None. Linear in its length."""
     if payload_signs.is_structure(text):
         return Objection(code="structured_value", message=f"It is a JSON value, not a search text. {_ASK_ABOUT}")
     reading = plain(text)
-    orders = (_order_in(seen, asking_excuses=True) for seen in (reading, *disguised(text, reading)))
-    if order := next(filter(None, orders), None):
-        return Objection(code=order, message=f"It gives orders to a model or poses as its messages. {_ASK}")
+    if order := _unexcused_order(text, reading):
+        return order
     if (payload := _payload_in(reading)) and not Asking(reading).has_topic():
         return Objection(code=payload, message=f"It is code or an address with nothing asked about it. {_ASK_ABOUT}")
     return None
+
+
+def context_objection(text: str) -> Objection | None:
+    """What stands against `text`, which is cleaned, as the background of a query, or None.
+
+    Code and addresses may stand there: what is asked about them is in the query.
+    """
+    return _unexcused_order(text, plain(text))
 
 
 def keyword_objection(text: str) -> str | None:
@@ -78,6 +92,14 @@ def keyword_objection(text: str) -> str | None:
         if code := _order_in(seen, asking_excuses=False) or _payload_in(seen):
             return code
     return None
+
+
+def _unexcused_order(text: str, reading: str) -> Objection | None:
+    orders = (_order_in(seen, asking_excuses=True) for seen in (reading, *disguised(text, reading)))
+    code = next(filter(None, orders), None)
+    if code is None:
+        return None
+    return Objection(code=code, message=f"It gives orders to a model or poses as its messages. {_ASK}")
 
 
 def _payload_in(reading: str) -> str | None:
@@ -99,13 +121,30 @@ def _order_in(reading: str, *, asking_excuses: bool) -> str | None:
     return None
 
 
-def _unobjectionable(text: str) -> str:
-    found = objection(text)
-    if found is not None:
-        raise PydanticCustomError(found.code, "{message}", {"message": f"refused ({found.code}): {found.message}"})  # type: ignore[arg-type]
+def _refuse(code: str, message: str) -> NoReturn:
+    raise PydanticCustomError(code, "{message}", {"message": f"refused ({code}): {message}"})
+
+
+def _unobjectionable(objection: Callable[[str], Objection | None]) -> AfterValidator:
+    def check(text: str) -> str:
+        if found := objection(text):
+            _refuse(found.code, found.message)
+        return text
+
+    return AfterValidator(check)
+
+
+def _well_formed(text: str) -> str:
+    if not _ID.fullmatch(text):
+        _refuse("malformed_id", "It is no id. Give an id as a tool returned it, or leave it out.")
     return text
 
 
-_Checked = AfterValidator(_unobjectionable)
-SearchText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), _Checked]
-SearchContext = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000), _Checked]
+Query = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=2000),
+    _unobjectionable(query_objection),
+]
+Context = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000), _unobjectionable(context_objection)]
+# An id is only ever compared with those that are known. Models write an empty one for none.
+Id = Annotated[str, AfterValidator(_well_formed)]

@@ -72,7 +72,7 @@ IMAGE_LINK = [r"!\[[^\]\n]{0,200}\]\(\s{0,5}<?(?:https?:)?//"]
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}):[\\/]{1,3}([^\s/?#\"'<>\\)]{0,300})")
 _METADATA = re.compile(r"(?<![\w.])169\.254\.169\.254(?![\w.])|\bmetadata\.google\.internal\b")
 _SECRET_IN_ADDRESS = re.compile(
-    r"://[^\s/@:]{1,100}:[^\s/@]{1,100}@|[?&](?:api_?key|(?:access_?)?token|secret|password)=(?!\W|your)[\w.%-]{12}"
+    r"\b(?:https?|wss?|ftp)://[^\s/@:]{1,100}:[^\s/@]{1,100}@|[?&](?:api_?key|(?:access_?)?token|secret|password)=(?!\W|your)[\w.%-]{12}"
 )
 _NAME = re.compile(r"[\w.-]+")
 _FETCHED = frozenset(("http", "https", "ws", "wss", "ftp"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
-from gleaner.tools.knowledge_base_search import SearchText
+from gleaner.tools.parameter_checks import Context, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 from gleaner.untrusted import defused, labelled
@@ -23,10 +22,8 @@ _MARK = re.compile(r"\[(\d+)\]")
 class WebSearchArguments(Arguments):
     """What to ask the web."""
 
-    query: SearchText = Field(description="One precise question.")
-    context: Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000)] | None = Field(
-        None, description="What is needed to understand the question, if anything."
-    )
+    query: Query = Field(description="One precise question.")
+    context: Context | None = Field(None, description="What is needed to understand the question, if anything.")
 
 
 def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
