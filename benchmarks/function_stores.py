@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import boto3
 import scripted_services
 
 from gleaner.clients import pinecone
@@ -25,31 +27,40 @@ PASSAGE = (
 
 @contextmanager
 def start(folder: Path, services: scripted_services.Services) -> Iterator[dict[str, str]]:
-    """The variables of the function, over a store and an index in other processes than its own."""
+    """The variables of the function, over tables, a secret and an index in other processes than its own."""
     index = EmbeddedIndex(folder / "index", None)
     server = AsgiServer(pinecone_server.create_app(index))
-    dynamodb = ministack.Ministack(folder / "dynamodb", folder / "log")
+    aws = ministack.Ministack(folder / "aws", folder / "log", services="dynamodb,secretsmanager")
     with ExitStack() as stack:
         stack.callback(index.close)
-        for running in (server, dynamodb):
+        for running in (server, aws):
             running.start()
             stack.callback(running.stop)
         tables = {variable: variable.lower() for variable in ministack.TABLES}
-        ministack.create_tables(ministack.admin_client(dynamodb.url), ministack.table_schemas(tables))
+        ministack.create_tables(ministack.admin_client(aws.url), ministack.table_schemas(tables))
         pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", _records(), timeout=10)
-        keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "k")
-        yield (
-            ministack.CREDENTIALS
-            | tables
-            | keys
-            | {
-                "OPENAI_BASE_URL": services.model_url,
-                "PERPLEXITY_BASE_URL": services.web_url,
-                "PINECONE_INDEX_HOST": server.url,
-                "AWS_ENDPOINT_URL_DYNAMODB": dynamodb.url,
-                "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
-            }
-        )
+        addresses = {
+            "OPENAI_BASE_URL": services.model_url,
+            "PERPLEXITY_BASE_URL": services.web_url,
+            "PINECONE_INDEX_HOST": server.url,
+            "AWS_ENDPOINT_URL_DYNAMODB": aws.url,
+            "AWS_ENDPOINT_URL_SECRETS_MANAGER": aws.url,
+            "API_KEYS_SECRET_ARN": _secret(aws.url),
+        }
+        yield ministack.CREDENTIALS | tables | addresses | {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner"}
+
+
+def _secret(url: str) -> str:
+    """The ARN of a secret with keys, which the scripted services do not ask for."""
+    credentials = {
+        "aws_access_key_id": ministack.CREDENTIALS["AWS_ACCESS_KEY_ID"],
+        "aws_secret_access_key": ministack.CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+        "region_name": ministack.CREDENTIALS["AWS_DEFAULT_REGION"],
+    }
+    client = boto3.client("secretsmanager", endpoint_url=url, **credentials)
+    keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "key")
+    arn: str = client.create_secret(Name="keys", SecretString=json.dumps(keys))["ARN"]
+    return arn
 
 
 def _records() -> list[Record]:
