@@ -51,3 +51,17 @@ class TurnChecks:
         """All items of a table."""
         pages = self._client.get_paginator("scan").paginate(TableName=self._environment[variable])
         return [from_item(item) for page in pages for item in page["Items"]]
+
+    def all_keywords_whole(self) -> None:
+        """Every keyword has its associations and is found by its words; every association has its stored answer."""
+        items = self.items("KEYWORDS_TABLE")
+        heads = {item["keyword_id"]: item for item in items if item["sk"] == "KEYWORD"}
+        answers = {item["result_id"]: item for item in items if item["sk"] == "ANSWER"}
+        associations = [item for item in items if item["sk"].startswith("A#")]
+        entries = {item["keyword_id"] for item in items if item["pk"].startswith("T#")}
+        assert set(heads) == {item["keyword_id"] for item in associations}
+        for item in associations:
+            assert item["keyword_id"] in answers[item["perplexity_result_id"]]["keyword_ids"]
+        for keyword, head in heads.items():
+            assert head["usage_count"] == sum(item["keyword_id"] == keyword for item in associations)
+        assert set(heads) <= entries

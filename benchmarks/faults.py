@@ -1,0 +1,181 @@
+"""SC-007: of questions that meet a fault which can be recovered from, how many end in an answer.
+
+    .venv/bin/python benchmarks/faults.py
+
+Each fault comes once, in a question of its own through the whole application: a turn of the model that misbehaves,
+a web search that fails, a write of the store that fails. The model then does what is right. `success` and
+`fallback` are answers; anything else is a problem of the API. Beside them: model calls and time, with those of
+questions without a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from aws_lambda_powertools import Metrics
+from starlette.responses import JSONResponse, Response
+
+from gleaner.clients import pinecone
+from gleaner.model import Record
+from gleaner_local import ministack, pinecone_server
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.index.embedded import EmbeddedIndex
+from tests.conftest import MERGING, Client, make_api
+from tests.doubles.faulty_store import FaultyStore, How
+from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES
+from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
+from tests.doubles.scripted_web import ScriptedWeb, result
+
+BAR = 95.0  # percent
+SEARCH, ANSWER = search(), answer()
+ASK_WEB = ("perplexity_search", {"query": "When was Starlette 1.0 released?"})
+LEARN = calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",)))
+PAGE = result(1, "https://starlette.example/release", "Starlette release notes")
+TABLES = {name: name.lower() for name in ministack.TABLES}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question with one fault."""
+
+    kind: str
+    name: str
+    script: tuple[Reply, ...]
+    web: Response | None = None  # instead of its answer
+    write: int = 0  # the write of the store that fails, from 1
+    how: How = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a question ended: the status of its answer, or the type of its problem."""
+
+    case: Case
+    how: str
+    model_calls: int
+    milliseconds: float
+
+
+class Bench:
+    """The application over services that a case can make fail."""
+
+    def __init__(self, client: Client, model: ScriptedModel, web: ScriptedWeb, store: FaultyStore) -> None:
+        self._client, self._model, self._web, self._store = client, model, web, store
+        self._metrics = Metrics(namespace="Gleaner", service="query")  # shares what the application counts
+
+    def ask(self, case: Case) -> Ended:
+        """Ask one question."""
+        self._web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+        if case.web is not None:
+            self._web.reply = case.web
+        self._store.fails(case.how, lambda _call, number: number == case.write > 0)
+        self._model.plays(*case.script)
+        began = time.perf_counter()
+        _status, body = self._client.ask()
+        took = (time.perf_counter() - began) * 1000
+        self._metrics.clear_metrics()  # else they are printed
+        how = body["status"] if "answer" in body else body["type"].rpartition(":")[2]
+        return Ended(case, how, len(self._model.requests), took)
+
+
+def main() -> int:
+    """Print the table; 1 when the bar is missed."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    logging.disable(logging.CRITICAL)  # the faults are known
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as bench:
+        without = [Case("none", "", (calls(SEARCH), calls(ANSWER)))] * 20
+        baseline = [bench.ask(case) for case in without]
+        ended = [bench.ask(case) for case in cases()]
+    return 0 if report(baseline, ended) else 1
+
+
+def cases() -> Iterator[Case]:
+    """Every fault, once."""
+    for name, fault in (FAULTS | ODDITIES).items():
+        yield Case("model, at the search", name, (fault(SEARCH), calls(SEARCH), calls(ANSWER)))
+    for name, fault in FAULTS.items():
+        yield Case("model, at the answer", name, (calls(SEARCH), fault(ANSWER), calls(ANSWER)))
+    for name, fault in ODDITIES.items():
+        yield Case("model, at the answer", name, (calls(SEARCH), fault(ANSWER), calls(ANSWER)))
+    for name, turn in ANSWER_FAULTS.items():
+        yield Case("model, an answer refused", name, (calls(SEARCH), turn, calls(ANSWER)))
+    hows: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
+    for how in hows:
+        for write in (1, 2, 3):
+            yield Case("store, one question", f"{how}, write {write}", (calls(SEARCH), calls(ANSWER)), None, write, how)
+        for write in (1, 2, 3, 4, 5):
+            script = (calls(SEARCH), calls(ASK_WEB), LEARN)
+            yield Case("store, web and keywords", f"{how}, write {write}", script, None, write, how)
+    # Last: after some failures in a row the web is left alone for a while.
+    for status in (400, 401, 429, 500, 503):
+        failing = JSONResponse({"error": {"message": "m", "type": "t", "code": "c"}}, status_code=status)
+        yield Case("web", f"HTTP {status}", (calls(SEARCH), calls(ASK_WEB), calls(ANSWER)), web=failing)
+
+
+def report(baseline: list[Ended], ended: list[Ended]) -> bool:
+    """The table; whether the bar is met."""
+    print(f"{'fault':28}{'questions':>10}{'success':>9}{'fallback':>10}{'problem':>9}{'calls':>7}{'ms, median':>12}")
+    kinds = list(dict.fromkeys(one.case.kind for one in ended))
+    for kind, group in [("none", baseline), *((kind, [e for e in ended if e.case.kind == kind]) for kind in kinds)]:
+        counts = [_count(group, lambda how: how == "success"), _count(group, lambda how: how == "fallback")]
+        model_calls = statistics.mean(one.model_calls for one in group)
+        median = statistics.median(one.milliseconds for one in group)
+        failed = len(group) - sum(counts)
+        print(f"{kind:28}{len(group):10}{counts[0]:9}{counts[1]:10}{failed:9}{model_calls:7.1f}{median:12.0f}")
+    for one in ended:
+        if one.how not in ("success", "fallback"):
+            print(f"no answer: {one.case.kind}: {one.case.name}: {one.how}")
+    answered = _count(ended, lambda how: how in ("success", "fallback"))
+    share = 100 * answered / len(ended)
+    print(f"SC-007: {answered} of {len(ended)} faults recovered, {share:.1f} % (bar {BAR:.0f} %)")
+    return share >= BAR
+
+
+def _count(group: list[Ended], which: Callable[[str], bool]) -> int:
+    return sum(which(one.how) for one in group)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Bench]:
+    """The application over a strict DynamoDB behind a proxy, a small index, a scripted model and a scripted web."""
+    model, web, vectors = ScriptedModel(), ScriptedWeb(), EmbeddedIndex(folder / "index", None)
+    database = ministack.Ministack(folder / "dynamodb", folder / "log")
+    servers = [AsgiServer(app) for app in (model.app, web.app, pinecone_server.create_app(vectors))]
+    with ExitStack() as stack:
+        stack.callback(vectors.close)
+        for server in (*servers, database):
+            server.start()
+            stack.callback(server.stop)
+        store = FaultyStore(database.url)
+        store.start()
+        stack.callback(store.stop)
+        ministack.create_tables(ministack.admin_client(database.url), ministack.table_schemas(TABLES))
+        record = Record(
+            id="book#0", text=MERGING, title="Handbook", source_file_path="a.md", chunk_index=0, content_hash="h"
+        )
+        pinecone.connect(host=servers[2].url, api_key=lambda: "k").upsert("default_kb", [record], timeout=5)
+        os.environ.update(ministack.CREDENTIALS)  # boto3 takes them from there
+        urls = {
+            "OPENAI_BASE_URL": f"{servers[0].url}/v1",
+            "PERPLEXITY_BASE_URL": servers[1].url,
+            "PINECONE_INDEX_HOST": servers[2].url,
+            "AWS_ENDPOINT_URL_DYNAMODB": store.url,
+        }
+        keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "none")
+        yield Bench(Client(make_api(keys | urls | TABLES | {"DOCS_ROUTES": "on"})), model, web, store)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

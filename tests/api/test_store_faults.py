@@ -1,0 +1,243 @@
+"""DynamoDB throttled, conflicting, failing and gone, at each single write: no half turn, no half-written keyword."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from gleaner_local import ministack
+from tests.conftest import Client, make_api
+from tests.doubles.faulty_store import FaultyStore, How, StoreCall
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
+from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.doubles.turns import TurnChecks
+
+CHAT = "/api/chat/query"
+PROBLEMS = {"store-unavailable": 503, "deadline-exceeded": 504}
+BLIPS: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
+# What a question with a web answer writes, in about this order: the key, four tool calls, keywords, turn, the key.
+WRITES = range(1, 9)
+QUESTION_SECONDS = "3"  # so that what never succeeds is given up soon
+_keys = count()
+
+
+@pytest.fixture(scope="module")
+def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    own = {name: f"store-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
+    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ministack.CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def faulty(environment: dict[str, str]) -> Iterator[FaultyStore]:
+    store = FaultyStore(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    store.start()
+    yield store
+    store.stop()
+
+
+@pytest.fixture(scope="module")
+def client(environment: dict[str, str], faulty: FaultyStore) -> Client:
+    return Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": faulty.url}))
+
+
+@pytest.fixture(scope="module")
+def impatient(environment: dict[str, str], faulty: FaultyStore) -> Client:
+    changes = {"AWS_ENDPOINT_URL_DYNAMODB": faulty.url, "QUERY_DEADLINE_SECONDS": QUESTION_SECONDS}
+    client = Client(make_api(environment | changes))
+    client.request("GET", "/api/sessions")  # what a first request sets up is not to take of a question's time
+    return client
+
+
+@pytest.fixture(scope="module")
+def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
+    checks = TurnChecks(environment)
+    yield checks
+    checks.all_whole()
+    checks.all_keywords_whole()
+
+
+@pytest.fixture
+def turns(kept: TurnChecks, faulty: FaultyStore, model: ScriptedModel, web: ScriptedWeb) -> TurnChecks:
+    """A question that goes to the web is scripted, and the store is well."""
+    faulty.heals()
+    web.finds("Starlette 1.0 was released in 2026 [1].", result(1, "https://starlette.dev/release", "Release notes"))
+    model.plays(play)
+    kept.new()
+    return kept
+
+
+def play(request: dict[str, Any]) -> dict[str, Any]:
+    """The next turn of a question that goes to the web, whichever try of it this is, and if there is time for it."""
+    offered = {tool["function"]["name"] for tool in request["tools"]}
+    said = [call["function"]["name"] for message in request["messages"] for call in message.get("tool_calls", ())]
+    if "knowledge_base_search" not in said:
+        return calls(search("merging keywords"))
+    if "perplexity_search" in offered and "perplexity_search" not in said:
+        return calls(("perplexity_search", {"query": "starlette release"}))
+    if "index_keywords" in offered:
+        topic = str(request["messages"][1]["content"])
+        return calls(index(f"Starlette {topic}"), answer("In 2026. [web-1]", ("web-1",)))
+    return calls(answer())
+
+
+def ask(client: Client, key: str) -> tuple[int, Any]:
+    headers = {"content-type": "application/json", "idempotency-key": key}
+    many = {name: [value] for name, value in headers.items()}
+    return client.post(CHAT, {"query": f"release {key}"}, headers=headers, multiValueHeaders=many)
+
+
+def a_key() -> str:
+    return f"key{next(_keys)}"
+
+
+def require_end(status: int, body: Any) -> None:
+    """An answer, or a typed problem that tells nothing of what is inside."""
+    if status != 200:
+        assert status == PROBLEMS[body["type"].removeprefix("urn:gleaner:problem:")], body
+    assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "botocore"))
+
+
+@pytest.mark.parametrize("how", BLIPS)
+@pytest.mark.parametrize("write", WRITES)
+def test_one_write_that_fails_is_made_again(
+    client: Client, faulty: FaultyStore, turns: TurnChecks, how: How, write: int
+) -> None:
+    key = a_key()
+    faulty.fails(how, lambda _, number: number == write)
+    status, body = ask(client, key)
+    assert faulty.failed == 1
+    assert (status, body["status"], body["keyword_count"]) == (200, "success", 1), body
+    assert turns.new() == 1
+    assert ask(client, key) == (200, body)
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("how", ["throttled", "down", "page"])
+@pytest.mark.parametrize("write", WRITES)
+def test_a_store_that_stays_away_from_some_write_on_leaves_no_half_turn(
+    impatient: Client, environment: dict[str, str], faulty: FaultyStore, turns: TurnChecks, how: How, write: int
+) -> None:
+    key = a_key()
+    faulty.fails(how, lambda _, number: number >= write)
+    status, body = ask(impatient, key)
+    require_end(status, body)
+    first = turns.new()
+    assert first == (status == 200)
+    faulty.heals()
+    turns.all_whole()
+    again = ask(impatient, key)
+    if again[1].get("type") == "urn:gleaner:problem:request-in-progress":
+        end_of_the_first_try(environment)  # its record says that it runs, which ends with the function's time
+        again = ask(impatient, key) if not first else (200, body)
+    assert again[0] == 200
+    assert first + turns.new() == 1
+
+
+def end_of_the_first_try(environment: dict[str, str]) -> None:
+    """Let the time pass after which a request that still runs has ended with its function."""
+    store = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    for record in store.scan(TableName=environment["IDEMPOTENCY_TABLE"])["Items"]:
+        if record["status"]["S"] == "INPROGRESS":
+            store.update_item(
+                TableName=environment["IDEMPOTENCY_TABLE"],
+                Key={"id": record["id"]},
+                UpdateExpression="SET in_progress_expiration = :past",
+                ExpressionAttributeValues={":past": {"N": str(int(time.time() * 1000) - 1000)}},
+            )
+
+
+@pytest.mark.parametrize("how", ["throttled", "error", "down"])
+@pytest.mark.parametrize(
+    ("table", "ends"),
+    [
+        ("KEYWORDS_TABLE", {(200, "fallback")}),
+        ("TOOL_CALLS_TABLE", {(200, "success"), (200, "fallback")}),  # by the time that is left
+        ("CONVERSATIONS_TABLE", {(503, None), (504, None)}),
+        ("IDEMPOTENCY_TABLE", {(503, None)}),
+    ],
+)
+def test_a_table_that_takes_no_writes(
+    impatient: Client,
+    environment: dict[str, str],
+    faulty: FaultyStore,
+    turns: TurnChecks,
+    how: How,
+    table: str,
+    ends: set[tuple[int, str | None]],
+) -> None:
+    name, key = environment[table], a_key()
+    faulty.fails(how, lambda call, _: call.writes and name in call.tables)
+    status, body = ask(impatient, key)
+    require_end(status, body)
+    assert (status, body["status"] if status == 200 else None) in ends, body
+    assert turns.new() == (status == 200)
+    faulty.heals()
+    again = ask(impatient, key)
+    assert again[0] == 200
+    assert turns.new() == (status != 200)
+
+
+def reads_of(name: str) -> Any:
+    def choose(call: StoreCall, number: int) -> bool:
+        return not call.writes and name in call.tables
+
+    return choose
+
+
+@pytest.mark.parametrize("how", ["throttled", "error", "down"])
+def test_keywords_that_cannot_be_read_cost_only_what_was_learned(
+    impatient: Client,
+    environment: dict[str, str],
+    faulty: FaultyStore,
+    turns: TurnChecks,
+    model: ScriptedModel,
+    how: How,
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    faulty.fails(how, reads_of(environment["KEYWORDS_TABLE"]))
+    status, body = impatient.ask()
+    assert (status, body["status"], body["answer"]) == (200, "fallback", "Merged. [kb-1]")
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("how", ["throttled", "error", "down"])
+def test_a_session_that_cannot_be_read_is_a_problem(
+    impatient: Client,
+    environment: dict[str, str],
+    faulty: FaultyStore,
+    turns: TurnChecks,
+    model: ScriptedModel,
+    how: How,
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    _, first = impatient.ask()
+    assert turns.new() == 1
+    asked = len(model.requests)
+    faulty.fails(how, reads_of(environment["CONVERSATIONS_TABLE"]))
+    status, body = impatient.ask(session_id=first["session_id"])
+    require_end(status, body)
+    assert status in (503, 504)
+    assert len(model.requests) == asked  # nothing was paid for
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("how", ["throttled", "lost"])
+@pytest.mark.parametrize("write", range(1, 5))
+def test_a_turn_in_a_session_is_added_once(
+    client: Client, faulty: FaultyStore, turns: TurnChecks, model: ScriptedModel, how: How, write: int
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    _, session = client.post("/api/sessions", {})
+    faulty.fails(how, lambda _, number: number == write)
+    status, _ = client.post(f"/api/sessions/{session['session_id']}/chat", {"query": "x"})
+    assert (status, turns.new()) == (200, 1)
+    assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2

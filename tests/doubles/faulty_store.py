@@ -1,0 +1,146 @@
+"""Stands in front of a DynamoDB and fails the writes that a test names."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+How = Literal["throttled", "conflict", "error", "page", "down", "lost"]
+
+_WRITES = frozenset(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"])
+_TYPE = "com.amazonaws.dynamodb.v20120810#"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCall:
+    """One request: its operation, the tables it names, and how many actions a transaction has."""
+
+    operation: str
+    tables: frozenset[str]
+    actions: int
+
+    @property
+    def writes(self) -> bool:
+        return self.operation in _WRITES
+
+
+Choose = Callable[[StoreCall, int], bool]
+
+
+class FaultyStore:
+    """A proxy. What is chosen fails: before it is done, except that of `lost` only the answer is cut off."""
+
+    def __init__(self, target: str) -> None:
+        self._target = urlsplit(target)
+        self._lock = threading.Lock()
+        self._how: How = "error"
+        self._choose: Choose = lambda *_: False
+        self.calls: list[StoreCall] = []
+        self.failed = 0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def fails(self, how: How, choose: Choose) -> None:
+        """From now on; `choose` is given each call and, of a write, its number from now, from 1 on, else 0."""
+        with self._lock:
+            self._how, self._choose, self.calls, self.failed = how, choose, [], 0
+
+    def heals(self) -> None:
+        self.fails("error", lambda *_: False)
+
+    def fault_of(self, call: StoreCall) -> How | None:
+        with self._lock:
+            self.calls.append(call)
+            number = sum(made.writes for made in self.calls) if call.writes else 0
+            if not self._choose(call, number):
+                return None
+            self.failed += 1
+            return self._how
+
+    def forward(self, headers: Any, body: bytes) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(str(self._target.hostname), self._target.port, timeout=30)
+        try:
+            kept = {name: value for name, value in headers.items() if name.lower() not in ("connection", "host")}
+            connection.request("POST", "/", body=body, headers=kept)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+def _handler(store: FaultyStore) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            call = _call_of(self.headers["X-Amz-Target"], json.loads(body))
+            fault = store.fault_of(call)
+            if fault is None:
+                self._answer(*store.forward(self.headers, body))
+            elif fault in ("down", "lost"):
+                if fault == "lost":
+                    store.forward(self.headers, body)
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+            else:
+                self._answer(*_error(fault, call))
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.0")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Silent."""
+
+    return Handler
+
+
+def _call_of(target: str, body: Any) -> StoreCall:
+    operation = target.rpartition(".")[2]
+    actions = [inner for action in body.get("TransactItems", ()) for inner in action.values()]
+    tables = {action["TableName"] for action in actions} | set(body.get("RequestItems", ()))
+    if "TableName" in body:
+        tables.add(body["TableName"])
+    return StoreCall(operation, frozenset(tables), len(actions))
+
+
+def _error(how: How, call: StoreCall) -> tuple[int, bytes]:
+    if how == "page":
+        return 503, b"<html>no healthy upstream</html>"
+    if how == "error":
+        return 500, _coded("InternalServerError")
+    if how == "throttled":
+        return 400, _coded("ThrottlingException")
+    if call.operation == "TransactWriteItems":
+        reasons = [{"Code": "TransactionConflict"}, *({"Code": "None"} for _ in range(call.actions - 1))]
+        return 400, _coded("TransactionCanceledException", CancellationReasons=reasons)
+    return 400, _coded("TransactionConflictException")
+
+
+def _coded(code: str, **more: Any) -> bytes:
+    return json.dumps({"__type": f"{_TYPE}{code}", "message": "secret inner text"} | more).encode()
