@@ -75,18 +75,19 @@ class ChatModel:
 
     def _request(self, messages: list[Any], tools: list[Any], strength: _Strength, deadline: Deadline) -> ModelTurn:
         seconds = deadline.timeout(_LONGEST_REQUEST_SECONDS)
-        create = partial(
-            self._client.chat.completions.with_raw_response.create,
-            model=self._model,
-            messages=messages,
-            tools=tools,
-            tool_choice=_tool_choice(tools, strength),
-            max_completion_tokens=self._max_completion_tokens,
-            timeout=seconds,
-        )
+        body = {
+            "model": self._model,
+            "messages": messages,
+            "tools": tools,
+            "tool_choice": _tool_choice(tools, strength),
+            "max_completion_tokens": self._max_completion_tokens,
+        }
+        # By its path: `chat.completions.create` walks through all of the body in search of names to translate, of
+        # which there are none, for a third of the CPU time of a question.
+        post = partial(self._client.post, "/chat/completions", cast_to=bytes, body=body, options={"timeout": seconds})
         try:
             # The SDK bounds each wait, not their sum: a service that drips could go beyond any deadline.
-            return read_turn(run_within(seconds, create).content)
+            return read_turn(run_within(seconds, post))
         except TimeoutError:
             raise DeadlineExceeded(_LATE) from None
         except openai.APIStatusError as error:
