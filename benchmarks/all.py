@@ -26,6 +26,7 @@ BY_THEMSELVES = (
     "keywords.py lookup --sizes 1000 10000",
     "prune.py --sizes 1000 10000",
     "index_scale.py --chunks 20000",
+    "faults.py",
     "redaction.py",
 )
 WITH_A_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning")

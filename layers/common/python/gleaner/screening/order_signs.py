@@ -6,7 +6,7 @@ distance without bound, so that time is linear in the text.
 
 from __future__ import annotations
 
-from gleaner.tools.unmasking import plain
+from gleaner.screening.unmasking import plain
 
 _DROP = (
     r"(?:ignor(?:e|es|ed|ing)|disregard\w*|forget\w*|overrid\w+|bypass\w*|dismiss|discard|abandon|neglect|circumvent|"
