@@ -138,7 +138,7 @@ def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
 
 
 def test_a_long_answer_is_kept_whole(client: Client, model: ScriptedModel) -> None:
-    model.plays(calls(search()), calls(answer("𝄞" * 99_000 + " [kb-1]")))
+    model.plays(calls(search()), calls(answer("Clefs: " + "𝄞" * 99_000 + " [kb-1]")))
     first = send(client, "key-1")
     assert first[0] == 200 and len(first[1]["answer"]) > 99_000
     assert send(client, "key-1") == first

@@ -114,7 +114,7 @@ def test_what_the_web_search_states_of_its_cost_counts(
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette"})),
-        calls(index("Starlette"), answer("[web-1]", ("web-1",))),
+        calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))),
     )
     assert client.ask()[1]["cost"]["estimated_usd"] == pytest.approx(0.2506)
 

@@ -121,8 +121,8 @@ def _message_values(turn: Turn, role: str, content: str, moment: datetime, metad
 
 
 def message_metadata(facts: TurnFacts) -> dict[str, Any]:
-    """The metadata of an answer's message."""
-    return {
+    """The metadata of an answer's message; what is not known is left out, as the store does."""
+    values = {
         "tool_call_count": facts.tool_call_count,
         "used_tools": list(facts.used_tools),
         "keyword_count": facts.keyword_count,
@@ -136,6 +136,7 @@ def message_metadata(facts: TurnFacts) -> dict[str, Any]:
         "web_searches": facts.cost.web_searches,
         "estimated_usd": facts.cost.estimated_usd,
     }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
