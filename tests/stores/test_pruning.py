@@ -275,17 +275,17 @@ def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Key
 
 
 def test_reads_follow_the_candidates(keywords: Keywords) -> None:
-    names = [f"old w{number}" for number in range(60)]
-    for start in range(0, 60, 20):
-        keywords.index(*names[start : start + 20], query_id=f"Q{start}")
-        keywords.index(*[f"fresh w{number}" for number in range(start, start + 20)], query_id=f"F{start}")
-    for name in names[:40]:
+    names = [f"old w{number}" for number in range(24)]
+    for start in range(0, 24, 8):
+        keywords.index(*names[start : start + 8], query_id=f"Q{start}")
+        keywords.index(*[f"fresh w{number}" for number in range(start, start + 8)], query_id=f"F{start}")
+    for name in names[:16]:
         age(keywords, name, 100)
-    for name in names[40:]:  # used often, long ago: not read by the run at all
+    for name in names[16:]:  # used often, long ago: not read by the run at all
         use(keywords, name, 5)
         age(keywords, name, 100)
     report = run(keywords)
-    assert (report.counts.pruned, report.counts.examined) == (40, 40)
+    assert (report.counts.pruned, report.counts.examined) == (16, 16)
 
 
 def test_two_runs_at_once_prune_each_keyword_once(strict_keywords: Keywords) -> None:
