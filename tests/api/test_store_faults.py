@@ -17,6 +17,8 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, se
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
 
+pytestmark = pytest.mark.slow
+
 CHAT = "/api/chat/query"
 PROBLEMS = {"store-unavailable": 503, "deadline-exceeded": 504}
 BLIPS: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")

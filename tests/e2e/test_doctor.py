@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from gleaner_local.diagnosis.finding import State
 from gleaner_local.diagnosis.here import HereCheck
 from tests.e2e.commands import run, serving
+
+pytestmark = pytest.mark.slow
 
 CHAPTER = Path(__file__).parents[2] / "docs" / "11-costs-and-limits.md"
 PARTS = {"language model", "vector index", "web search", "tables"}

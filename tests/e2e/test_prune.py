@@ -7,8 +7,11 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.e2e.commands import run, serving
+
+pytestmark = pytest.mark.slow
 
 
 def wait_for(text: str, log: Path) -> None:
