@@ -12,6 +12,9 @@ from gleaner_local.extractive.sentences import without_source_marks
 # Feedback of the service arrives as a user message that begins so; it is no question.
 FEEDBACK = "[gleaner]"
 
+# Codes of errors that other words would not mend.
+_NOT_FOR_ITS_WORDS = ("unavailable", "rejected", None)
+
 Message = Mapping[str, Any]
 
 
@@ -56,6 +59,7 @@ class Conversation:
     web: WebAnswer | None = None
     searched: bool = False
     search_failed: bool = False
+    refused: bool = False  # a search, for the words of its query
     web_tried: bool = False
     indexed: bool = False
 
@@ -105,6 +109,8 @@ def _json_object(text: str) -> dict[str, Any]:
 
 def _take_result(state: Conversation, name: str, result: Mapping[str, Any]) -> None:
     failed = "error" in result
+    if name in ("knowledge_base_search", "perplexity_search") and failed:
+        state.refused |= result["error"].get("code") not in _NOT_FOR_ITS_WORDS
     if name == "knowledge_base_search":
         state.searched = True
         state.search_failed = failed

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gleaner.text import fold, stem, stop_words, words
+from gleaner.text import fold, stem, stop_words, terms, words
 
 MAX_QUERY_CHARS = 2000
 # With so few words of its own a question may lean on the turn before it.
 FEW_WORDS = 2
 MAX_ADDED_TERMS = 8
 MAX_ADDED_NAMES = 2
+# Of a query in other words. What is longer is no word but data in some encoding.
+LONGEST_TERM, MOST_TERMS = 20, 40
 
 _POINTS_BACK = re.compile(
     r"\b(it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|such|there|"
@@ -36,6 +38,12 @@ def standalone_query(question: str, earlier: Sequence[tuple[str, str]]) -> str:
     own = _shortened(question)
     added = _topic(earlier, own) if leans_back(question, earlier) else []
     return _shortened(" ".join([own, *added]))
+
+
+def reworded(query: str) -> str:
+    """A question about the topic words of a query that was refused, without its code, addresses and orders."""
+    topic = [term for term in terms(query) if len(term) <= LONGEST_TERM][:MOST_TERMS]
+    return f"What is known about {' '.join(topic) or 'this'}?"
 
 
 def leans_back(question: str, earlier: Sequence[tuple[str, str]]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gleaner_local.extractive.answering import answer_from_passages, answer_from_web
 from gleaner_local.extractive.conversation import Conversation, Message, WebAnswer, read_conversation
-from gleaner_local.extractive.follow_up import standalone_query
+from gleaner_local.extractive.follow_up import reworded, standalone_query
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 
@@ -43,6 +43,7 @@ class ExtractiveModel:
         query = standalone_query(state.question, state.earlier)
         if SEARCH in offered and not state.searched:
             return [_call(SEARCH, {"query": query})]
+        wording = reworded(query) if state.refused else query
         judgement = self._judge.judge(query, list(state.passages.values()))
         if INDEX in offered and state.web is not None and not state.indexed:
             calls = [_call(INDEX, _keyword_arguments(query, state.web))]
@@ -50,10 +51,10 @@ class ExtractiveModel:
                 calls.append(_call(ANSWER, _answer(state, judgement)))
             return calls
         if WEB in offered and not state.web_tried and not judgement.enough:
-            return [_call(WEB, {"query": query})]
+            return [_call(WEB, {"query": wording})]
         if ANSWER in offered:
             return [_call(ANSWER, _answer(state, judgement))]
-        return _what_is_left(offered, query)
+        return _what_is_left(offered, wording)
 
 
 def _what_is_left(offered: Collection[str], query: str) -> list[Call]:
