@@ -1,10 +1,11 @@
 """The checks of tool parameters against lists of legitimate and of malicious search texts.
 
-    .venv/bin/python benchmarks/validator.py FOLDER
+    .venv/bin/python benchmarks/validator.py FOLDER [--questions FILE ...]
 
 FOLDER holds legit.txt and malicious.txt: lines of id, tier (core or hard), category, source and the text as a JSON
 string, with tabs between them. Every text is taken as the `query` of knowledge_base_search, as a model would send
-it. It goes through as it is, goes through neutralised (without its hidden characters), or is refused.
+it. It goes through as it is, goes through neutralised (without its hidden characters), or is refused. Each FILE holds
+ordinary questions, a JSON object with `text` a line; how many are refused is printed.
 """
 
 from __future__ import annotations
@@ -45,9 +46,15 @@ def main() -> int:
     """Print the tables; 1 when a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--questions", type=Path, nargs="+", default=[], metavar="FILE")
+    chosen = parser.parse_args()
+    folder = chosen.folder
     lists = {name: list(read(folder / f"{name}.txt")) for name in ("legit", "malicious")}
     met = [print_list(name, inputs) for name, inputs in lists.items()]
+    for path in chosen.questions:
+        asked = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+        refused = sum(outcome(text)[0] == "refused" for text in asked)
+        print(f"{path.parent.name}: {refused} of {len(asked)} ordinary questions refused")
     print_time([one.text for inputs in lists.values() for one in inputs])
     return 0 if all(met) else 1
 
