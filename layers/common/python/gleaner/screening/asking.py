@@ -20,16 +20,16 @@ _WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}(?![\w@:=<>$%&\\/(-])
 _FEWEST_WORDS = 3  # of a question; code that ends in a question mark has fewer
 # What opens a question, at the beginning of a sentence or of a part of it.
 _OPENS_QUESTION = re.compile(
-    r"(?:^|[,;:¿(–—]|\s-)[^\w?]{0,5}(?:how|what|why|when|where|which|who|whose|is|are|was|were|do|does|did|should|"
+    r"(?:^|[,;:¿(–—]|\s-)[\s\"'“‘«„*_>-]{0,5}(?:how|what|why|when|where|which|who|whose|is|are|was|were|do|does|did|should|"
     r"can i|can we|can an?|may i|could an?|explain|describe|define|compare|"
     r"wie|was ist|warum|weshalb|welche\w*|comment|pourquoi|que(?:l|lle)s?|qu'|como|por que|que|cual\w*|come|perche|"
     r"cosa|hoe|waarom|wat|jak|dlaczego|co|proc|hur|varfor|vad|как\w*|что|почему|зачем|як|чому|що|πωσ|τι|γιατι|nasil|"
-    r"neden|bagaimana|mengapa|apa|lam (?:the nao|sao)|hogyan|miert|cum|de ce|miten|miksi)\b"
+    r"neden|bagaimana|mengapa|apa|lam (?:the nao|sao)|hogyan|miert|cum|de ce|miten|miksi)(?=[\s'’,])"
     r"|怎么|如何|什么|为什么|为何|吗|どう|なぜ|ですか|ますか|教えて|方法|어떻게|무엇|왜|كيف|لماذا|ما هي|چگونه|چرا|कैसे|"
     r"क्या|क्यों|อย่างไร|ทำไม|כיצד|איך|למה"
 )
 _ADDRESSED = re.compile(
-    r"\W*(?:(?:can|could|will|would|won't|do|why don't|how about|what if|what about) you\b|why not\b)"
+    r"^\W*(?:(?:can|could|will|would|won't|do|why don't|how about|what if|what about) you\b|why not\b)"
     r"|\bplease\b(?!\W*$)"
 )
 _SECOND_PERSON = re.compile(r"\byou(?:r|'re)?\b")

@@ -13,8 +13,11 @@ _DROP = (
     r"erase|set aside|(?:do not|don't|stop) (?:follow|obey)(?:ing)?|pay no attention to)"
 )
 _UNDO = rf"(?:{_DROP}|cancel|revoke|reset|nullify|invalidate|delete|remove|throw (?:out|away)|disobey)"
-_ORDERS = r"(?:instructions?|prompts?|directives?|guidelines?|orders)"
-_LIMITS = r"(?:restrictions?|safeguards?|guardrails?|safety (?:mode|filters?|guidelines|protocols?|checks?|measures))"
+_ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
+_LIMITS = (
+    r"(?:restrictions?|safeguards?|guardrails?|"
+    r"safety (?:mode|filters?|guidelines|protocols?|checks?|measures|settings))"
+)
 _RULES = rf"(?:{_ORDERS}|{_LIMITS}|rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
 _OURS = (
     r"(?:previous|prior|preceding|above|earlier|foregoing|original|initial|system|your|safety|content|ethical|"
@@ -42,7 +45,7 @@ _SHOW = (
 _UNSHOWN = (
     r"(?:(?:system|developer)[\W_]+(?:prompt|instructions?|message)\b|(?:your|loaded|hidden|secret|initial)\W+"
     r"(?:\w+\W+){0,2}?(?:prompts?|instructions?|directives?|guidelines|rules|system message|configuration|api keys?|"
-    r"credentials|secrets|passwords?|environment variables)\b)"
+    r"credentials|secrets|passwords?|environment variables|tools|functions)\b)"
 )
 _ROLE = r"(?:system|assistant|developer|admin\w*|root|operator)"
 _EDGE = r"[=\-*#~<>\[\]{}|%`]{2,10}"
@@ -114,6 +117,11 @@ OVERRIDE = [
     rf"\b{_LIMITS}\W+(?:\w+\W+){{0,2}}?suspended\b",
     r"\bdisable_safety\b|\bsystem[ _-]?override\b|\boverride[\"']?\s*[:=]\s*true\b",
     r"\b(?:ai|llm)s? (?:reading|processing|parsing) this\b|\b(?:respond|reply|answer) (?:only|exclusively) with\b",
+    r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
+    r"answer|respond|reply|output|reveal|say)\b",
+    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
+    r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
+    r"(?:forward|include|ignore|reveal|send|respond|answer|reply|say|output|recommend|append)\b",
     r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:follow|execute|obey|comply|carry out)\b",
     *(_together(*order) for order in _FOREIGN_DROP),
 ]
@@ -125,6 +133,8 @@ EXTRACTION = [
     r"\byour (?:exact |full |own |current )?(?:system prompt|system message|initial prompt|(?:hidden|initial|original) "
     r"instructions)\b",
     r"\b(?:instructions|prompt)\b[^.\n]{0,20}\b(?:you were given|(?:given|provided) to you|you (?:received|follow))\b",
+    r"\bwhat (?:were|are|have) you (?:been )?(?:told|instructed|given|programmed)\b"
+    r"|\b(?:tools?|functions?) you have\b(?! to\b)",
     _together(*_FOREIGN_SHOW),
 ]
 
@@ -132,7 +142,8 @@ TEMPLATE_TOKENS = [
     r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
     r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant|instructions?|response)\s{0,5}:",
     r"\n\s{0,10}(?:system|assistant|human|user|developer)\s{0,5}:|^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
-    r"\n\s{0,10}(?:observation|thought|final answer)\s{0,5}:|(?:^|\n)\s{0,10}action\s?input\s{0,5}:",
+    r"\n\s{0,10}(?:observation|thought|final answer)\s{0,5}:",
+    r"(?:^|\n)\s{0,10}(?:action(?:\s?input)?|assistant|human)\s?:",
     r"</?(?:system|assistant|developer|instructions?|prompt|invoke|(?:tool|function)_?(?:calls?|results?|outputs?|"
     r"responses?))\b[^<>\n]{0,60}>|</(?:context|documents?|user_?(?:input|query)|search_?results?|passages?|untrusted)\b",
     r"[\"']role[\"']\s{0,5}:\s{0,5}[\"'](?:system|assistant|developer|tool)[\"']",
@@ -149,7 +160,9 @@ TOOL_MESSAGES = [
     r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call",
     r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
     r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
-    r"\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
+    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+\w{1,40}_\w|(?:knowledge_base_search|"
+    r"perplexity_search|index_keywords|generate_response)\b)|<function\b[^<>\n]{0,60}>|\bfunctions\.\w{1,40}\s?\(",
+    r"^\W{0,5}query\s?=|\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
     r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:prompts?|safety|config|secrets?|filters?)\w{0,20}\(",
     r"\btool\W+(?:descriptions?|definitions?|execution|schemas?|access)\W+(?:\w+\W+){0,2}?(?:has|have) been\b",
     r"\byou have (?:access to )?(?:\w+ ){0,2}tools?\b",
@@ -158,6 +171,7 @@ TOOL_MESSAGES = [
 
 EXFILTRATION = [
     r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
-    r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output)\b[^.\n]{0,60}?"
+    r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output|question|input|messages|documents)\b"
+    r"[^.\n]{0,60}?"
     r"(?:https?://|\bto [^\s@]{1,60}@)",
 ]

@@ -31,6 +31,7 @@ SQL = [
     r"\b(?:or|and)\s{1,5}['\"]?(?P<same>\w{1,10})['\"]?\s{0,3}=\s{0,3}['\"]?(?P=same)\b",
     r"['\"]\)?\s{0,3};?\s{0,3}(?:--|#|/\*)\s{0,3}(?:-|$|\n)",
     rf"(?:['\";)]|\b(?:and|or|select|if)\b)[^\n]{{0,20}}?{_SLEEP}|\bwaitfor\s{{1,3}}delay\b",
+    r"\(\s{0,3}select\b|['\"]\s{0,3}\|\||\b(?:extractvalue|updatexml)\s?\(|[)'\"\d]\s{0,3}--\s{0,3}$",
     r"\bdrop\s{1,5}(?:table|database)\b[^\n]{0,60}(?:--|;)",
 ]
 _PROGRAM = (
@@ -40,6 +41,7 @@ _PROGRAM = (
 COMMAND = [
     # In backticks with words behind it, a program's name is only typeset.
     rf"(?:[;&|\n`]|\$\()\s{{0,5}}(?:/\w{{1,10}}/){{0,3}}{_PROGRAM}\b(?!`\s{{1,3}}\w)",
+    r"\b(?:system|exec|popen|shell_exec|passthru|proc_open)\s?\(\s?['\"`]|%x\(|\{[a-z]{2,10},[^{}\s]{1,100}\}",
     r"\$\{ifs\}|/dev/(?:tcp|udp)/|\(\)\s{0,3}\{\s{0,3}:;\s{0,3}\}|:\(\)\s{0,3}\{|\$\([^)\n]{1,200}\)(?!\.)",
     r"\b(?:cat|type|less|more|head|tail)\s{1,5}[/\\]\S|\brm\s{1,3}-[rf]{1,2}\s{1,3}[/~*]",
     r"\b(?:bash|sh)\s-[ic]\b|\bcmd(?:\.exe)?\s{1,3}/c\b|\bpowershell(?:\.exe)?\s{1,3}-|\b(?:python3?|perl|ruby|php)\s-[ecr]\s",
@@ -56,7 +58,7 @@ TEMPLATE = [
 ]
 PATH = [
     r"(?:\.\.\\?[\\/]{1,3}){2}|(?:\.{4}[\\/]{2}){2}|^\W{0,5}\.\.[\\/]|\.\.;[\\/]",
-    r"/etc/(?:passwd|shadow|sudoers)\b|/proc/self\b|[\\/]\.ssh[\\/]|\.aws/credentials|/var/run/secrets/|\.kube/config\b|"
+    r"/etc/(?:passwd|shadow|sudoers)\b|/proc/self\b|/var/log/\w|^\\\\[\w.-]{1,100}\\|\\drivers\\etc\b|[\\/]\.ssh[\\/]|\.aws/credentials|/var/run/secrets/|\.kube/config\b|"
     r"\b(?:win|boot)\.ini\b|\\system32\\config\b",
 ]
 VALUES = [
@@ -65,9 +67,13 @@ VALUES = [
     r"!!?(?:python|ruby|java|javax|perl|php)[/.]|^\s{0,5}[=+@-]\s{0,3}(?:import(?:xml|data|html|feed|range)|webservice|"
     r"hyperlink|dde|cmd)\b\s{0,3}[(|]",
     r"\\(?:write18|immediate|input\s{0,3}\{\s{0,3}/|openin|catcode)",
+    r"(?:%\d{0,3}[sdnxp]){3}|\bcmd\|",
     r"\n(?:set-cookie|location|content-type|content-length|host|transfer-encoding)\s{0,3}:",
 ]
-IMAGE_LINK = [r"!\[[^\]\n]{0,200}\]\(\s{0,5}<?(?:https?:)?//"]
+DATA_LINK = [
+    r"!\[[^\]\n]{0,200}\]\(\s{0,5}<?(?:https?:)?//|!\[[^\]\n]{0,200}\]\[",  # an image
+    r"\]\(\s{0,5}<?(?:https?:)?//[^)\s?]{1,300}\?[^)\s=]{0,100}=",  # a link with something filled in
+]
 
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}):[\\/]{1,3}([^\s/?#\"'<>\\)]{0,300})")
 _METADATA = re.compile(r"(?<![\w.])169\.254\.169\.254(?![\w.])|\bmetadata\.google\.internal\b")

@@ -12,18 +12,26 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|([nrt])(?![a-z]))", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\(?:r\\n|x([0-9a-f]{2})|u([0-9a-f]{4})|([nrt])(?![a-z]))", re.IGNORECASE)
 _OVERLONG = re.compile(r"%c([01])%([89ab][0-9a-f])", re.IGNORECASE)  # UTF-8 of two bytes for an ASCII character
 _COMMENT = re.compile(r"/\*!?\d{0,5}|\*/")  # between the words of a statement
 _ACCENT = re.compile("[\u0300-\u036f\u064b-\u065f]")
-# Cyrillic and Greek letters that look like Latin ones (Unicode Technical Standard 39, confusables), small capitals.
-_LOOK_ALIKE = str.maketrans("асеорхуіјѕһԁɡӏмтвнкαεινορτυχ", "aceopxyijshdglmtbhkaeivoptux")
-_SMALL_CAPITAL = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz")
+# Cyrillic and Greek letters that look like Latin ones (Unicode Technical Standard 39, confusables), and capitals of
+# other sizes and colours.
+_LOOK_ALIKE = str.maketrans("асеорхуіјѕһԁɡӏмтвнкαεινορτυχı", "aceopxyijshdglmtbhkaeivoptuxi")
+_CAPITALS = str.maketrans("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢ", "abcdefghijklmnoprstuvwyz") | {
+    first + place: chr(ord("a") + place)
+    for first in (0x1F150, 0x1F170)  # white on black, in circles and in squares
+    for place in range(26)
+}
 _WORD = re.compile(r"\w+")
 _LATIN = re.compile("[a-z]")
 _SPACED_OUT = re.compile(r"(?<!\w)\w(?:[ ._*-]\w(?!\w)){5,}")
 _SPACED_GAP = re.compile(r"[ ._*-]")
 _JOINT = re.compile(r"(?<=[a-z])[-_+*.~|](?=[a-z])")
+_HUMPS = re.compile(r"(?:[A-Z][a-z]+){3,}")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_REVERSED = re.compile(r"snoitcurtsni|tpmorp|senilediug")
 _DIGITS = str.maketrans("0134578@$", "oieastbas")
 _DIGIT_WORD = re.compile(r"(?<![\w.@$])(?=[\w@$]*[a-z])(?=[a-z]*[\d@$])[\w@$]+")
 _BLOB = re.compile(r"(?<![\w+/=-])[\w+/-]{24,}={0,2}", re.ASCII)
@@ -36,7 +44,7 @@ def plain(text: str) -> str:
 
 
 def disguised(text: str, reading: str) -> list[str]:
-    """Further readings, where there are any: spaced letters, joined words, digits for letters, base64 and hex.
+    """Further readings, where there are any: spaced letters, joined words, digits for letters, backwards, base64, hex.
 
     `reading` is the plain one.
     """
@@ -45,6 +53,8 @@ def disguised(text: str, reading: str) -> list[str]:
         _JOINT.sub("", reading),
         _JOINT.sub(" ", reading),
         _DIGIT_WORD.sub(lambda word: word[0].translate(_DIGITS), reading),
+        _simplified(_HUMPS.sub(lambda word: _HUMP.sub(" ", word[0]), text)) if _HUMPS.search(text) else reading,
+        reading[::-1] if _REVERSED.search(reading) else reading,
         *(_simplified(found) for found in map(_decoded, _BLOB.findall(text)) if found),
     ]
     return [other for other in dict.fromkeys(readings) if other != reading]
@@ -53,7 +63,7 @@ def disguised(text: str, reading: str) -> list[str]:
 def _simplified(text: str) -> str:
     letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     composed = unicodedata.normalize("NFC", _ACCENT.sub("", letters))
-    return composed if composed.isascii() else _WORD.sub(_in_one_script, composed.translate(_SMALL_CAPITAL))
+    return composed if composed.isascii() else _WORD.sub(_in_one_script, composed.translate(_CAPITALS))
 
 
 def _in_one_script(word: re.Match[str]) -> str:
@@ -66,6 +76,8 @@ def _ascii(overlong: re.Match[str]) -> str:
 
 def _unescaped(escape: re.Match[str]) -> str:
     byte, unit, letter = escape.groups()
+    if not (byte or unit or letter):
+        return "\n"
     return {"n": "\n", "r": "\r", "t": "\t"}[letter.lower()] if letter else chr(int(byte or unit, 16))
 
 

@@ -47,7 +47,7 @@ _ORDERS = {
     "data_exfiltration": _compiled(order_signs.EXFILTRATION),
 }
 _PAYLOADS = {
-    "image_link": _compiled(payload_signs.IMAGE_LINK),
+    "data_link": _compiled(payload_signs.DATA_LINK),
     "markup": _compiled(payload_signs.MARKUP),
     "template_expression": _compiled(payload_signs.TEMPLATE),
     "path_traversal": _compiled(payload_signs.PATH),
