@@ -243,3 +243,15 @@ def test_a_turn_in_a_session_is_added_once(
     status, _ = client.post(f"/api/sessions/{session['session_id']}/chat", {"query": "x"})
     assert (status, turns.new()) == (200, 1)
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
+
+
+def test_a_store_that_refuses_connections_is_a_problem_at_once(
+    environment: dict[str, str], turns: TurnChecks, model: ScriptedModel
+) -> None:
+    client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:9"}))
+    status, body = client.ask()
+    require_end(status, body)
+    assert (status, turns.new()) == (503, 0)
+    model.requests.clear()
+    require_end(*ask(client, a_key()))
+    assert model.requests == []  # without its key's record no question is worked on

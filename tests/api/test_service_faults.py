@@ -1,0 +1,382 @@
+"""Services that fail: an answer from what there is, told as a fallback, or a typed problem; nothing inner leaves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from gleaner_local import ministack
+from gleaner_local.asgi import AsgiServer
+from tests.conftest import Client, make_api
+from tests.doubles.cut_response import CutResponse
+from tests.doubles.model_faults import refusing
+from tests.doubles.scripted_index import ScriptedIndex, hit, hits
+from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
+from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.doubles.stalling import stalling
+from tests.doubles.turns import TurnChecks
+
+SECRETS = ("secret", "Traceback", "httpx", "botocore", "pinecone.")
+NO_SOURCES = calls(answer("The knowledge base does not say.", ()))
+ASK_WEB = calls(("perplexity_search", {"query": "starlette release"}))
+PAGE = result(1, "https://starlette.dev/release", "Starlette release notes")
+
+
+@pytest.fixture(scope="module")
+def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
+    own = {name: f"service-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
+    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ministack.CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield own
+
+
+@pytest.fixture(scope="module")
+def vectors() -> Iterator[tuple[ScriptedIndex, str]]:
+    scripted = ScriptedIndex()
+    server = AsgiServer(scripted.app)
+    server.start()
+    yield scripted, server.url
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def over_scripted_index(environment: dict[str, str], vectors: tuple[ScriptedIndex, str]) -> Client:
+    return Client(make_api(environment | {"PINECONE_INDEX_HOST": vectors[1]}))
+
+
+@pytest.fixture(scope="module")
+def steady(environment: dict[str, str]) -> Client:
+    """For faults that leave nothing behind in the process."""
+    return Client(make_api(environment))
+
+
+@pytest.fixture
+def client(environment: dict[str, str]) -> Client:
+    """A process that has met no fault yet: what keeps failing is remembered."""
+    return Client(make_api(environment))
+
+
+@pytest.fixture(scope="module")
+def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
+    checks = TurnChecks(environment)
+    yield checks
+    checks.all_whole()
+    checks.all_keywords_whole()
+
+
+@pytest.fixture
+def turns(kept: TurnChecks) -> TurnChecks:
+    kept.new()
+    return kept
+
+
+def require_nothing_inner(*shown: Any) -> None:
+    assert not any(secret in json.dumps(shown) for secret in SECRETS)
+
+
+def told(model: ScriptedModel) -> list[Any]:
+    """What the tools said to the model, up to its last request."""
+    return [json.loads(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
+
+
+def page(status: int, **headers: str) -> Response:
+    return Response("<html>secret inner text</html>", status, headers, media_type="text/html")
+
+
+# The language model: without it there is no answer.
+
+
+@pytest.mark.parametrize(
+    ("reply", "ends"),
+    [
+        (refusing(401, "secret key sk-1"), (503, "model-unavailable")),
+        (refusing(403, "secret key sk-1"), (503, "model-unavailable")),
+        (refusing(404, "no model secret"), (503, "model-unavailable")),
+        (refusing(400, "secret prompt"), (503, "model-unavailable")),
+        (page(502), (503, "model-unavailable")),
+        (page(302, location="http://127.0.0.1:9/secret"), (503, "model-unavailable")),
+        (JSONResponse({"error": "secret"}, 429, {"Retry-After": "3600"}), (503, "model-unavailable")),
+        (CutResponse(b"secret" * 100), (503, "model-unavailable")),
+    ],
+)
+@pytest.mark.parametrize("place", ["search", "answer"])
+def test_a_model_that_keeps_failing_is_a_problem(
+    steady: Client, model: ScriptedModel, turns: TurnChecks, reply: Reply, ends: tuple[int, str], place: str
+) -> None:
+    model.plays(*([reply] if place == "search" else [calls(search()), reply]))
+    status, body = steady.ask()
+    assert (status, body["type"]) == (ends[0], f"urn:gleaner:problem:{ends[1]}")
+    require_nothing_inner(body)
+    assert len(model.requests) <= 4
+    assert turns.new() == 0
+
+
+def test_a_wait_that_the_model_asks_for_is_kept_when_it_fits(
+    steady: Client, model: ScriptedModel, turns: TurnChecks
+) -> None:
+    asked: list[float] = []
+
+    def busy(_request: dict[str, Any]) -> Response:
+        asked.append(time.monotonic())
+        return JSONResponse({"error": {"message": "m"}}, 429, {"Retry-After": "1"})
+
+    def ready(_request: dict[str, Any]) -> Any:
+        asked.append(time.monotonic())
+        return calls(search())
+
+    model.plays(busy, ready, calls(answer()))
+    assert steady.ask()[0] == 200
+    assert asked[1] - asked[0] >= 1
+    assert turns.new() == 1
+
+
+def test_a_model_that_cannot_be_reached_is_a_problem(environment: dict[str, str], turns: TurnChecks) -> None:
+    client = Client(make_api(environment | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}))
+    status, body = client.ask()
+    assert (status, body["type"]) == (503, "urn:gleaner:problem:model-unavailable")
+    require_nothing_inner(body)
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
+    environment: dict[str, str], turns: TurnChecks, drips: bool
+) -> None:
+    with stalling(drips=drips) as url:
+        status, body = Client(
+            make_api(environment | {"OPENAI_BASE_URL": f"{url}/v1", "QUERY_DEADLINE_SECONDS": "0.7"})
+        ).ask()
+    assert (status, body["type"]) == (504, "urn:gleaner:problem:deadline-exceeded")
+    assert turns.new() == 0
+
+
+# The knowledge base: its failures are told to the model.
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        hits(),
+        JSONResponse({"error": {"code": "NOT_FOUND", "message": "Namespace not found"}, "status": 404}, 404),
+        JSONResponse({"code": 5, "message": "namespace default_kb does not exist", "details": []}, 404),
+    ],
+)
+def test_a_knowledge_base_that_holds_nothing_is_no_failure(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
+) -> None:
+    vectors[0].gives(reply)
+    model.plays(calls(search()), NO_SOURCES)
+    status, body = over_scripted_index.ask()
+    assert (status, body["status"], body["sources"]) == (200, "success", [])
+    assert told(model)[0]["chunks"] == []
+    assert turns.new() == 1
+
+
+def test_records_of_others_are_served_with_what_they_have(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
+) -> None:
+    vectors[0].gives(
+        hits(
+            hit("a#3", text="Merged by a conditional write."),
+            hit("b"),
+            hit("c", text=7),
+            hit("d", score=7.5, text="Merged.", page_number="x", title=None, chunk_index=-1.5),
+        )
+    )
+    model.plays(calls(search()), calls(answer()))
+    status, body = over_scripted_index.ask()
+    assert (status, body["status"], body["sources"][0]["id"]) == (200, "success", "kb-1")
+    chunks = told(model)[0]["chunks"]
+    assert [chunk["chunk_index"] for chunk in chunks if chunk["title"] == "a"] == [3]
+    assert all(0 <= chunk["score"] <= 1 and chunk["content"] for chunk in chunks)
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        JSONResponse({"error": {"message": "secret"}}, 400),
+        JSONResponse({"error": {"message": "secret key"}}, 401),
+        JSONResponse({"error": {"message": "secret"}}, 404),
+        Response("{", media_type="application/json"),
+        JSONResponse({"result": {"hits": "secret"}}),
+        JSONResponse({"result": {"hits": [{"_id": 7, "_score": "secret"}]}}),
+        JSONResponse([]),
+        page(200),
+    ],
+)
+def test_a_knowledge_base_that_fails_is_told_and_the_answer_is_a_fallback(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
+) -> None:
+    require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
+
+
+@pytest.mark.slow  # the SDK tries these again for as long as it is let
+@pytest.mark.parametrize(
+    "reply",
+    [
+        JSONResponse({"error": {"message": "secret"}}, 429),
+        JSONResponse({"error": {"message": "secret"}}, 429, {"Retry-After": "60"}),
+        JSONResponse({"error": {"message": "secret"}}, 500),
+        page(503),
+        CutResponse(b"secret" * 100),
+    ],
+)
+def test_a_knowledge_base_that_keeps_failing_is_told_within_its_time(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
+) -> None:
+    require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
+
+
+def require_kb_fallback(
+    client: Client, scripted: ScriptedIndex, model: ScriptedModel, turns: TurnChecks, reply: Any
+) -> None:
+    scripted.gives(reply)
+    model.plays(calls(search()), NO_SOURCES)
+    status, body = client.ask()
+    assert (status, body["status"], body["sources"]) == (200, "fallback", []), body
+    assert told(model)[0]["error"]["code"] == "unavailable"
+    require_nothing_inner(body, told(model))
+    assert turns.new() == 1
+
+
+def test_a_knowledge_base_that_failed_once_may_be_searched_again_and_no_more(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
+) -> None:
+    failing = JSONResponse({"error": {"message": "secret"}}, 400)
+    vectors[0].gives(failing, hits(hit("a#0", text="Merged.", title="Handbook")))
+    model.plays(calls(search("a")), calls(search("a")), calls(answer()))
+    status, body = over_scripted_index.ask()
+    assert (status, body["status"], len(body["sources"])) == (200, "fallback", 1)
+    vectors[0].gives(failing)
+    model.plays(calls(search("a")), calls(search("b")), NO_SOURCES)
+    status, body = over_scripted_index.ask()
+    assert (status, vectors[0].searches) == (200, 2)
+    offered = [tool["function"]["name"] for tool in model.requests[-1]["tools"]]
+    assert "knowledge_base_search" not in offered
+    assert turns.new() == 2
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
+    environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
+) -> None:
+    with stalling(drips=drips) as url:
+        client = Client(make_api(environment | {"PINECONE_INDEX_HOST": url, "QUERY_DEADLINE_SECONDS": "3"}))
+        model.plays(calls(search()), NO_SOURCES)
+        status, body = client.ask()
+    assert (status, body["status"], body["sources"]) == (200, "fallback", [])
+    assert turns.new() == 1
+
+
+# The web search: its failures are told to the model, too, and it is left alone when it keeps failing.
+
+
+def web_says(web: ScriptedWeb, **changes: Any) -> None:
+    web.finds("It was released in 2026 [1].", PAGE)
+    assert isinstance(web.reply, dict)
+    web.reply |= changes
+
+
+WEB_FAULTS: dict[str, Any] = {
+    "400": JSONResponse({"error": {"message": "secret"}}, 400),
+    "401": JSONResponse({"error": {"message": "secret"}}, 401),
+    "403": JSONResponse({"error": {"message": "secret"}}, 403),
+    "404": page(404),
+    "429": JSONResponse({"error": {"message": "secret"}}, 429),
+    "429, a long wait": JSONResponse({"error": {"message": "secret"}}, 429, {"Retry-After": "60"}),
+    "500": JSONResponse({"error": {"message": "secret"}}, 500),
+    "503": page(503),
+    "a page under 200": page(200),
+    "a connection cut off": CutResponse(b"secret" * 100),
+    "failed": {"status": "failed", "error": {"message": "secret", "code": "server_error"}},
+    "cancelled": {"status": "cancelled"},
+    "incomplete": {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+    "no search_results": {"output": [{"type": "message", "content": [{"type": "output_text", "text": "secret"}]}]},
+    "no output": {"output": []},
+    "results without URL": {"output": [{"type": "search_results", "results": [{"id": 1, "title": "secret"}]}]},
+    "javascript: URLs": {
+        "output": [
+            {"type": "search_results", "results": [result(1, "javascript:alert('secret')", "T")]},
+            {"type": "message", "content": [{"type": "output_text", "text": "See [1]."}]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("fault", WEB_FAULTS)
+def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
+) -> None:
+    web_says(web)
+    made = WEB_FAULTS[fault]
+    if isinstance(made, dict):
+        web_says(web, **made)
+    else:
+        web.reply = made
+    keywords = len(turns.items("KEYWORDS_TABLE"))
+    model.plays(calls(search()), ASK_WEB, calls(answer()))
+    status, body = client.ask()
+    assert (status, body["status"], body["answer"]) == (200, "fallback", "Merged. [kb-1]"), body
+    assert body["used_external_kb"] is False
+    assert told(model)[-1]["error"]["code"] == "unavailable"
+    require_nothing_inner(body, told(model))
+    assert turns.new() == 1
+    assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing of it is learned
+
+
+def test_of_a_web_answer_only_pages_with_an_address_are_kept(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
+) -> None:
+    hostile = result(2, "javascript:alert(1)", "Bad")
+    web.finds("In 2026 [1][2][3].", PAGE, hostile, {"id": 3, "title": "No address"})
+    model.plays(calls(search()), ASK_WEB, calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))))
+    status, body = client.ask("release of one page")
+    assert (status, body["status"]) == (200, "success")
+    assert [source["source_url"] for source in body["sources"]] == [PAGE["url"]]
+    stored = [item for item in turns.items("KEYWORDS_TABLE") if item["sk"] == "ANSWER"]
+    assert all("javascript" not in json.dumps(item["citations"]) for item in stored)
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_web_search_that_hangs_costs_its_time_and_the_answer_comes(
+    environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
+) -> None:
+    with stalling(drips=drips) as url:
+        client = Client(make_api(environment | {"PERPLEXITY_BASE_URL": url, "QUERY_DEADLINE_SECONDS": "7.5"}))
+        model.plays(calls(search()), ASK_WEB, calls(answer()))
+        status, body = client.ask()
+    assert (status, body["status"], body["answer"]) == (200, "fallback", "Merged. [kb-1]")
+    assert turns.new() == 1
+
+
+def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
+) -> None:
+    for _ in range(4):
+        web.fails(401)
+        model.plays(calls(search()), ASK_WEB, calls(answer()))
+        status, body = client.ask()
+        assert (status, body["status"]) == (200, "fallback")
+    assert web.requests == []  # of the last question
+    assert "left alone" in told(model)[-1]["error"]["message"]
+    assert turns.new() == 4
+
+
+def test_when_all_but_the_model_fails_there_is_an_answer_without_sources(
+    environment: dict[str, str], model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
+) -> None:
+    client = Client(make_api(environment | {"PINECONE_INDEX_HOST": "http://127.0.0.1:9"}))
+    web.fails(401)
+    model.plays(calls(search()), ASK_WEB, NO_SOURCES)
+    status, body = client.ask()
+    assert (status, body["status"], body["sources"]) == (200, "fallback", [])
+    assert (body["used_internal_kb"], body["used_external_kb"]) == (False, False)
+    assert turns.new() == 1
