@@ -3,14 +3,15 @@
     .venv/bin/python benchmarks/faults.py
 
 Each fault comes once, in a question of its own through the whole application: a turn of the model that misbehaves,
-a web search that fails, a write of the store that fails. The model then does what is right. `success` and
-`fallback` are answers; anything else is a problem of the API. Beside them: model calls and time, with those of
-questions without a fault.
+a search of the knowledge base or of the web that fails, a write of the store that fails. The model then does what is
+right. `success` and `fallback` are answers; anything else is a problem of the API. Beside them: model calls and time,
+with those of questions without a fault. "Oddities" are answers of a model that are wrong in form and clear in meaning.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import statistics
@@ -21,28 +22,39 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from aws_lambda_powertools import Metrics
 from starlette.responses import JSONResponse, Response
 
-from gleaner.clients import pinecone
-from gleaner.model import Record
-from gleaner_local import ministack, pinecone_server
+from gleaner_local import ministack
 from gleaner_local.asgi import AsgiServer
-from gleaner_local.index.embedded import EmbeddedIndex
 from tests.conftest import MERGING, Client, make_api
+from tests.doubles.cut_response import CutResponse
 from tests.doubles.faulty_store import FaultyStore, How
 from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES
+from tests.doubles.scripted_index import ScriptedIndex, hit, hits
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.doubles.web_faults import WEB_FAULTS, faulty, page
 
 BAR = 95.0  # percent
 SEARCH, ANSWER = search(), answer()
 ASK_WEB = ("perplexity_search", {"query": "When was Starlette 1.0 released?"})
 LEARN = calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",)))
 PAGE = result(1, "https://starlette.example/release", "Starlette release notes")
+FOUND = hits(hit("book#0", text=MERGING, title="Handbook"))
+INDEX_FAULTS: dict[str, Response] = {
+    "400": JSONResponse({"error": {"message": "m"}}, 400),
+    "429": JSONResponse({"error": {"message": "m"}}, 429),
+    "500": JSONResponse({"error": {"message": "m"}}, 500),
+    "503": page(503),
+    "a body cut off": Response("{", media_type="application/json"),
+    "a connection cut off": CutResponse(b"{" * 100),
+    "a page under 200": page(200),
+}
 TABLES = {name: name.lower() for name in ministack.TABLES}
 
 
@@ -53,7 +65,8 @@ class Case:
     kind: str
     name: str
     script: tuple[Reply, ...]
-    web: Response | None = None  # instead of its answer
+    web: str = ""  # the fault of the web search
+    index: str = ""  # the fault of the first search of the knowledge base
     write: int = 0  # the write of the store that fails, from 1
     how: How = "error"
 
@@ -71,15 +84,18 @@ class Ended:
 class Bench:
     """The application over services that a case can make fail."""
 
-    def __init__(self, client: Client, model: ScriptedModel, web: ScriptedWeb, store: FaultyStore) -> None:
-        self._client, self._model, self._web, self._store = client, model, web, store
+    def __init__(
+        self, client: Client, model: ScriptedModel, vectors: ScriptedIndex, web: ScriptedWeb, store: FaultyStore
+    ) -> None:
+        self._client, self._model, self._vectors, self._web, self._store = client, model, vectors, web, store
         self._metrics = Metrics(namespace="Gleaner", service="query")  # shares what the application counts
 
     def ask(self, case: Case) -> Ended:
         """Ask one question."""
         self._web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
-        if case.web is not None:
-            self._web.reply = case.web
+        if case.web:
+            self._web.reply = faulty(self._web.reply, case.web)
+        self._vectors.gives(*([INDEX_FAULTS[case.index]] if case.index else []), FOUND)
         self._store.fails(case.how, lambda _call, number: number == case.write > 0)
         self._model.plays(*case.script)
         began = time.perf_counter()
@@ -103,25 +119,33 @@ def main() -> int:
 
 def cases() -> Iterator[Case]:
     """Every fault, once."""
-    for name, fault in (FAULTS | ODDITIES).items():
-        yield Case("model, at the search", name, (fault(SEARCH), calls(SEARCH), calls(ANSWER)))
     for name, fault in FAULTS.items():
-        yield Case("model, at the answer", name, (calls(SEARCH), fault(ANSWER), calls(ANSWER)))
-    for name, fault in ODDITIES.items():
+        yield Case("model, at the search", name, (fault(SEARCH), calls(SEARCH), calls(ANSWER)))
         yield Case("model, at the answer", name, (calls(SEARCH), fault(ANSWER), calls(ANSWER)))
     for name, turn in ANSWER_FAULTS.items():
         yield Case("model, an answer refused", name, (calls(SEARCH), turn, calls(ANSWER)))
+    for name, fault in ODDITIES.items():
+        yield Case("model, oddities", name, (fault(SEARCH), fault(ANSWER)))
+    for name in INDEX_FAULTS:
+        yield Case("knowledge base", name, (calls(SEARCH), search_again_or_answer, calls(ANSWER)), index=name)
     hows: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
     for how in hows:
         for write in (1, 2, 3):
-            yield Case("store, one question", f"{how}, write {write}", (calls(SEARCH), calls(ANSWER)), None, write, how)
+            yield Case(
+                "store, one question", f"{how}, write {write}", (calls(SEARCH), calls(ANSWER)), write=write, how=how
+            )
         for write in (1, 2, 3, 4, 5):
             script = (calls(SEARCH), calls(ASK_WEB), LEARN)
-            yield Case("store, web and keywords", f"{how}, write {write}", script, None, write, how)
+            yield Case("store, web and keywords", f"{how}, write {write}", script, write=write, how=how)
     # Last: after some failures in a row the web is left alone for a while.
-    for status in (400, 401, 429, 500, 503):
-        failing = JSONResponse({"error": {"message": "m", "type": "t", "code": "c"}}, status_code=status)
-        yield Case("web", f"HTTP {status}", (calls(SEARCH), calls(ASK_WEB), calls(ANSWER)), web=failing)
+    for name in WEB_FAULTS:
+        yield Case("web", name, (calls(SEARCH), calls(ASK_WEB), calls(ANSWER)), web=name)
+
+
+def search_again_or_answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What a sensible model does after a search: once more when it failed, else the answer."""
+    failed = "error" in json.loads(request["messages"][-1]["content"])
+    return calls(SEARCH if failed else ANSWER)
 
 
 def report(baseline: list[Ended], ended: list[Ended]) -> bool:
@@ -149,12 +173,11 @@ def _count(group: list[Ended], which: Callable[[str], bool]) -> int:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Bench]:
-    """The application over a strict DynamoDB behind a proxy, a small index, a scripted model and a scripted web."""
-    model, web, vectors = ScriptedModel(), ScriptedWeb(), EmbeddedIndex(folder / "index", None)
+    """The application over a strict DynamoDB behind a proxy, and a scripted model, index and web."""
+    model, vectors, web = ScriptedModel(), ScriptedIndex(), ScriptedWeb()
     database = ministack.Ministack(folder / "dynamodb", folder / "log")
-    servers = [AsgiServer(app) for app in (model.app, web.app, pinecone_server.create_app(vectors))]
+    servers = [AsgiServer(app) for app in (model.app, vectors.app, web.app)]
     with ExitStack() as stack:
-        stack.callback(vectors.close)
         for server in (*servers, database):
             server.start()
             stack.callback(server.stop)
@@ -162,19 +185,15 @@ def running(folder: Path) -> Iterator[Bench]:
         store.start()
         stack.callback(store.stop)
         ministack.create_tables(ministack.admin_client(database.url), ministack.table_schemas(TABLES))
-        record = Record(
-            id="book#0", text=MERGING, title="Handbook", source_file_path="a.md", chunk_index=0, content_hash="h"
-        )
-        pinecone.connect(host=servers[2].url, api_key=lambda: "k").upsert("default_kb", [record], timeout=5)
         os.environ.update(ministack.CREDENTIALS)  # boto3 takes them from there
         urls = {
             "OPENAI_BASE_URL": f"{servers[0].url}/v1",
-            "PERPLEXITY_BASE_URL": servers[1].url,
-            "PINECONE_INDEX_HOST": servers[2].url,
+            "PINECONE_INDEX_HOST": servers[1].url,
+            "PERPLEXITY_BASE_URL": servers[2].url,
             "AWS_ENDPOINT_URL_DYNAMODB": store.url,
         }
         keys = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "none")
-        yield Bench(Client(make_api(keys | urls | TABLES | {"DOCS_ROUTES": "on"})), model, web, store)
+        yield Bench(Client(make_api(keys | urls | TABLES | {"DOCS_ROUTES": "on"})), model, vectors, web, store)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, in
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.stalling import stalling
 from tests.doubles.turns import TurnChecks
+from tests.doubles.web_faults import WEB_FAULTS, faulty, page
 
 SECRETS = ("secret", "Traceback", "httpx", "botocore", "pinecone.")
 NO_SOURCES = calls(answer("The knowledge base does not say.", ()))
@@ -84,10 +85,6 @@ def require_nothing_inner(*shown: Any) -> None:
 def told(model: ScriptedModel) -> list[Any]:
     """What the tools said to the model, up to its last request."""
     return [json.loads(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
-
-
-def page(status: int, **headers: str) -> Response:
-    return Response("<html>secret inner text</html>", status, headers, media_type="text/html")
 
 
 # The language model: without it there is no answer.
@@ -279,48 +276,12 @@ def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
 # The web search: its failures are told to the model, too, and it is left alone when it keeps failing.
 
 
-def web_says(web: ScriptedWeb, **changes: Any) -> None:
-    web.finds("It was released in 2026 [1].", PAGE)
-    assert isinstance(web.reply, dict)
-    web.reply |= changes
-
-
-WEB_FAULTS: dict[str, Any] = {
-    "400": JSONResponse({"error": {"message": "secret"}}, 400),
-    "401": JSONResponse({"error": {"message": "secret"}}, 401),
-    "403": JSONResponse({"error": {"message": "secret"}}, 403),
-    "404": page(404),
-    "429": JSONResponse({"error": {"message": "secret"}}, 429),
-    "429, a long wait": JSONResponse({"error": {"message": "secret"}}, 429, {"Retry-After": "60"}),
-    "500": JSONResponse({"error": {"message": "secret"}}, 500),
-    "503": page(503),
-    "a page under 200": page(200),
-    "a connection cut off": CutResponse(b"secret" * 100),
-    "failed": {"status": "failed", "error": {"message": "secret", "code": "server_error"}},
-    "cancelled": {"status": "cancelled"},
-    "incomplete": {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
-    "no search_results": {"output": [{"type": "message", "content": [{"type": "output_text", "text": "secret"}]}]},
-    "no output": {"output": []},
-    "results without URL": {"output": [{"type": "search_results", "results": [{"id": 1, "title": "secret"}]}]},
-    "javascript: URLs": {
-        "output": [
-            {"type": "search_results", "results": [result(1, "javascript:alert('secret')", "T")]},
-            {"type": "message", "content": [{"type": "output_text", "text": "See [1]."}]},
-        ]
-    },
-}
-
-
 @pytest.mark.parametrize("fault", WEB_FAULTS)
 def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
 ) -> None:
-    web_says(web)
-    made = WEB_FAULTS[fault]
-    if isinstance(made, dict):
-        web_says(web, **made)
-    else:
-        web.reply = made
+    web.finds("It was released in 2026 [1].", PAGE)
+    web.reply = faulty(web.reply, fault)
     keywords = len(turns.items("KEYWORDS_TABLE"))
     model.plays(calls(search()), ASK_WEB, calls(answer()))
     status, body = client.ask()
