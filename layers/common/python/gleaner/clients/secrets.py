@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import boto3
 from aws_lambda_powertools.utilities.parameters import SecretsProvider
 from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.config import Config
@@ -40,7 +41,8 @@ class ApiKeysSecret:
         """Sends nothing yet: what is made before a snapshot of the process must hold no key."""
         self._arn = arn
         self._cached_seconds = cached_seconds
-        self._provider = SecretsProvider(boto_config=_CLIENT)
+        # Over the session of the other clients: one of its own would read the descriptions of all services anew.
+        self._provider = SecretsProvider(boto3_client=boto3.client("secretsmanager", config=_CLIENT))
 
     def read(self) -> ApiKeys:
         """The keys, cached for some time; a failed fetch is not cached.
