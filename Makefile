@@ -18,7 +18,7 @@ run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$
 setup: .venv/dev.stamp ## make .venv with everything that developing needs
 
 test: .venv/dev.stamp ## set up and run the tests, a file at a time on each of two processes
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/ruff check .

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gleaner_local import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, refusing
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
@@ -26,28 +25,9 @@ SEARCH, ANSWER = search(), answer(confidence_score=0.9)
 
 
 @pytest.fixture(scope="module")
-def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Tables that the tests of this module share: what each must find is that of its own session."""
-    own = {name: f"faults-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ministack.CREDENTIALS.items():
-            patch.setenv(name, value)
-        yield own
-
-
-@pytest.fixture(scope="module")
 def client(environment: dict[str, str]) -> Client:
     """One process that meets all the faults one after the other, as a Lambda environment does."""
     return Client(make_api(environment))
-
-
-@pytest.fixture(scope="module")
-def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
-    """What is kept of all tests; at the end, that it is whole."""
-    checks = TurnChecks(environment)
-    yield checks
-    checks.all_whole()
 
 
 @pytest.fixture

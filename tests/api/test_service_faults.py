@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from gleaner_local import ministack
 from gleaner_local.asgi import AsgiServer
 from tests.conftest import Client, make_api
 from tests.doubles.cut_response import CutResponse
@@ -26,16 +25,6 @@ SECRETS = ("secret", "Traceback", "httpx", "botocore", "pinecone.")
 NO_SOURCES = calls(answer("The knowledge base does not say.", ()))
 ASK_WEB = calls(("perplexity_search", {"query": "starlette release"}))
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes")
-
-
-@pytest.fixture(scope="module")
-def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
-    own = {name: f"service-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ministack.CREDENTIALS.items():
-            patch.setenv(name, value)
-        yield own
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +51,6 @@ def steady(environment: dict[str, str]) -> Client:
 def client(environment: dict[str, str]) -> Client:
     """A process that has met no fault yet: what keeps failing is remembered."""
     return Client(make_api(environment))
-
-
-@pytest.fixture(scope="module")
-def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
-    checks = TurnChecks(environment)
-    yield checks
-    checks.all_whole()
-    checks.all_keywords_whole()
 
 
 @pytest.fixture

@@ -29,16 +29,6 @@ _keys = count()
 
 
 @pytest.fixture(scope="module")
-def environment(shared_settings: dict[str, str]) -> Iterator[dict[str, str]]:
-    own = {name: f"store-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in ministack.CREDENTIALS.items():
-            patch.setenv(name, value)
-        yield own
-
-
-@pytest.fixture(scope="module")
 def faulty(environment: dict[str, str]) -> Iterator[FaultyStore]:
     store = FaultyStore(environment["AWS_ENDPOINT_URL_DYNAMODB"])
     store.start()
@@ -57,14 +47,6 @@ def impatient(environment: dict[str, str], faulty: FaultyStore) -> Client:
     client = Client(make_api(environment | changes))
     client.request("GET", "/api/sessions")  # what a first request sets up is not to take of a question's time
     return client
-
-
-@pytest.fixture(scope="module")
-def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
-    checks = TurnChecks(environment)
-    yield checks
-    checks.all_whole()
-    checks.all_keywords_whole()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from gleaner.stores.items import from_item
@@ -58,10 +58,11 @@ class TurnChecks:
         heads = {item["keyword_id"]: item for item in items if item["sk"] == "KEYWORD"}
         answers = {item["result_id"]: item for item in items if item["sk"] == "ANSWER"}
         associations = [item for item in items if item["sk"].startswith("A#")]
+        uses = Counter(item["keyword_id"] for item in items if item["sk"].startswith(("A#", "U#")))
         entries = {item["keyword_id"] for item in items if item["pk"].startswith("T#")}
         assert set(heads) == {item["keyword_id"] for item in associations}
         for item in associations:
             assert item["keyword_id"] in answers[item["perplexity_result_id"]]["keyword_ids"]
         for keyword, head in heads.items():
-            assert head["usage_count"] == sum(item["keyword_id"] == keyword for item in associations)
+            assert head["usage_count"] == uses[keyword]
         assert set(heads) <= entries

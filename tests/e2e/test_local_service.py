@@ -63,6 +63,7 @@ def test_a_service_answers_learns_and_keeps_what_it_learned(tmp_path: Path, docu
         assert "rapeseed" in str(follow_up["answer"])
 
 
+@pytest.mark.slow
 def test_follow_up_questions_reach_the_search_with_their_context_over_twenty_turns(
     tmp_path: Path, documents: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_wrong_endpoint_is_said_before_anything_starts(tmp_path: Path) -> None
         assert variable in one_line(ended)
 
 
+@pytest.mark.slow
 def test_a_killed_service_leaves_no_store_behind_that_could_overwrite_newer_data(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     process = subprocess.Popen(

@@ -343,5 +343,5 @@ def test_a_restoring_that_was_cut_off_goes_on(lives: int) -> None:
 
 TestPruning = PruningMachine.TestCase
 TestPruning.settings = bounded(8, 10)
-TestPruningLong = LongMachine.TestCase
+TestPruningLong = pytest.mark.slow(LongMachine.TestCase)
 TestPruningLong.settings = bounded(3, 4)
