@@ -5,6 +5,9 @@ DATA_DIR ?= .gleaner
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
 
+# A file at a time on each of two processes, in the order of their names: the long ones come first.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
@@ -18,7 +21,7 @@ run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$
 setup: .venv/dev.stamp ## make .venv with everything that developing needs
 
 test: .venv/dev.stamp ## set up and run the tests, a file at a time on each of two processes
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(PYTEST)
 
 check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/ruff check .
@@ -26,7 +29,7 @@ check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) audit
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 # The keyword detector of the scan is off: ruff judges passwords that stand in code. Pins are hashes by nature.
 audit: .venv/dev.stamp ## known vulnerabilities of what is pinned, secrets in what is committed
