@@ -13,7 +13,7 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local import ministack
-from tests.conftest import Client
+from tests.conftest import Client, make_api
 from tests.stores.conftest import web_answer
 
 
@@ -24,8 +24,8 @@ def learn(settings: dict[str, str]) -> Any:
         Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
     )
 
-    def index(*keywords: str, query_id: str = "Q1", answer: Any = None) -> None:
-        use = KeywordUse(kb_id="default_kb", query_id=query_id, session_id="S1", answer=answer)
+    def index(*keywords: str, query_id: str = "Q1", answer: Any = None, kb_id: str = "default_kb") -> None:
+        use = KeywordUse(kb_id=kb_id, query_id=query_id, session_id="S1", answer=answer)
         store.index(keywords, use, deadline=Deadline.after(10))
 
     return index
@@ -41,6 +41,28 @@ def listed(client: Client, caller: str = "local", **query: Any) -> tuple[int, An
         queryStringParameters=texts or None,
         multiValueQueryStringParameters=many or None,
     )
+
+
+def test_a_caller_sees_the_keywords_of_the_knowledge_bases_that_it_may_use(
+    settings: dict[str, str], learn: Any
+) -> None:
+    learn(*[f"secret plan {number}" for number in range(9)], query_id="Q1")
+    learn("cell membranes", query_id="Q2", kb_id="biology")
+    learn("osmosis", "secret plan 1", query_id="Q3", kb_id="biology")
+    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": '{"key:bob": ["biology"]}'}))
+
+    def texts(caller: str, **query: Any) -> set[str]:
+        status, page = listed(client, caller, limit=100, **query)
+        assert status == 200
+        return {keyword["keyword_text"] for keyword in page["keywords"]}
+
+    own = {"cell membranes", "osmosis", "secret plan 1"}
+    assert texts("bob") == texts("bob", kb_id="biology") == texts("local", kb_id="biology") == own
+    assert len(texts("local")) == 11
+    assert len(texts("local", kb_id="default_kb")) == 9
+    for query in ({"kb_id": "default_kb"}, {"kb_id": "default_kb", "q": "secret"}):
+        status, problem = listed(client, "bob", **query)
+        assert (status, problem["type"]) == (403, "urn:gleaner:problem:not-allowed")
 
 
 def test_the_list_is_empty_at_first(client: Client) -> None:

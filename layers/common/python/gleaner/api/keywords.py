@@ -103,21 +103,26 @@ class KeywordRoutes:
     def _list(
         self,
         q: Annotated[str | None, Query(max_length=2000, description="Words to look up.")] = None,
-        kb_id: Annotated[KbId | None, Query(description="Where to look them up.")] = None,
+        kb_id: Annotated[KbId | None, Query(description="Those of this knowledge base alone.")] = None,
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response[KeywordPage]:
         request = self._current()
         if q is None:
-            return ok(self._recent(limit, cursor, request.deadline))
+            if kb_id is not None:
+                request.caller.require_knowledge_base(kb_id)
+            kb_ids = request.caller.kb_ids if kb_id is None else frozenset((kb_id,))
+            return ok(self._recent(kb_ids, limit, cursor, request.deadline))
         searched = kb_id or self._default_kb_id
         request.caller.require_knowledge_base(searched)
         return ok(self._found(q, searched, limit, cursor, request.deadline))
 
-    def _recent(self, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
-        scope = (PATH, "recent")
+    def _recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
+        scope = (PATH, "recent", *sorted(kb_ids or ()))
         after = cursors.decode(cursor, scope=scope, length=2) if cursor else None
-        page = self._catalog.recent(limit=limit + 1, after=(after[0], after[1]) if after else None, deadline=deadline)
+        page = self._catalog.recent(
+            limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
+        )
         shown = page[:limit]
         more = len(page) > limit
         ended_with = (shown[-1].last_used_at, shown[-1].keyword_id) if more else None

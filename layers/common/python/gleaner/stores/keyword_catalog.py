@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -63,18 +63,25 @@ class KeywordCatalog:
         self._table = table
         self._executor = executor
 
-    def recent(self, *, limit: int, after: Position | None, deadline: Deadline) -> list[Keyword]:
+    def recent(
+        self, *, limit: int, after: Position | None, kb_ids: Collection[str] | None, deadline: Deadline
+    ) -> list[Keyword]:
         """The next `limit` active keywords after a position, the most recently used first.
 
-        Reads every partition of the index at once, `limit` items of each at the most.
+        `kb_ids`: those learned in one of these knowledge bases alone; None is in any. Reads every partition of the
+        index at once, `limit` items of each at the most, and more only where keywords of other knowledge bases stand.
         """
+
+        def skip(item: Mapping[str, Any]) -> bool:
+            passed = after is not None and _position(item) >= after
+            return passed or (kb_ids is not None and set(kb_ids).isdisjoint(item.get("kb_ids", ())))
 
         def read(partition: str) -> list[dict[str, Any]]:
             return self._table.query_index(
                 schema.KEYWORDS.indexes[0],
                 partition=partition,
                 up_to=after[0] if after else None,
-                skip=lambda item: after is not None and _position(item) >= after,
+                skip=skip,
                 limit=limit,
                 deadline=deadline,
             )
