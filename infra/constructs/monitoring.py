@@ -16,6 +16,7 @@ from infra.criteria import Share, shares
 from infra.environments import Environment
 
 _LESS = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+_ONE = (1, 1)  # of what happens once a day, one failure is enough
 _MORE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 
 
@@ -59,9 +60,9 @@ class Monitoring(Construct):
         throttled = metrics.query_throttles()
         busy = self._alarm("QueryThrottled", "Requests found no free place in Lambda", throttled, _MORE, 0)
         pruning = metrics.prune_errors()
-        broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0)
+        broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0, windows=_ONE)
         dead = metrics.dead_letters()
-        lost = self._alarm("DeadLetters", "A run of pruning could not be started", dead, _MORE, 0)
+        lost = self._alarm("DeadLetters", "A run of pruning could not be started", dead, _MORE, 0, windows=_ONE)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
             _graph("Failed requests (share)", [errors], failing),
@@ -89,7 +90,10 @@ class Monitoring(Construct):
         metric: cloudwatch.IMetric,
         comparison: cloudwatch.ComparisonOperator,
         threshold: float,
+        *,
+        windows: tuple[int, int] = (3, 2),
     ) -> cloudwatch.Alarm:
+        """`windows`: of how many windows of five minutes, and how many of them must be beyond the threshold."""
         alarm = cloudwatch.Alarm(
             self,
             id,
@@ -97,8 +101,8 @@ class Monitoring(Construct):
             alarm_description=text,
             comparison_operator=comparison,
             threshold=threshold,
-            evaluation_periods=3,
-            datapoints_to_alarm=2,
+            evaluation_periods=windows[0],
+            datapoints_to_alarm=windows[1],
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # nobody asked anything
         )
         if self._topic is not None:

@@ -75,7 +75,7 @@ def test_a_question_that_the_knowledge_base_answers(client: Client, model: Scrip
     values = counted()
     assert shares(values) == {"KnowledgeBaseSearched": 1, "AnsweredOnFirstAttempt": 1, "HelpedByKeywords": 0}
     assert (values["InputTokens"], values["OutputTokens"], values["WebSearches"]) == (200, 20, 0)
-    assert values["Latency"] == body["latency_ms"]
+    assert values["Latency"] >= body["latency_ms"] > 0
     assert values["Fallbacks"] == 0
     assert values["EstimatedCost"] == pytest.approx(0.0004)  # 200 tokens in, 20 out
     assert body["cost"] == {
@@ -138,7 +138,7 @@ def test_a_question_without_an_answer_is_counted_too(client: Client, model: Scri
     values = counted()
     assert shares(values) == {"KnowledgeBaseSearched": 0, "RetriesRecovered": 0}
     assert values["InputTokens"] == 200
-    assert "Latency" not in values
+    assert values["Latency"] > 0  # a slow question that fails is slow, too
 
 
 def test_a_model_that_is_down_says_nothing_of_the_criteria(

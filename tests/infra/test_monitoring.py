@@ -46,6 +46,13 @@ def test_failures_ring(synthesised: Synthesis, environment: Environment) -> None
 
 
 @EVERY
+def test_one_failed_run_of_pruning_rings(synthesised: Synthesis, environment: Environment) -> None:
+    alarms = properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm")
+    once = [alarm for alarm in alarms if alarm["EvaluationPeriods"] == alarm["DatapointsToAlarm"] == 1]
+    assert {alarm["MetricName"] for alarm in once} == {"Errors", "ApproximateNumberOfMessagesVisible"}
+
+
+@EVERY
 def test_silence_is_no_alarm(synthesised: Synthesis, environment: Environment) -> None:
     for alarm in properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm"):
         assert alarm["TreatMissingData"] == "notBreaching"

@@ -103,6 +103,7 @@ class Observation:
 
     criteria: Criteria
     cost: Cost
+    latency_ms: float
 
 
 def answer_question(
@@ -134,8 +135,13 @@ def answer_question(
         workspace.background.flush()
         carried = len(messages) > _OF_ONE_QUESTION and not agent.shortened if history else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=carried)
-        observe(Observation(criteria=criteria, cost=_cost(agent, workspace, services)))
+        cost = _cost(agent, workspace, services)
+        observe(Observation(criteria=criteria, cost=cost, latency_ms=_milliseconds_since(began)))
     return answer
+
+
+def _milliseconds_since(began: float) -> float:
+    return round((time.monotonic() - began) * 1000, 1)
 
 
 def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
@@ -212,7 +218,7 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
             keyword_count=len(workspace.learned),
             retrieval_count=workspace.passage_count(),
             top_chapter=accepted.sources[0].chapter if accepted.sources else None,
-            latency_ms=round((time.monotonic() - began) * 1000, 1),
+            latency_ms=_milliseconds_since(began),
             model=agent.model_name,
             cost=cost,
         ),

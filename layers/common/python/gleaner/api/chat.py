@@ -87,7 +87,6 @@ class ChatRoutes:
         return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, ChatAnswer))
 
     def _measure(self, answer: Answer) -> None:
-        self._metrics.add_metric("Latency", MetricUnit.Milliseconds, answer.facts.latency_ms)
         self._count("ToolCalls", answer.facts.tool_call_count)
         self._count("KeywordsIndexed", answer.facts.keyword_count)
         self._count("Fallbacks", int(answer.status is AnswerStatus.FALLBACK))
@@ -105,6 +104,7 @@ class ChatRoutes:
         ):
             if met is not None:
                 self._count(name, int(met))
+        self._metrics.add_metric("Latency", MetricUnit.Milliseconds, observation.latency_ms)
         self._count("InputTokens", cost.usage.input_tokens)
         self._count("OutputTokens", cost.usage.output_tokens)
         self._count("WebSearches", cost.web_searches)
