@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from starlette.responses import JSONResponse
@@ -19,9 +20,8 @@ CHAT = "/api/chat/query"
 )
 def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
     status, problem = client.post(CHAT, body)
-    assert status == 400
-    assert problem["type"] in ("urn:gleaner:problem:invalid-request", "urn:gleaner:problem:validation-failed")
-    assert problem["detail"] and problem["query_id"]
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert problem["detail"] and problem["query_id"] and problem["errors"][0]["field"] in ("body", "query")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,61 @@ def test_wrong_fields_are_named(client: Client, body: Any, field: str) -> None:
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["errors"][0]["field"] == field
     assert problem["errors"][0]["message"]
+
+
+# What a client may get wrong in each field, and what says how to mend it.
+WORDS = [
+    ("POST", CHAT, "not json", "body", "must be one JSON object"),
+    ("POST", CHAT, "[]", "body", "must be one JSON object"),
+    ("POST", CHAT, {}, "query", "is missing"),
+    ("POST", CHAT, {"query": 7}, "query", "must be a text"),
+    ("POST", CHAT, {"query": " "}, "query", "must not be empty"),
+    ("POST", CHAT, {"query": "x" * 50_001}, "query", "must have at most 50,000 characters"),
+    ("POST", CHAT, {"query": "x", "top": 1}, "top", "is not a field of this request; leave it out, or mend its"),
+    ("POST", CHAT, {"query": "x", "mode": "y"}, "mode", "must be whole_book or selected_text"),
+    ("POST", CHAT, {"query": "x", "session_id": "nope"}, "session_id", "must be an id as an earlier answer gave it"),
+    ("POST", CHAT, {"query": "x", "kb_id": "A"}, "kb_id", "must be 1 to 63 small letters, digits, hyphens and"),
+    ("POST", CHAT, {"query": "x", "kb_id": "\ud800"}, "kb_id", "must be a text of valid Unicode characters"),
+    ("POST", CHAT, {"query": "x", "selected_text": "y"}, "body", "the mode selected_text and the field selected_text"),
+    ("POST", "/api/sessions", {"metadata": {"a": 1}}, "metadata.a", "must be a text"),
+    ("POST", "/api/sessions", {"metadata": []}, "metadata", "must be an object of names and texts"),
+    (
+        "POST",
+        "/api/sessions",
+        {"metadata": dict.fromkeys("abcdefghijklmnopqrstu", "")},
+        "metadata",
+        "at most 20 entries",
+    ),
+    ("POST", "/api/keywords/prune", {"dry_run": "yes"}, "dry_run", "must be true or false"),
+    ("POST", "/api/keywords/prune", {"min_usage": 1.5}, "min_usage", "must be a whole number"),
+    ("POST", "/api/keywords/prune", {"max_age_days": "x"}, "max_age_days", "must be a number"),
+    ("POST", "/api/keywords/prune", '{"max_age_days": 1e999}', "max_age_days", "must be at most 36,500"),
+    ("POST", "/api/keywords/prune", {"max_age_days": 0}, "max_age_days", "must be at least 0.000000001"),
+    ("GET", "/api/keywords?limit=0", None, "limit", "must be at least 1"),
+    ("GET", "/api/keywords?limit=many", None, "limit", "must be a whole number"),
+    ("GET", f"/api/keywords?limit={'9' * 5_000}", None, "limit", "must be a whole number"),
+    ("GET", "/api/keywords?limit=1&limit=2", None, "limit", "must be given once"),
+    ("GET", "/api/keywords/x", None, "keyword_id", "must be a keyword's id as a list gave it"),
+    ("GET", f"/api/keywords?cursor={'x' * 1_001}", None, "cursor", "must have at most 1,000 characters"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "field", "words"), WORDS)
+def test_plain_words_say_how_to_mend_a_field(
+    client: Client, method: str, path: str, body: Any, field: str, words: str
+) -> None:
+    path, _, text = path.partition("?")
+    query = parse_qs(text)
+    event: dict[str, Any] = {"body": body if isinstance(body, str | None) else json.dumps(body)}
+    event |= {
+        "multiValueQueryStringParameters": query,
+        "queryStringParameters": {name: query[name][-1] for name in query},
+    }
+    status, problem = client.request(method, path, caller="admin", **event)
+    assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    [error] = problem["errors"]
+    assert error["field"] == field and words in error["message"]
+    assert problem["detail"] == f"{field}: {error['message']}"
 
 
 def test_an_unknown_knowledge_base(client: Client) -> None:
@@ -78,6 +133,9 @@ def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, se
         "multipart/form-data",
         "multipart/form-data; boundary=x",
         " Multipart/Form-Data",
+        "application/jsonp",
+        "application/json-patch+json; charset=utf-8",
+        "json",
     ],
 )
 def test_another_content_type(client: Client, path: str, content_type: str) -> None:

@@ -25,6 +25,8 @@ def chat_event(**changes: Any) -> dict[str, Any]:
         {"isBase64Encoded": True, "body": base64.b64encode(b'{"query": "x"}').decode()},
         {"headers": None, "multiValueHeaders": None},
         {"headers": {"CONTENT-TYPE": "application/json; charset=utf-8"}, "multiValueHeaders": None},
+        {"headers": {"Content-Type": "Application/JSON"}, "multiValueHeaders": None},
+        {"headers": {"Content-Type": ' APPLICATION/json ;profile="a;b"'}, "multiValueHeaders": None},
         {"path": "/test/api/chat/query"},
         {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},
     ],
@@ -46,7 +48,7 @@ def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel,
 def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> None:
     answered = client.send(chat_event(**changes))
     assert answered["statusCode"] == 400
-    assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:invalid-request"
+    assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:validation-failed"
 
 
 def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> None:
@@ -67,15 +69,18 @@ def test_origins_that_are_configured_are_allowed_also_on_errors(settings: dict[s
             many = {name: [value] for name, value in headers.items()}
             answered = client.send(event | {"headers": headers, "multiValueHeaders": many})
             assert answered["multiValueHeaders"].get("Access-Control-Allow-Origin") == allowed
+            assert answered["multiValueHeaders"]["Vary"] == ["Origin"]
     preflight = client.send(proxy_event("OPTIONS", CHAT, "x"))
     assert preflight["statusCode"] == 204
+    # A cache must not keep what a program without an origin got for the pages of an origin.
+    assert preflight["multiValueHeaders"]["Vary"] == ["Origin"]
 
 
 def test_without_configured_origins_none_is_allowed(client: Client) -> None:
     headers = {"origin": "https://a.example", "content-type": "application/json"}
     many = {name: [value] for name, value in headers.items()}
     answered = client.send(chat_event(body="no", headers=headers, multiValueHeaders=many))
-    assert "Access-Control-Allow-Origin" not in answered["multiValueHeaders"]
+    assert not {"Access-Control-Allow-Origin", "Vary"} & set(answered["multiValueHeaders"])
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,13 @@ def test_pages_bring_every_keyword_once_the_most_recent_first(client: Client, le
     assert moments == sorted(moments, reverse=True)
 
 
+@pytest.mark.parametrize("q", ["", " ", "\t"])
+def test_no_words_to_look_up_are_as_if_there_were_none(client: Client, learn: Any, q: str) -> None:
+    learn("alpha", "beta")
+    assert listed(client, q=q) == listed(client)
+    assert len(listed(client, q=q)[1]["keywords"]) == 2
+
+
 def test_words_find_keywords(client: Client, learn: Any) -> None:
     learn("quantum computing applications", "Python packaging")
     status, page = listed(client, q="QUANTUM apps")

@@ -69,6 +69,11 @@ def test_parameters_are_those_that_are_taken(document: Any) -> None:
     assert all(item["schema"]["type"] in ("string", "integer") for item in parameters.values())
 
 
+def test_a_session_needs_no_body_and_a_question_does(document: Any) -> None:
+    assert document["paths"]["/api/chat/query"]["post"]["requestBody"]["required"]
+    assert not document["paths"]["/api/sessions"]["post"]["requestBody"].get("required")
+
+
 def test_its_version_is_that_of_the_package(document: Any) -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert document["info"]["version"] == gleaner.__version__ == project["version"]

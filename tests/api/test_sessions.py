@@ -111,6 +111,14 @@ def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client,
     assert shown["updated_at"] > session["updated_at"]
 
 
+@pytest.mark.parametrize("body", [None, "", "null", {}])
+@pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
+def test_a_session_may_be_begun_without_a_body(client: Client, body: Any, headers: dict[str, str]) -> None:
+    status, session = client.post("/api/sessions", body, headers=headers)
+    assert status == 201 and session["metadata"] == {}
+    assert client.request("GET", f"/api/sessions/{session['session_id']}") == (200, session)
+
+
 def test_sessions_are_listed_newest_use_first_each_once(client: Client, store: ConversationStore) -> None:
     ids = [begin(client)["session_id"] for _ in range(9)]
     begin(client, caller="somebody")
@@ -296,7 +304,7 @@ def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: 
 
 @pytest.mark.parametrize(
     "body",
-    [{"metadata": {"a": 1}}, {"metadata": []}, {"surprise": 1}, {"metadata": {"a": "x" * 501}}, None, "x"],
+    [{"metadata": {"a": 1}}, {"metadata": []}, {"surprise": 1}, {"metadata": {"a": "x" * 501}}, "x"],
 )
 def test_a_bad_session_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(PATH, body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -20,6 +20,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from gleaner.api import openapi, problems
 from gleaner.api.caller import caller_of
 from gleaner.api.docs import DocsRoutes
+from gleaner.api.invalid import invalid_fields, summary
 from gleaner.api.proxy_event import base_path, normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
 from gleaner.deadline import Deadline
@@ -31,8 +32,6 @@ _RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the respon
 _PREFLIGHT_SECONDS = 600
 # Characters of a body. The longest valid question, each of its characters escaped as a pair of surrogates, has fewer.
 _LONGEST_BODY = 2_000_000
-_MOST_ERRORS = 20  # that are told at once, each of a field whose name is cut to
-_LONGEST_FIELD = 200
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -69,6 +68,9 @@ class Api:
         answer = self._app.resolve(normalised(event), context)
         request_id = (event.get("requestContext") or {}).get("requestId") or context.aws_request_id
         answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
+        if self._settings.cors_origins:
+            # Also where no origin is allowed: a cache must not hand that answer to a page of one that is.
+            answer["multiValueHeaders"] |= {"Vary": ["Origin"]}
         return answer
 
     def _describe(self) -> JsonObject:
@@ -116,15 +118,10 @@ class Api:
         if other_method := self._other_method():
             return other_method
         found = error.errors()
-        if any(item["type"] == "json_invalid" or _is_no_object(item) for item in found):
-            detail = "The body must be one JSON object."
-            return problems.problem(problems.INVALID_REQUEST, detail, query_id=self._query_id())
-        told = found[:_MOST_ERRORS]
-        invalid = [problems.InvalidField(field=_field(item["loc"]), message=item["msg"]) for item in told]
-        detail = "; ".join(f"{item.field}: {item.message}" for item in invalid)
-        if len(found) > len(told):
-            detail += f"; and {len(found) - len(told)} more"
-        return problems.problem(problems.VALIDATION_FAILED, detail, query_id=self._query_id(), invalid=invalid)
+        told = invalid_fields(found)
+        return problems.problem(
+            problems.VALIDATION_FAILED, summary(told, len(found)), query_id=self._query_id(), invalid=told
+        )
 
     def _query_id(self) -> str:
         return self._current().query_id
@@ -140,16 +137,6 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
         expose_headers=["X-Query-Id", "X-Request-Id"],
         max_age=_PREFLIGHT_SECONDS,
     )
-
-
-def _is_no_object(error: Mapping[str, Any]) -> bool:
-    """Whether a body is missing, or is JSON of another kind."""
-    return tuple(error["loc"]) == ("body",) and error["type"] in ("missing", "model_attributes_type", "model_type")
-
-
-def _field(location: tuple[Any, ...]) -> str:
-    """The field without the part of the request it stands in, which comes first."""
-    return (".".join(map(str, location[1:])) or str(location[0]))[:_LONGEST_FIELD]
 
 
 def _parse_json(body: str) -> Any:

@@ -10,9 +10,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
 from gleaner.answering import Answer, Asked, Observation, Services, answer_question
-from gleaner.api.once import IdempotencyKey, Once
+from gleaner.api.once import Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import ChatAnswer, ChatQuery, to_chat_answer
+from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
 from gleaner.errors import (
     AnswerRejected,
     ApiKeysUnavailable,

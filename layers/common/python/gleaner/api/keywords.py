@@ -6,11 +6,11 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel
 
 from gleaner.api import cursors
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import KbId
+from gleaner.api.schemas import KbId, KeywordId
 from gleaner.deadline import Deadline
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
@@ -19,8 +19,6 @@ from gleaner.stores.keyword_lookup import KeywordLookup
 
 PATH = "/api/keywords"
 _LONGEST_START = 6  # digits of a place in a list of matches
-
-KeywordId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class KeywordItem(BaseModel):
@@ -102,13 +100,15 @@ class KeywordRoutes:
 
     def _list(
         self,
-        q: Annotated[str | None, Query(max_length=2000, description="Words to look up.")] = None,
+        q: Annotated[
+            str | None, Query(max_length=2000, description="Words to look up; empty, it is as absent.")
+        ] = None,
         kb_id: Annotated[KbId | None, Query(description="Those of this knowledge base alone.")] = None,
         limit: Annotated[int, Query(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Query(max_length=1000)] = None,
     ) -> Response[KeywordPage]:
         request = self._current()
-        if q is None:
+        if not (q and q.strip()):
             if kb_id is not None:
                 request.caller.require_knowledge_base(kb_id)
             kb_ids = request.caller.kb_ids if kb_id is None else frozenset((kb_id,))

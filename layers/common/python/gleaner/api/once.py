@@ -7,9 +7,8 @@ import logging
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aws_lambda_powertools.event_handler.openapi.params import Header
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyAlreadyInProgressError,
@@ -31,17 +30,6 @@ logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=BaseModel)
 
 _KEPT_SECONDS = 24 * 3600
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=255,
-        pattern=r"^[\x21-\x7e]+$",
-        description="A request sent again with the same key and body gets the first answer.",
-    ),
-]
 
 
 class Once:

@@ -74,7 +74,7 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     if "parameters" in operation or "requestBody" in operation:
         kinds.append(problems.VALIDATION_FAILED)
     if "requestBody" in operation:
-        kinds += [problems.INVALID_REQUEST, problems.UNSUPPORTED_MEDIA_TYPE, problems.PAYLOAD_TOO_LARGE]
+        kinds += [problems.UNSUPPORTED_MEDIA_TYPE, problems.PAYLOAD_TOO_LARGE]
     if "{" in path:  # a value with characters that no identifier has meets no route
         kinds.append(problems.NO_SUCH_PATH)
     kinds.append(problems.INTERNAL)

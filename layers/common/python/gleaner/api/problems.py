@@ -20,7 +20,6 @@ TYPE_PREFIX = "urn:gleaner:problem:"
 Kind = tuple[HTTPStatus, str]  # status and slug
 
 # What the application itself answers, before or after a handler.
-INVALID_REQUEST: Kind = (HTTPStatus.BAD_REQUEST, "invalid-request")
 VALIDATION_FAILED: Kind = (HTTPStatus.BAD_REQUEST, "validation-failed")
 NO_SUCH_PATH: Kind = (HTTPStatus.NOT_FOUND, "not-found")
 METHOD_NOT_ALLOWED: Kind = (HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed")
@@ -30,7 +29,7 @@ INTERNAL: Kind = (HTTPStatus.INTERNAL_SERVER_ERROR, "internal")
 
 # What an error of the package becomes. The most derived class that is listed decides.
 TABLE: dict[type[errors.GleanerError], Kind] = {
-    errors.InvalidInput: INVALID_REQUEST,
+    errors.InvalidInput: VALIDATION_FAILED,
     errors.PayloadTooLarge: PAYLOAD_TOO_LARGE,
     errors.InvalidCursor: (HTTPStatus.BAD_REQUEST, "invalid-cursor"),
     errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),

@@ -7,16 +7,17 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+_NO_TEXT = "\ufffd"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
 
 
 def normalised(event: Mapping[str, Any]) -> JsonObject:
     """The event with maps for nulls, its body decoded, and its path without the stage.
 
-    A body that is no base64 of UTF-8 text becomes an empty one, which every route that takes a body refuses.
+    A body that is no base64 of UTF-8 text becomes one that is no JSON either, so that no route takes it.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
     maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items()}
@@ -24,9 +25,14 @@ def normalised(event: Mapping[str, Any]) -> JsonObject:
 
 
 def _content_type(name: str, value: str) -> str:
-    # No route takes a form. The framework would read one; a type that it does not know it refuses, as it should.
-    is_form = name.lower() == "content-type" and value.strip().startswith(_FORMS)
-    return f"unsupported/{value.strip()}" if is_form else value
+    """A content type in the form that the framework compares; one that no route takes gets a name it does not know.
+
+    It compares the beginning of the text, in lower case, and would read a form.
+    """
+    if name.lower() != "content-type":
+        return value
+    media_type = value.partition(";")[0].strip().lower()  # case does not matter in it (RFC 9110, section 8.3.1)
+    return media_type if media_type in ("", JSON) else f"unsupported/{media_type}"
 
 
 def base_path(event: Mapping[str, Any]) -> str:
@@ -43,7 +49,7 @@ def _body(event: Mapping[str, Any]) -> str:
     try:
         return base64.b64decode(body, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):
-        return ""
+        return _NO_TEXT
 
 
 def _path(event: Mapping[str, Any]) -> str:

@@ -8,15 +8,14 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gleaner.api.keywords import PATH, KeywordId
+from gleaner.api.keywords import PATH
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import SessionId
+from gleaner.api.schemas import KeywordId, RunId
 from gleaner.errors import NotAllowed, UnknownKeyword, UnknownRun
 from gleaner.prune_rules import PruneReport, PruneRules
 from gleaner.pruning import Pruner
 
 _DAYS = Field(ge=1e-9, le=36_500)  # DynamoDB holds no positive number below 1e-130
-RunId = SessionId
 
 
 class PruneRequest(BaseModel):

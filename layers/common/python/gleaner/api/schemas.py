@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
+from aws_lambda_powertools.event_handler.openapi.params import Header
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from gleaner import text
@@ -26,9 +27,32 @@ def cleaned(value: object) -> object:
 Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(cleaned)]
 SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(cleaned)]
 ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(cleaned)]
-SessionId = Annotated[str, StringConstraints(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$")]
+_ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
+_KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
+_IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
+# What texts of a pattern are, in words: "must be ...".
+FORMS = {
+    _ULID_PATTERN: "an id as an earlier answer gave it: 26 digits and capital letters",
+    _KEYWORD_ID_PATTERN: "a keyword's id as a list gave it: 32 digits and letters from a to f",
+    _IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
+    KB_ID_PATTERN: "1 to 63 small letters, digits, hyphens and underscores, a letter or digit first",
+}
+
+SessionId = Annotated[str, StringConstraints(pattern=_ULID_PATTERN)]
 QueryId = SessionId
+RunId = SessionId
+KeywordId = Annotated[str, StringConstraints(pattern=_KEYWORD_ID_PATTERN)]
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=255,
+        pattern=_IDEMPOTENCY_KEY_PATTERN,
+        description="A request sent again with the same key and body gets the first answer.",
+    ),
+]
 
 
 class TurnQuery(BaseModel):

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from gleaner.answering import Answer
 from gleaner.api import cursors
 from gleaner.api.chat import ANSWER_FAILURES
-from gleaner.api.once import IdempotencyKey, Once
+from gleaner.api.once import Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import ChatQuery, SessionId, Source, TurnQuery, to_sources
+from gleaner.api.schemas import ChatQuery, IdempotencyKey, SessionId, Source, TurnQuery, to_sources
 from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import Mode, new_id, utc_now
 from gleaner.stores.conversation_items import Message, Session, message_metadata
@@ -111,10 +111,11 @@ class SessionRoutes:
             Route("GET", f"{one}/messages", self._messages, summary="List a session's messages", raises=history),
         ]
 
-    def _create(self, body: Annotated[NewSession, Body()]) -> Response[SessionItem]:
+    def _create(self, body: Annotated[NewSession | None, Body()] = None) -> Response[SessionItem]:
         request, now = self._current(), utc_now()
+        metadata = body.metadata if body else {}
         session = Session(
-            session_id=new_id(), owner=request.caller.id, created_at=now, updated_at=now, metadata=body.metadata
+            session_id=new_id(), owner=request.caller.id, created_at=now, updated_at=now, metadata=metadata
         )
         self._conversations.create(session, deadline=request.deadline)
         return ok(_to_item(session), status=HTTPStatus.CREATED)
