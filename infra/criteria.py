@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.environments import Environment
+from infra.environments import Bar, Environment
 
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"
@@ -24,34 +24,32 @@ class Share:
     code: str
     title: str
     metric: str
-    at_least_percent: float | None  # None: shown, not held to a bar
+    bar: Bar | None  # None: shown, not held to a bar
 
 
 def shares(environment: Environment) -> Sequence[Share]:
     """The criteria that are shares, with the environment's bars."""
     bars = environment.alarms
     return (
-        Share(code="SC-001", title="Knowledge base searched", metric="KnowledgeBaseSearched", at_least_percent=100),
-        Share(
-            code="SC-002",
-            title="Answer tool called on the first attempt",
-            metric="AnsweredOnFirstAttempt",
-            at_least_percent=bars.answer_first_attempt_percent,
+        _share("SC-001", "Knowledge base searched", "KnowledgeBaseSearched", bars.knowledge_base_searched),
+        _share(
+            "SC-002",
+            "Answer tool called on the first attempt",
+            "AnsweredOnFirstAttempt",
+            bars.answered_on_first_attempt,
         ),
-        Share(
-            code="SC-003", title="Keywords indexed after a web answer", metric="KeywordsAfterWeb", at_least_percent=100
-        ),
-        Share(
-            code="SC-006",
-            title="Answers helped by learned keywords",
-            metric="HelpedByKeywords",
-            at_least_percent=bars.helped_by_keywords_percent,
-        ),
-        Share(
-            code="SC-007",
-            title="Retries that recovered",
-            metric="RetriesRecovered",
-            at_least_percent=bars.retries_recovered_percent,
-        ),
-        Share(code="SC-008", title="Context carried in a session", metric="ContextCarried", at_least_percent=None),
+        _share("SC-003", "Keywords indexed after a web answer", "KeywordsAfterWeb", bars.keywords_after_web),
+        _share("SC-006", "Answers helped by learned keywords", "HelpedByKeywords", bars.helped_by_keywords),
+        _share("SC-007", "Retries that recovered", "RetriesRecovered", bars.retries_recovered),
+        _share("SC-008", "Context carried in a session", "ContextCarried", None),
     )
+
+
+def _share(code: str, title: str, metric: str, bar: Bar | None) -> Share:
+    return Share(code=code, title=title, metric=metric, bar=bar)
+
+
+def judged_over(bar: Bar) -> str:
+    """The words for what a bar is judged over."""
+    period = {5: "5 minutes", 60: "an hour", 24 * 60: "a day"}.get(bar.minutes, f"{bar.minutes} minutes")
+    return f"in {period}" if bar.questions == 1 else f"of {bar.questions} or more questions in {period}"

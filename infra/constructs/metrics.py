@@ -11,8 +11,7 @@ from aws_cdk import aws_sqs as sqs
 
 from infra import criteria
 from infra.constructs.tables import Tables
-from infra.criteria import Share
-from infra.environments import Environment
+from infra.environments import Bar, Environment
 
 _FIVE_MINUTES = Duration.minutes(5)
 
@@ -37,13 +36,26 @@ class Metrics:
         self._dead_letters = dead_letters
         self._tables = tables
 
-    def own(self, name: str, statistic: str) -> cloudwatch.Metric:
-        """A metric that the query function writes."""
-        return self._own(name, statistic, service=criteria.SERVICE)
+    def own(self, name: str, statistic: str, *, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
+        """A metric that the query function writes, once for each question that it concerns."""
+        return self._own(name, statistic, service=criteria.SERVICE, period=period)
 
-    def share(self, share: Share) -> cloudwatch.Metric:
-        """A criterion, from 0 to 1."""
-        return self.own(share.metric, "Average")
+    def judged(self, name: str, statistic: str, bar: Bar) -> cloudwatch.IMetric:
+        """A metric over the periods of its bar, and no data where a period has too few questions to be judged."""
+        period = Duration.minutes(bar.minutes)
+        value = self.own(name, statistic, period=period)
+        if bar.questions == 1:  # a period without any has no data by itself
+            return value
+        return cloudwatch.MathExpression(
+            expression=f"IF(questions >= {bar.questions}, value)",
+            using_metrics={"questions": self.questions(name, bar), "value": value},
+            label=name,
+            period=period,
+        )
+
+    def questions(self, name: str, bar: Bar | None) -> cloudwatch.Metric:
+        """How many questions a criterion concerned, in periods of its bar."""
+        return self.own(name, "SampleCount", period=Duration.minutes(bar.minutes) if bar else _FIVE_MINUTES)
 
     def requests(self) -> list[cloudwatch.IMetric]:
         """All requests, and those that callers got wrong."""
@@ -65,7 +77,7 @@ class Metrics:
         return self._prune.metric_errors(period=_FIVE_MINUTES, statistic="Sum")
 
     def dead_letters(self) -> cloudwatch.Metric:
-        """Starts of pruning that were given up."""
+        """Runs of pruning that were given up, before they started or after they failed."""
         return self._dead_letters.metric_approximate_number_of_messages_visible(
             period=_FIVE_MINUTES, statistic="Maximum"
         )
@@ -75,7 +87,11 @@ class Metrics:
         return self._own("KeywordsPruned", "Sum", service=criteria.PRUNE_SERVICE)
 
     def store_throttles(self) -> cloudwatch.MathExpression:
-        """Reads and writes that DynamoDB throttled, in all tables."""
+        """Reads and writes that DynamoDB throttled, in all tables.
+
+        It counts throttled ones only. Alarms ignore what is missing in its namespace, whatever they are told, and would
+        go on ringing: hence the zeros.
+        """
         tables = {
             "keywords": self._tables.keywords,
             "conversations": self._tables.conversations,
@@ -93,13 +109,13 @@ class Metrics:
             period=_FIVE_MINUTES,
         )
 
-    def _own(self, name: str, statistic: str, *, service: str) -> cloudwatch.Metric:
+    def _own(self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
         return cloudwatch.Metric(
             namespace=self._namespace,
             metric_name=name,
             dimensions_map={"service": service},
             statistic=statistic,
-            period=_FIVE_MINUTES,
+            period=period,
         )
 
 

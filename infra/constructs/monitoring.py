@@ -12,11 +12,12 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.constructs.metrics import Metrics
-from infra.criteria import Share, shares
+from infra.criteria import Share, judged_over, shares
 from infra.environments import Environment
 
 _LESS = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 _ONE = (1, 1)  # of what happens once a day, one failure is enough
+_TWO_OF_THREE = (3, 2)  # what passes by itself rings nobody
 _MORE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 
 
@@ -39,18 +40,32 @@ class Monitoring(Construct):
 
     def _show_criteria(self) -> None:
         """SC-001 to SC-008, with the alarms of those that have a bar."""
-        widgets: list[cloudwatch.IWidget] = []
-        for share in shares(self._environment):
-            metric = self._metrics.share(share)
-            alarm = self._alarm_of(share, metric)
-            widgets.append(_graph(f"{share.code} {share.title} (share)", [metric], alarm))
-        seconds = self._environment.alarms.latency_p95_seconds
-        latency = self._metrics.own("Latency", "p95")
-        slow = self._alarm("SlowAnswers", f"SC-005: 95 % of answers in {seconds:g} s", latency, _MORE, seconds * 1000)
-        widgets.append(_graph("SC-005 Latency that 95 % of answers keep (ms)", [latency], slow))
+        widgets: list[cloudwatch.IWidget] = [self._share_widget(share) for share in shares(self._environment)]
+        widgets.append(self._latency_widget())
         widgets.append(_graph("SC-004 Rating of answers", [self._metrics.own("FeedbackRating", "Average")]))
         widgets.append(_graph("SC-004 Ratings", [self._metrics.own("FeedbackRating", "SampleCount")]))
         self._dashboard.add_widgets(*widgets)
+
+    def _share_widget(self, share: Share) -> cloudwatch.IWidget:
+        """The share as its alarm sees it, and how many questions it is of."""
+        title, questions = f"{share.code} {share.title} (share", self._metrics.questions(share.metric, share.bar)
+        if share.bar is None:
+            return _graph(f"{title})", [self._metrics.own(share.metric, "Average")], right=[questions])
+        bar, over = share.bar, judged_over(share.bar)
+        metric = self._metrics.judged(share.metric, "Average", bar)
+        text = f"{share.code}: {share.title}, at least {bar.percent:g} % {over}"
+        windows = (bar.periods, bar.misses)
+        alarm = self._alarm(share.metric, text, metric, _LESS, bar.percent / 100, windows=windows)
+        return _graph(f"{title} {over})", [metric], alarm, right=[questions])
+
+    def _latency_widget(self) -> cloudwatch.IWidget:
+        bar, seconds = self._environment.alarms.fast_answers, self._environment.alarms.fast_answer_seconds
+        latency = self._metrics.judged("Latency", f"p{bar.percent:g}", bar)
+        text = f"SC-005: {bar.percent:g} % of answers in {seconds:g} s, {judged_over(bar)}"
+        windows = (bar.periods, bar.misses)
+        slow = self._alarm("SlowAnswers", text, latency, _MORE, seconds * 1000, windows=windows)
+        title = f"SC-005 Latency that {bar.percent:g} % keep (ms, {judged_over(bar)})"
+        return _graph(title, [latency], slow, right=[self._metrics.questions("Latency", bar)])
 
     def _show_operation(self) -> None:
         metrics = self._metrics
@@ -62,12 +77,14 @@ class Monitoring(Construct):
         pruning = metrics.prune_errors()
         broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0, windows=_ONE)
         dead = metrics.dead_letters()
-        lost = self._alarm("DeadLetters", "A run of pruning could not be started", dead, _MORE, 0, windows=_ONE)
+        lost = self._alarm("DeadLetters", "A run of pruning was given up", dead, _MORE, 0, windows=_ONE)
+        refused = metrics.store_throttles()
+        slowed = self._alarm("StoreThrottled", "DynamoDB throttles reads or writes", refused, _MORE, 0)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
             _graph("Failed requests (share)", [errors], failing),
             _graph("Throttled invocations", [throttled], busy),
-            _graph("Throttled reads and writes", [metrics.store_throttles()]),
+            _graph("Throttled reads and writes", [refused], slowed),
             _graph("Failed runs of pruning", [pruning], broken),
             _graph("Dead letters", [dead], lost),
             _graph("Pruned keywords", [metrics.pruned_keywords()]),
@@ -77,12 +94,6 @@ class Monitoring(Construct):
             _graph("Answers on a degraded path", [metrics.own("Fallbacks", "Sum")]),
         )
 
-    def _alarm_of(self, share: Share, metric: cloudwatch.IMetric) -> cloudwatch.Alarm | None:
-        if share.at_least_percent is None:
-            return None
-        text = f"{share.code}: {share.title}, at least {share.at_least_percent:g} %"
-        return self._alarm(share.metric, text, metric, _LESS, share.at_least_percent / 100)
-
     def _alarm(
         self,
         id: str,
@@ -91,9 +102,9 @@ class Monitoring(Construct):
         comparison: cloudwatch.ComparisonOperator,
         threshold: float,
         *,
-        windows: tuple[int, int] = (3, 2),
+        windows: tuple[int, int] = _TWO_OF_THREE,
     ) -> cloudwatch.Alarm:
-        """`windows`: of how many windows of five minutes, and how many of them must be beyond the threshold."""
+        """`windows`: of how many periods of the metric, and how many of them must be beyond the threshold."""
         alarm = cloudwatch.Alarm(
             self,
             id,
@@ -118,11 +129,17 @@ class Monitoring(Construct):
 
 
 def _graph(
-    title: str, metrics: Sequence[cloudwatch.IMetric], alarm: cloudwatch.Alarm | None = None
+    title: str,
+    metrics: Sequence[cloudwatch.IMetric],
+    alarm: cloudwatch.Alarm | None = None,
+    *,
+    right: Sequence[cloudwatch.IMetric] = (),
 ) -> cloudwatch.GraphWidget:
     return cloudwatch.GraphWidget(
         title=title,
         left=list(metrics),
+        right=list(right),
+        right_y_axis=cloudwatch.YAxisProps(min=0),
         left_annotations=[alarm.to_annotation()] if alarm else [],
         left_y_axis=cloudwatch.YAxisProps(min=0),
         period=Duration.minutes(5),

@@ -73,7 +73,7 @@ def test_a_question_that_the_knowledge_base_answers(client: Client, model: Scrip
     model.plays(calls(search()), calls(answer()))
     body = client.ask()[1]
     values = counted()
-    assert shares(values) == {"KnowledgeBaseSearched": 1, "AnsweredOnFirstAttempt": 1, "HelpedByKeywords": 0}
+    assert shares(values) == {"KnowledgeBaseSearched": 1, "AnsweredOnFirstAttempt": 1}
     assert (values["InputTokens"], values["OutputTokens"], values["WebSearches"]) == (200, 20, 0)
     assert values["Latency"] >= body["latency_ms"] > 0
     assert values["Fallbacks"] == 0
@@ -96,13 +96,38 @@ def test_a_web_answer_then_a_question_that_its_keywords_help(
         "KnowledgeBaseSearched": 1,
         "AnsweredOnFirstAttempt": 1,
         "KeywordsAfterWeb": 1,
-        "HelpedByKeywords": 0,
     }
     assert body["cost"]["web_searches"] == values["WebSearches"] == 1
     assert body["cost"]["estimated_usd"] == pytest.approx(0.005 + 0.0006)
     model.plays(calls(search("release date of Starlette")), calls(answer("In 2026. [web-1]", ("web-1",))))
     client.ask("What is the release date of Starlette?")
     assert shares(counted())["HelpedByKeywords"] == 1
+
+
+def test_what_was_learned_helps_no_question_that_goes_to_the_web_all_the_same(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+) -> None:
+    ask_the_web(client, model, web)
+    counted()
+    model.plays(
+        calls(search("release date of Starlette")),
+        calls(("perplexity_search", {"query": "Starlette release date"})),
+        calls(index("Starlette release date"), answer("In 2026. [web-2]", ("web-2",))),
+    )
+    client.ask("What is the release date of Starlette?")
+    assert shares(counted())["HelpedByKeywords"] == 0
+
+
+def test_what_was_learned_and_was_not_needed_is_not_counted(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+) -> None:
+    ask_the_web(client, model, web)
+    counted()
+    model.plays(calls(search("How are duplicates merged at the Starlette release?")), calls(answer()))
+    body = client.ask("What is the release date of Starlette, and how are duplicates merged?")[1]
+    assert "web-1" in str(model.requests[-1]["messages"])  # it was found
+    assert [source["source_type"] for source in body["sources"]] == ["knowledge_base"]
+    assert "HelpedByKeywords" not in shares(counted())
 
 
 def test_what_the_web_search_states_of_its_cost_counts(
@@ -127,7 +152,6 @@ def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
     assert shares(counted()) == {
         "KnowledgeBaseSearched": 1,
         "AnsweredOnFirstAttempt": 0,
-        "HelpedByKeywords": 0,
         "RetriesRecovered": 1,
     }
 

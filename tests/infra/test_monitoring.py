@@ -3,53 +3,111 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
+
+import pytest
 
 from infra.criteria import shares
-from infra.environments import DEV, Environment
-from tests.infra.synthesis import EVERY, Synthesis, one, properties, resources
+from infra.environments import DEV, ENVIRONMENTS, Alarms, Bar, Environment
+from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources
+
+DAY = 24 * 60  # minutes
+BARS = [
+    (name, value)
+    for environment in ENVIRONMENTS
+    for name in Alarms.__dataclass_fields__
+    if isinstance(value := getattr(environment.alarms, name), Bar)
+]
 
 
 @EVERY
 def test_every_criterion_has_a_widget_and_its_bar_an_alarm(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
-    alarms = {alarm["AlarmDescription"]: alarm for alarm in properties(template, "AWS::CloudWatch::Alarm")}
     dashboard = json.dumps(one(template, "AWS::CloudWatch::Dashboard"))
     assert all(f"SC-00{number}" in dashboard for number in range(1, 9))
     for share in shares(environment):
-        text = f"{share.code}: {share.title}, at least {share.at_least_percent or 0:g} %"
-        if share.at_least_percent is None:
-            assert text not in alarms
-        else:
-            assert alarms[text]["Threshold"] == share.at_least_percent / 100
-            assert alarms[text]["ComparisonOperator"] == "LessThanThreshold"
-            assert alarms[text]["MetricName"] == share.metric
+        alarms = _alarms(template, share.code)
+        assert len(alarms) == (share.bar is not None)
+        if share.bar is not None:
+            assert alarms[0]["Threshold"] == share.bar.percent / 100
+            assert alarms[0]["ComparisonOperator"] == "LessThanThreshold"
+            assert f"at least {share.bar.percent:g} %" in alarms[0]["AlarmDescription"]
+
+
+@EVERY
+def test_a_share_of_too_few_questions_is_not_judged(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    shown = _shown_expressions(template)
+    judged = [(share.code, share.metric, "Average", share.bar) for share in shares(environment) if share.bar]
+    judged.append(("SC-005", "Latency", "p95", environment.alarms.fast_answers))
+    for code, metric, statistic, bar in judged:
+        (alarm,) = _alarms(template, code)
+        assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (bar.periods, bar.misses)
+        if bar.questions == 1:
+            assert (alarm["MetricName"], alarm["Statistic"], alarm["Period"]) == (metric, statistic, bar.minutes * 60)
+            continue
+        expression, of = _expression(alarm)
+        assert expression == f"IF(questions >= {bar.questions}, value)"  # nothing, which is no alarm, below that
+        assert of == {
+            "questions": (metric, "SampleCount", bar.minutes * 60),
+            "value": (metric, statistic, bar.minutes * 60),
+        }
+        assert (metric, expression) in shown
+
+
+@EVERY
+def test_a_bar_below_100_percent_is_judged_over_a_sample(environment: Environment) -> None:
+    for share in shares(environment):
+        if share.bar is not None and share.bar.percent < 100:
+            # So that one question that misses does not bring the share below the bar.
+            assert 1 - 1 / share.bar.questions >= share.bar.percent / 100
+            assert share.bar.questions >= 20
+
+
+@pytest.mark.parametrize(("name", "bar"), BARS)
+def test_cloudwatch_takes_the_periods_of_a_bar(name: str, bar: Bar) -> None:
+    whole_hours = bar.minutes % 60 == 0
+    assert whole_hours or bar.minutes < 60, name
+    assert bar.minutes * bar.periods <= (7 * DAY if whole_hours else DAY), name
+    assert 1 <= bar.misses <= bar.periods, name
+
+
+def test_learned_keywords_are_judged_over_days() -> None:
+    bar = DEV.alarms.helped_by_keywords
+    assert (bar.percent, bar.minutes >= DAY) == (20, True)
 
 
 def test_slow_answers_ring(synthesised: Synthesis) -> None:
-    (alarm,) = [
-        alarm
-        for alarm in properties(synthesised.service["prod"], "AWS::CloudWatch::Alarm")
-        if alarm["AlarmDescription"].startswith("SC-005")
-    ]
+    (alarm,) = _alarms(synthesised.service["prod"], "SC-005")
     assert alarm["Threshold"] == 10_000
-    assert alarm["ExtendedStatistic"] == "p95"
-    assert alarm["Namespace"] == "Gleaner/prod"
+    assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
 
 
 @EVERY
 def test_failures_ring(synthesised: Synthesis, environment: Environment) -> None:
     alarms = properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm")
-    watched = {alarm["MetricName"]: alarm["Threshold"] for alarm in alarms}
+    watched = {alarm.get("MetricName"): alarm["Threshold"] for alarm in alarms}
     nothing = {"Throttles": 0, "Errors": 0, "ApproximateNumberOfMessagesVisible": 0}
     assert nothing.items() <= watched.items()
     assert watched["5XXError"] == environment.alarms.server_errors_percent / 100
 
 
 @EVERY
+def test_a_throttled_store_rings_and_stops_ringing(synthesised: Synthesis, environment: Environment) -> None:
+    (alarm,) = _alarms(synthesised.service[environment.name], "DynamoDB throttles")
+    expression, of = _expression(alarm)
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (0, "GreaterThanThreshold")
+    assert sorted(metric for metric, _, _ in of.values()) == ["ReadThrottleEvents"] * 4 + ["WriteThrottleEvents"] * 4
+    # DynamoDB writes no zeros, and CloudWatch leaves an alarm on its metrics as it is while data is missing.
+    assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(of)
+
+
+@EVERY
 def test_one_failed_run_of_pruning_rings(synthesised: Synthesis, environment: Environment) -> None:
     alarms = properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm")
-    once = [alarm for alarm in alarms if alarm["EvaluationPeriods"] == alarm["DatapointsToAlarm"] == 1]
-    assert {alarm["MetricName"] for alarm in once} == {"Errors", "ApproximateNumberOfMessagesVisible"}
+    once = {alarm.get("MetricName") for alarm in alarms if alarm["EvaluationPeriods"] == 1}
+    assert {"Errors", "ApproximateNumberOfMessagesVisible"} <= once
 
 
 @EVERY
@@ -70,3 +128,22 @@ def test_alarms_reach_the_address_of_the_record(synthesised: Synthesis) -> None:
 def test_without_an_address_there_is_no_topic(synthesised: Synthesis) -> None:
     assert DEV.alarms.email is None
     assert not resources(synthesised.service["dev"], "AWS::SNS::Topic")
+
+
+def _alarms(template: Template, begins: str) -> list[dict[str, Any]]:
+    """The alarms whose description begins so."""
+    found = properties(template, "AWS::CloudWatch::Alarm")
+    return [alarm for alarm in found if alarm["AlarmDescription"].startswith(begins)]
+
+
+def _expression(alarm: dict[str, Any]) -> tuple[str, dict[str, tuple[str, str, int]]]:
+    """The expression that an alarm judges, and the metric, statistic and seconds behind each of its names."""
+    (judged,) = [query["Expression"] for query in alarm["Metrics"] if query["ReturnData"]]
+    stats = {query["Id"]: query["MetricStat"] for query in alarm["Metrics"] if not query["ReturnData"]}
+    return judged, {id: (stat["Metric"]["MetricName"], stat["Stat"], stat["Period"]) for id, stat in stats.items()}
+
+
+def _shown_expressions(template: Template) -> set[tuple[str, str]]:
+    """Label and expression of everything computed that the dashboard shows."""
+    body = json.dumps(one(template, "AWS::CloudWatch::Dashboard")).replace("\\", "")
+    return set(re.findall(r'\{"label":"(\w+)","expression":"([^"]+)"', body))

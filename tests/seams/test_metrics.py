@@ -40,7 +40,7 @@ def test_what_is_watched_is_written(
 
 
 def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:
-    """A question that takes the web and a retry, one that goes on with its session, and a rating."""
+    """A question that takes the web and a retry, one that goes on with its session by what it taught, and a rating."""
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette"})),
@@ -49,8 +49,8 @@ def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:
         calls(answer("In 2026. [web-1]", ("web-1",))),
     )
     first = _post(made, "/api/chat/query", {"query": "When was Starlette 1.0 released?"})
-    model.plays(calls(search()), calls(answer()))
-    _post(made, "/api/chat/query", {"query": "And merging?", "session_id": first["session_id"]})
+    model.plays(calls(search("Starlette release")), calls(answer("In 2026. [web-1]", ("web-1",))))
+    _post(made, "/api/chat/query", {"query": "Which year was that?", "session_id": first["session_id"]})
     _post(made, f"/api/queries/{first['query_id']}/feedback", {"rating": 4})
 
 
@@ -79,10 +79,17 @@ def _written(log: Path) -> Named:
 
 def _watched(template: Template) -> Named:
     alarms = [alarm["Properties"] for alarm in resources(template, "AWS::CloudWatch::Alarm").values()]
-    own = [alarm for alarm in alarms if alarm.get("Namespace") == criteria.namespace(DEV)]
+    judged = [metric for alarm in alarms for metric in _judged(alarm)]
+    own = [metric for metric in judged if metric["Namespace"] == criteria.namespace(DEV)]
     (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard").values()
     body = json.dumps(dashboard).replace("\\", "")
     shown = re.findall(rf'\["{criteria.namespace(DEV)}","(\w+)","service","([\w-]+)"', body)
-    return {(alarm["Dimensions"][0]["Value"], alarm["MetricName"]) for alarm in own} | {
+    return {(metric["Dimensions"][0]["Value"], metric["MetricName"]) for metric in own} | {
         (service, name) for name, service in shown
     }
+
+
+def _judged(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics that an alarm judges: its own one, or those of its expression."""
+    queries = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
+    return queries or [alarm]

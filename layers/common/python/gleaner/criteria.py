@@ -18,7 +18,7 @@ class Criteria:
     knowledge_base_searched: bool | None  # SC-001; None: the model could not be asked
     answered_on_first_attempt: bool | None  # SC-002; None: no answer was due yet
     keywords_after_web: bool | None  # SC-003; None: the web was not asked
-    helped_by_keywords: bool | None  # SC-006; None: there is no answer
+    helped_by_keywords: bool | None  # SC-006; None: nothing learned was found, or it was not needed
     retry_recovered: bool | None  # SC-007; None: the model needed no feedback
     context_carried: bool | None  # SC-008; None: there are no earlier turns
 
@@ -33,10 +33,22 @@ def assess(
         knowledge_base_searched=searched if progress.model_calls else None,
         answered_on_first_attempt=_on_first_attempt(progress, outcomes),
         keywords_after_web=set(workspace.web_answers) <= workspace.learned_results if workspace.web_answers else None,
-        helped_by_keywords=None if answer is None else any(source.keyword_ids for source in answer.sources),
+        helped_by_keywords=_helped_by_keywords(workspace),
         retry_recovered=answer is not None if any(progress.failures.values()) else None,
         context_carried=context_carried,
     )
+
+
+def _helped_by_keywords(workspace: Workspace) -> bool | None:
+    """Whether the answer rests on what earlier web answers taught, of the questions that this could have helped.
+
+    Those are the ones for which something learned was found, and which the knowledge base alone did not answer: they
+    were answered from what was learned, or went to the web once more.
+    """
+    if workspace.answer is None or not any(passage.keyword_ids for passage in workspace.passages()):
+        return None
+    helped = any(source.keyword_ids for source in workspace.answer.sources)
+    return helped if helped or workspace.web_answers else None
 
 
 def _on_first_attempt(progress: Progress, outcomes: Sequence[CallOutcome]) -> bool | None:
