@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +12,7 @@ from gleaner.errors import NotAllowed
 
 ANONYMOUS = "anonymous"
 ADMIN_GROUP = "admin"  # of a Cognito user pool
+_GROUPS = "cognito:groups"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +50,33 @@ def caller_of(event: Mapping[str, Any], *, admins: frozenset[str], access: Mappi
     ):
         if value:
             caller_id = f"{kind}:{value}"
-            grouped = kind == "cognito" and ADMIN_GROUP in _groups(claims)
-            is_admin = grouped or caller_id in admins
+            is_admin = caller_id in admins or (kind == "cognito" and _is_group_admin(event, claims))
             return Caller(id=caller_id, is_admin=is_admin, kb_ids=access.get(caller_id))
     return Caller(id=ANONYMOUS, kb_ids=access.get(ANONYMOUS))
 
 
-def _groups(claims: Mapping[str, Any]) -> list[str]:
-    # API Gateway writes the claim, a list in the token, as text: "[a b]" or "a,b".
-    return str(claims.get("cognito:groups") or "").strip("[]").replace(",", " ").split()
+def _is_group_admin(event: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
+    """Whether the group `admin` is among the caller's, and not only a part of the name of another group.
+
+    API Gateway writes the claim, a list in the token, as one text with commas between the groups, and the name of
+    a group may hold a comma itself. So the list is read from the token, which API Gateway has verified.
+    """
+    told = claims.get(_GROUPS)
+    if told == ADMIN_GROUP:
+        return True
+    groups = _groups_of_token(event)
+    # Were the header not the one that was verified, the claim would tell other groups.
+    return ADMIN_GROUP in groups and ",".join(groups) == told
+
+
+def _groups_of_token(event: Mapping[str, Any]) -> list[str]:
+    """The groups in the token that the request was sent with; none when it has no such token, or several."""
+    many = event.get("multiValueHeaders") or {name: [value] for name, value in (event.get("headers") or {}).items()}
+    tokens = [value for name, values in many.items() if name.lower() == "authorization" for value in values]
+    try:
+        [token] = tokens
+        _, payload, _ = token.split(".")
+        groups = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))[_GROUPS]
+    except (ValueError, KeyError, TypeError, RecursionError):  # no token of this kind
+        return []
+    return [str(group) for group in groups] if isinstance(groups, list) else []
