@@ -19,12 +19,13 @@ from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
 from infra.environments import Environment, Pruning
 
-_RETRIES = 3
+_RETRIES = 3  # of the scheduler, when Lambda does not take the event
+_RUN_RETRIES = 2  # of Lambda, when a run fails
 _OLDEST_EVENT_SECONDS = 3600
 
 
 class KeywordPruning(Construct):
-    """Keywords that nobody uses are pruned at a rate; a start that fails for good is kept in a queue."""
+    """Keywords that nobody uses are pruned at a rate; a start or a run that fails for good is kept in a queue."""
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class KeywordPruning(Construct):
         actions = ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem")
         allow(made.role, data.tables.keywords, actions, indexes=("by_last_use",))
         self.dead_letters = self._dead_letters()
+        self._retry_runs(made.role)
         self._schedule(environment.pruning)
 
     def _dead_letters(self) -> sqs.Queue:
@@ -66,6 +68,22 @@ class KeywordPruning(Construct):
         acknowledge(queue, "AwsSolutions-SQS3", "This queue is the dead-letter queue.")
         return queue
 
+    def _retry_runs(self, role: iam.Role) -> None:
+        """The scheduler is content when Lambda took its event: a run that fails afterwards is Lambda's to retry."""
+        role.add_to_policy(_may_send(self.dead_letters))
+        config = lambda_.CfnEventInvokeConfig(
+            self,
+            "Runs",
+            function_name=self.function.function_name,
+            qualifier="$LATEST",
+            maximum_retry_attempts=_RUN_RETRIES,
+            maximum_event_age_in_seconds=_OLDEST_EVENT_SECONDS,
+            destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=self.dead_letters.queue_arn)
+            ),
+        )
+        config.node.add_dependency(role)  # Lambda refuses a destination that the role may not send to
+
     def _schedule(self, pruning: Pruning) -> None:
         role = iam.Role(
             self,
@@ -76,8 +94,7 @@ class KeywordPruning(Construct):
             ),
         )
         may_invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
-        may_send = iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[self.dead_letters.queue_arn])
-        policy = iam.Policy(self, "SchedulePolicy", statements=[may_invoke, may_send], roles=[role])
+        policy = iam.Policy(self, "SchedulePolicy", statements=[may_invoke, _may_send(self.dead_letters)], roles=[role])
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
@@ -96,6 +113,10 @@ class KeywordPruning(Construct):
             ),
         )
         schedule.node.add_dependency(policy)
+
+
+def _may_send(queue: sqs.Queue) -> iam.PolicyStatement:
+    return iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn])
 
 
 def _variables(environment: Environment, data: DataStack) -> dict[str, str]:

@@ -118,6 +118,23 @@ def test_the_schedule_prunes(cloud: Cloud) -> None:
     _until(lambda: _keywords(cloud) == [], seconds=120)
 
 
+def test_a_run_of_pruning_that_fails_for_good_is_kept(cloud: Cloud) -> None:
+    client = cloud.deployment.client
+    prune, sqs = cloud.outputs["PruneFunctionName"], client("sqs")
+    variables = client("lambda").get_function_configuration(FunctionName=prune)["Environment"]["Variables"]
+    broken = {"Variables": variables | {"KEYWORDS_TABLE": "of-no-account"}}
+    client("lambda").update_function_configuration(FunctionName=prune, Environment=broken)
+    client("lambda").invoke(FunctionName=prune, InvocationType="Event", Payload=b'{"from": "a test"}')
+    (queue,) = sqs.list_queues()["QueueUrls"]
+    kept: list[dict[str, Any]] = []
+
+    def arrived() -> bool:
+        kept.extend(sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", ()))
+        return any("a test" in message["Body"] for message in kept)
+
+    _until(arrived)
+
+
 def test_a_second_version_moves_the_alias(cloud: Cloud) -> None:
     first = _live_version(cloud)
     cloud.deploy_service(replace(cloud.environment, web_answer_max_age_days=31))

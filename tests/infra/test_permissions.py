@@ -27,6 +27,7 @@ QUERY_MAY = {
 PRUNE_MAY = {
     "Keywords": KEYWORDS,
     "Keywords/index/by_last_use": {"dynamodb:Query"},
+    "the dead letters": {"sqs:SendMessage"},
     "its log": LOGS,
     "*": TRACES,
 }

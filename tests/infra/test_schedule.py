@@ -21,6 +21,21 @@ def test_pruning_runs_at_a_rate_with_retries_and_dead_letters(synthesised: Synth
 
 
 @EVERY
+def test_a_run_that_fails_for_good_is_kept(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.service[environment.name]
+    (config,) = resources(template, "AWS::Lambda::EventInvokeConfig").values()
+    (queue,) = resources(template, "AWS::SQS::Queue")
+    runs = config["Properties"]
+    assert template["Resources"][runs["FunctionName"]["Ref"]]["Properties"] == functions(template)["prune"]
+    assert runs["Qualifier"] == "$LATEST"  # which the schedule invokes
+    assert runs["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": [queue, "Arn"]}}}
+    assert (runs["MaximumRetryAttempts"], runs["MaximumEventAgeInSeconds"]) == (2, 3600)
+    # The role may send to the queue before Lambda, which asks for that, is told of it.
+    policies = resources(template, "AWS::IAM::Policy")
+    assert any(policy in config["DependsOn"] and "sqs:SendMessage" in str(policies[policy]) for policy in policies)
+
+
+@EVERY
 def test_the_rules_are_the_records(synthesised: Synthesis, environment: Environment) -> None:
     variables = functions(synthesised.service[environment.name])["prune"]["Environment"]["Variables"]
     assert variables["MAX_AGE_DAYS"] == str(environment.pruning.max_age_days)
