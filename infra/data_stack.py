@@ -7,6 +7,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
+from infra.constructs.callers import Callers
 from infra.constructs.tables import Tables
 from infra.environments import Environment
 
@@ -14,12 +15,13 @@ SECRET_FIELDS = ("openai", "pinecone", "perplexity")
 
 
 class DataStack(Stack):
-    """The tables, and the secret with the API keys."""
+    """The tables, the secret with the API keys of what is called, and what identifies callers."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment) -> None:
-        super().__init__(scope, id, description=f"Gleaner {environment.name}: tables and the secret of the API keys")
+        super().__init__(scope, id, description=f"Gleaner {environment.name}: tables, secret, callers")
         self.tables = Tables(self, "Tables", keep_data=environment.keep_data)
         self.api_keys = self._secret(keep_data=environment.keep_data)
+        self.callers = Callers(self, "Callers", environment=environment)
         self.termination_protection = environment.keep_data
         self._outputs()
 

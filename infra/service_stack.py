@@ -9,7 +9,6 @@ from aws_cdk import AssetHashType, CfnOutput, CfnParameter, Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.constructs.callers import Callers
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
 from infra.constructs.pruning import KeywordPruning
@@ -37,7 +36,6 @@ class ServiceStack(Stack):
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
         log_retention = retention_days(environment.log_retention_days)
         layer = self._layer(code)
-        callers = Callers(self, "Callers", environment=environment)
         query = QueryFunction(
             self,
             "Query",
@@ -46,7 +44,7 @@ class ServiceStack(Stack):
             layer=layer,
             data=data,
             pinecone_index_host=self._pinecone_index_host(environment),
-            admin_callers=callers.admin_callers,
+            admin_callers=data.callers.admin_callers,
             log_retention=log_retention,
         )
         pruning = KeywordPruning(
@@ -63,7 +61,7 @@ class ServiceStack(Stack):
             "Api",
             environment=environment,
             handler=query.live,
-            callers=callers,
+            callers=data.callers,
             log_retention=log_retention,
         )
         metrics = Metrics(
@@ -76,6 +74,7 @@ class ServiceStack(Stack):
         )
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
         CfnOutput(self, "ApiUrl", value=api.api.url)
+        CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
 

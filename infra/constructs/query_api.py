@@ -11,6 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
+from infra.constructs.admission import Admission
 from infra.constructs.callers import Callers
 from infra.constructs.gateway_responses import add_gateway_responses
 from infra.constructs.question_model import add_question_model
@@ -38,7 +39,7 @@ class QueryApi(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
-        self._callers = callers
+        self._admission = Admission(self, "Admission", callers=callers, throttle=environment.throttle)
         self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         self.access_log = logs.LogGroup(
             self, "AccessLog", retention=log_retention, removal_policy=RemovalPolicy.DESTROY
@@ -46,7 +47,7 @@ class QueryApi(Construct):
         self.api = self._rest_api()
         self._add_routes()
         add_gateway_responses(self.api, cors_origins=environment.cors_origins)
-        callers.limit(self.api)
+        self._admission.limit(self.api)
 
     def _rest_api(self) -> apigateway.RestApi:
         environment = self._environment
@@ -99,8 +100,8 @@ class QueryApi(Construct):
             self._open(self.api.root.add_resource("swagger"), _DOCS)
 
     def _guarded(self, resource: apigateway.Resource, http_method: str, **options: Any) -> None:
-        method = resource.add_method(http_method, self._integration, **self._callers.method_options, **options)
-        for rule, why in self._callers.accepted.items():
+        method = resource.add_method(http_method, self._integration, **self._admission.method_options, **options)
+        for rule, why in self._admission.accepted.items():
             acknowledge(method, rule, why)
 
     def _open(self, resource: apigateway.Resource, reason: str) -> None:

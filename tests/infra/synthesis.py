@@ -23,6 +23,7 @@ GIVEN_POOL = replace(
     STAGING, name="pool", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
 )
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
+KEPT_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
 TWIN = replace(PROD, name="twin")
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
@@ -50,7 +51,7 @@ def synthesis() -> Synthesis:
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, GIVEN_POOL, WITH_EMAIL, TWIN)
+    environments = (*ENVIRONMENTS, BY_IAM, GIVEN_POOL, WITH_EMAIL, KEPT_KEYS, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(

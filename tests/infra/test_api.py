@@ -43,38 +43,6 @@ def test_the_authorizer_is_the_records(synthesised: Synthesis, name: str, wanted
         assert wanted.items() <= methods[route].items()
 
 
-def test_callers_with_keys_are_held_to_rate_and_quota(synthesised: Synthesis) -> None:
-    template = synthesised.service["dev"]
-    plan = one(template, "AWS::ApiGateway::UsagePlan")
-    assert plan["Throttle"] == {"RateLimit": DEV.throttle.rate_per_second, "BurstLimit": DEV.throttle.burst}
-    assert plan["Quota"] == {"Limit": DEV.throttle.quota_per_day, "Period": "DAY"}
-    keys = {json.dumps(key["KeyId"]) for key in properties(template, "AWS::ApiGateway::UsagePlanKey")}
-    assert keys == {json.dumps({"Ref": key}) for key in resources(template, "AWS::ApiGateway::ApiKey")}
-    assert len(keys) == 2
-
-
-def test_the_admin_key_is_an_admin_and_the_other_is_not(synthesised: Synthesis) -> None:
-    template = synthesised.service["dev"]
-    text = json.dumps(template["Resources"])
-    admin = template["Outputs"]["AdminApiKeyId"]["Value"]
-    caller = template["Outputs"]["ApiKeyId"]["Value"]
-    assert f'"ADMIN_CALLERS": {json.dumps({"Fn::Join": ["", ["key:", admin]]})}' in text
-    assert f'["key:", {json.dumps(caller)}]' not in text
-
-
-def test_a_given_user_pool_is_used_and_none_is_created(synthesised: Synthesis) -> None:
-    template = synthesised.service["pool"]
-    assert not resources(template, "AWS::Cognito::UserPool")
-    authorizer = one(template, "AWS::ApiGateway::Authorizer")
-    assert "userpool/eu-central-1_abc" in json.dumps(authorizer["ProviderARNs"])
-
-
-def test_a_created_user_pool_has_the_group_of_admins_and_no_sign_up(synthesised: Synthesis) -> None:
-    template = synthesised.service["prod"]
-    assert one(template, "AWS::Cognito::UserPoolGroup")["GroupName"] == "admin"
-    assert one(template, "AWS::Cognito::UserPool")["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
-
-
 @EVERY
 def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
@@ -122,10 +90,11 @@ def test_outputs_say_where_everything_is(synthesised: Synthesis, environment: En
         "cognito": {"UserPoolId", "UserPoolClientId"},
         "iam": set(),
     }
-    wanted = {"ApiUrl", "DashboardUrl", "PruneFunctionName"} | by_authorizer[environment.authorizer.value]
+    wanted = {"ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName"}
     assert wanted <= set(synthesised.service[environment.name]["Outputs"])
-    tables = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
-    assert tables <= set(synthesised.data[environment.name]["Outputs"])
+    kept = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
+    kept |= by_authorizer[environment.authorizer.value]
+    assert kept <= set(synthesised.data[environment.name]["Outputs"])
 
 
 def _methods(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:

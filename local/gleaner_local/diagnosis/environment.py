@@ -26,7 +26,7 @@ TABLES = {
     "IdempotencyTable": schema.IDEMPOTENCY,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
-SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "PruneFunctionName")
+SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
 
@@ -177,9 +177,10 @@ class EnvironmentCheck:
         url = self._url or service.outputs.get("ApiUrl")
         if url is None:
             return
-        key_id = service.outputs.get("ApiKeyId")
+        made = self._outputs()
+        key_id = made.get("ApiKeyId")
         if key_id is None:
-            pool = service.outputs.get("UserPoolId")
+            pool = made.get("UserPoolId")
             hint = f"Callers sign in at the user pool {pool}." if pool else "Callers are established by IAM."
             yield from check_api(url, hint=hint)
             return
