@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import threading
 import time
-from typing import Any
+import zlib
+from typing import Any, NoReturn
 
 import pytest
 
 from gleaner.api.caller import Caller
 from gleaner.api.once import Once
 from gleaner.api.request import RequestContext
-from gleaner.api.schemas import ChatAnswer, ChatQuery
+from gleaner.api.schemas import ChatQuery
 from gleaner.deadline import Deadline
 from gleaner.errors import RequestInProgress
 from gleaner.stores import dynamodb
 from gleaner_local import ministack
 from gleaner_local.execution_environment import LocalContext
-from tests.conftest import Client
+from tests.conftest import Client, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
 
 CHAT = "/api/chat/query"
@@ -103,18 +106,19 @@ def test_a_request_that_still_runs_is_a_conflict(
     assert first[0][0] == 200
 
 
-def again(once: Once, key: str) -> ChatAnswer:
+def again(once: Once, key: str) -> NoReturn:
     """The same request, as another environment would run it."""
     context: Any = LocalContext("query", "r2", time.monotonic() + 30)
     request = RequestContext(
         query_id="Q", caller=Caller(id="key:local"), deadline=Deadline.after(5), lambda_context=context
     )
 
-    def never() -> ChatAnswer:
+    def never() -> NoReturn:
         raise AssertionError("the request was run twice")
 
     body = ChatQuery(query="How are duplicates merged?")
-    return once.run(key, request, CHAT, body, never, ChatAnswer)
+    once.run(key, request, CHAT, body, never, lambda _kept: None)
+    raise AssertionError("a request that is not run has no answer")
 
 
 def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
@@ -135,6 +139,58 @@ def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
     plays(model)
     assert send(client, "key-1")[0] == 200
     assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("path", [CHAT, "/api/sessions/{}/chat"])
+def test_the_answer_of_a_deleted_session_is_not_given_out_again(
+    client: Client, model: ScriptedModel, path: str
+) -> None:
+    session_id = client.post("/api/sessions", {})[1]["session_id"]
+    path, body = path.format(session_id), {"query": "x"} | ({"session_id": session_id} if path == CHAT else {})
+    headers = {"content-type": "application/json", "Idempotency-Key": "k"}
+    plays(model)
+    assert client.post(path, body, headers=headers, multiValueHeaders=None)[0] == 200
+    client.request("DELETE", f"/api/sessions/{session_id}")
+    status, problem = client.post(path, body, headers=headers, multiValueHeaders=None)
+    assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
+    assert len(model.requests) == 2
+
+
+def test_nor_is_that_of_a_session_that_it_began(client: Client, model: ScriptedModel) -> None:
+    plays(model)
+    session_id = send(client, "key-1")[1]["session_id"]
+    client.request("DELETE", f"/api/sessions/{session_id}")
+    assert send(client, "key-1")[0] == 404
+    plays(model)
+    assert send(client, "key-2")[0] == 200
+
+
+def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
+    client: Client, settings: dict[str, str], model: ScriptedModel
+) -> None:
+    plays(model)
+    _, first = send(client, "key-1")
+    store = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    [record] = store.scan(TableName=settings["IDEMPOTENCY_TABLE"])["Items"]
+    packed = json.loads(record["data"]["S"])["packed"]
+    older = json.loads(zlib.decompress(base64.b64decode(packed)))
+    del older["cost"], older["sources"][0]["support"]
+    older |= {"status": "a status that is no more"}
+    packed = base64.b64encode(zlib.compress(json.dumps(older).encode())).decode()
+    store.update_item(
+        TableName=settings["IDEMPOTENCY_TABLE"],
+        Key={"id": record["id"]},
+        UpdateExpression="SET #d = :d",
+        ExpressionAttributeNames={"#d": "data"},
+        ExpressionAttributeValues={":d": {"S": json.dumps({"packed": packed})}},
+    )
+    event = proxy_event("POST", CHAT, "local") | {"body": json.dumps({"query": "How are duplicates merged?"})}
+    event["headers"] = {"content-type": "application/json", "idempotency-key": "key-1"}
+    event["multiValueHeaders"] = None
+    context: Any = LocalContext("query", "r", time.monotonic() + 30)
+    again = client.api.handle(event, context)  # the description promises the fields of this version
+    assert (again["statusCode"], again["multiValueHeaders"]["Content-Type"]) == (200, ["application/json"])
+    assert json.loads(again["body"]) == older != first
 
 
 def test_a_long_answer_is_kept_whole(client: Client, model: ScriptedModel) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -21,6 +22,7 @@ from gleaner.api import openapi, problems
 from gleaner.api.caller import caller_of
 from gleaner.api.docs import DocsRoutes
 from gleaner.api.invalid import invalid_fields, summary
+from gleaner.api.once import KeptAnswer
 from gleaner.api.proxy_event import base_path, normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
 from gleaner.deadline import Deadline
@@ -91,6 +93,7 @@ class Api:
         handle(RequestValidationError)(self._invalid)
         handle(RequestUnsupportedContentType)(self._unsupported)
         handle(NotFoundError)(self._no_route)
+        handle(KeptAnswer)(lambda kept: Response(HTTPStatus.OK.value, JSON, kept.body))
         handle(GleanerError)(lambda error: problems.from_error(error, query_id=self._query_id()))
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 

@@ -25,7 +25,7 @@ from gleaner.errors import (
     UnknownKnowledgeBase,
     UnknownSession,
 )
-from gleaner.model import AnswerStatus
+from gleaner.model import AnswerStatus, JsonObject
 
 PATH = "/api/chat/query"
 
@@ -84,7 +84,11 @@ class ChatRoutes:
         def produce() -> ChatAnswer:
             return to_chat_answer(self.answer(body))
 
-        return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, ChatAnswer))
+        def recheck(kept: JsonObject) -> None:  # a deleted session gives nothing out
+            request = self._current()
+            self._services.conversations.get(kept["session_id"], request.caller.id, deadline=request.deadline)
+
+        return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, recheck))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import zlib
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from pydantic import BaseModel
 from gleaner.api.idempotency_records import IdempotencyRecords
 from gleaner.api.request import RequestContext
 from gleaner.errors import IdempotencyKeyReused, RequestInProgress, StoreUnavailable
+from gleaner.model import JsonObject
 from gleaner.stores import schema
 
 if TYPE_CHECKING:
@@ -28,8 +30,20 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=BaseModel)
+Recheck = Callable[[JsonObject], None]  # raises when a kept answer must not go out any more
 
 _KEPT_SECONDS = 24 * 3600
+
+
+class KeptAnswer(Exception):
+    """The request was answered before, with `body`: JSON text that goes out as it is.
+
+    It was valid when it was made. A later version may want fields that it lacks, and must replay it all the same.
+    """
+
+    def __init__(self, body: str) -> None:
+        super().__init__("an answer that was kept goes out again")
+        self.body = body
 
 
 class Once:
@@ -50,12 +64,12 @@ class Once:
         route: str,
         body: BaseModel,
         produce: Callable[[], M],
-        model: type[M],
+        recheck: Recheck,
     ) -> M:
-        """What `produce` gives, or gave when the caller sent the same key, route and body before.
+        """What `produce` gives. Raises KeptAnswer when the caller sent the same key, route and body before.
 
         Errors are not kept: the request may be sent again. Raises IdempotencyKeyReused, RequestInProgress,
-        StoreUnavailable, and what `produce` raises.
+        StoreUnavailable, and what `produce` raises, or `recheck` of an answer that was kept.
         """
         if key is None:
             return produce()
@@ -82,7 +96,7 @@ class Once:
             key_prefix="gleaner",
         )
         try:
-            return _unpack(once(record=record)["packed"], model)
+            packed = once(record=record)["packed"]
         except IdempotencyValidationError as error:
             raise IdempotencyKeyReused("This Idempotency-Key was used with another body. Use a new key.") from error
         except IdempotencyAlreadyInProgressError as error:
@@ -92,10 +106,16 @@ class Once:
                 logger.exception("an answer was not kept under its idempotency key")
                 return produced[0]
             raise StoreUnavailable("The store failed to look up the Idempotency-Key.") from error
+        if produced:
+            return produced[0]
+        kept = _unpack(packed)
+        recheck(json.loads(kept))
+        raise KeptAnswer(kept)
 
 
 def _fingerprint(body: BaseModel) -> str:
-    return sha256(body.model_dump_json().encode()).hexdigest()
+    # Without defaults: a field that a later version adds must not make the same request another one.
+    return sha256(body.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
 
 def _pack(answer: BaseModel) -> str:
@@ -103,5 +123,5 @@ def _pack(answer: BaseModel) -> str:
     return base64.b64encode(zlib.compress(answer.model_dump_json().encode())).decode()
 
 
-def _unpack(packed: str, model: type[M]) -> M:
-    return model.model_validate_json(zlib.decompress(base64.b64decode(packed)))
+def _unpack(packed: str) -> str:
+    return zlib.decompress(base64.b64decode(packed)).decode()

@@ -17,7 +17,7 @@ from gleaner.api.once import Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatQuery, IdempotencyKey, SessionId, Source, TurnQuery, to_sources
 from gleaner.errors import InvalidCursor, UnknownSession
-from gleaner.model import Mode, new_id, utc_now
+from gleaner.model import JsonObject, Mode, new_id, utc_now
 from gleaner.stores.conversation_items import Message, Session, message_metadata
 from gleaner.stores.conversations import ConversationStore
 
@@ -150,8 +150,12 @@ class SessionRoutes:
         def produce() -> TurnAnswer:
             return _to_turn_answer(self._answer(ChatQuery(**body.model_dump(), session_id=session_id)), body.mode)
 
+        def recheck(_kept: JsonObject) -> None:  # a deleted session gives nothing out
+            request = self._current()
+            self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+
         route = f"{PATH}/{session_id}/chat"
-        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, TurnAnswer))
+        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, recheck))
 
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
