@@ -23,7 +23,9 @@ class Function:
 
     memory_mb: int
     timeout_seconds: int
-    reserved_concurrency: int | None = None  # None: shares what the account has
+    # None: shares what the account has. A number is taken from the account's limit, of which Lambda keeps 100 for
+    # functions without one, and which is 10 in new accounts: raise it first, or the deployment fails (docs/09).
+    reserved_concurrency: int | None = None
     snap_start: bool = False  # versions start from a snapshot, which is kept at a price (docs/11)
 
 
@@ -34,6 +36,7 @@ class Throttle:
     rate_per_second: float
     burst: int
     quota_per_day: int  # of one API key
+    open_rate_per_second: int = 5  # of each route that wants no credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,7 @@ _ALARMS = Alarms(
     helped_by_keywords=Bar(percent=20, minutes=_DAY, questions=50, periods=3, misses=2),
 )
 _PRUNING = Pruning(every_hours=24, flexible_minutes=60, max_age_days=90, min_usage=3, hard_max_age_days=365)
-_PRUNE_FUNCTION = Function(memory_mb=256, timeout_seconds=300, reserved_concurrency=None)
+_PRUNE_FUNCTION = Function(memory_mb=256, timeout_seconds=300)
 
 DEV = Environment(
     name="dev",
@@ -152,8 +155,8 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    query=Function(memory_mb=1024, timeout_seconds=29, reserved_concurrency=100, snap_start=True),
-    prune=Function(memory_mb=256, timeout_seconds=900, reserved_concurrency=1),
+    query=Function(memory_mb=1024, timeout_seconds=29, snap_start=True),
+    prune=Function(memory_mb=256, timeout_seconds=900),
     throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
     authorizer=Authorizer.COGNITO,
     docs_routes=False,

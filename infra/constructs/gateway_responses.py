@@ -1,53 +1,100 @@
-"""What API Gateway itself answers when a request does not reach the function: problem details, as the function's."""
+"""What API Gateway itself answers when a request does not reach the function: problem details, as the function's.
+
+Every type of response has a status of its own here: a template cannot take over the one that API Gateway would choose.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aws_cdk import aws_apigateway as apigateway
 
-_Type = apigateway.ResponseType
+from infra.environments import Authorizer
 
-# Type of response -> status (None: API Gateway's own), slug, detail. The defaults answer for every other type.
-_PROBLEMS: Sequence[tuple[apigateway.ResponseType, int | None, str, str]] = (
-    # API Gateway's own words on a body have quotes that it does not escape.
-    (_Type.BAD_REQUEST_BODY, 400, "validation-failed", "Send an object with a text `query` and no unknown fields."),
-    (_Type.UNAUTHORIZED, 401, "unauthorized", "Send a valid token in the Authorization header."),
-    (_Type.INVALID_API_KEY, 403, "not-allowed", "Send a valid API key in the x-api-key header."),
-    (_Type.MISSING_AUTHENTICATION_TOKEN, 403, "not-allowed", "There is no such path, or it wants credentials."),
-    (_Type.THROTTLED, 429, "throttled", "Too many requests at once. Try again a little later."),
-    (_Type.QUOTA_EXCEEDED, 429, "quota-exceeded", "The quota of this API key is spent for today."),
-    (_Type.REQUEST_TOO_LARGE, 413, "payload-too-large", "The body is larger than the API takes. Send less."),
-    (_Type.INTEGRATION_TIMEOUT, 504, "deadline-exceeded", "The answer took too long. Ask again."),
-    (_Type.INTEGRATION_FAILURE, 502, "function-failed", "The function failed. Its log says why."),
-    (_Type.DEFAULT_4_XX, None, "request-refused", "The request was refused before it reached the function."),
-    (_Type.DEFAULT_5_XX, None, "gateway-failed", "The API failed before an answer was made."),
+_Type = apigateway.ResponseType
+EXPOSED_HEADERS = ("X-Query-Id", "X-Request-Id")  # to pages of other origins, as the function does
+
+# A request that no function saw has one id: the gateway's. The access log has it.
+_REQUEST_ID = "$context.requestId"
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    status: int
+    slug: str
+    detail: str
+    field: str | None = None  # that is invalid, when `detail` says what is wrong with it
+
+
+_NO_SUCH_PATH = _Problem(404, "not-found", "There is no such path. A question is a POST to /api/chat/query.")
+_NO_TOKEN = _Problem(401, "unauthorized", "Send `Authorization: Bearer` with a valid ID token of the user pool.")
+_UNSIGNED = _Problem(403, "not-allowed", "Sign the request with AWS credentials (Signature Version 4).")
+_BAD_SIGNATURE = _Problem(403, "not-allowed", "The signature or the credentials that signed the request are not valid.")
+_EXPIRED = _Problem(403, "not-allowed", "The token or the credentials have expired. Sign in again.")
+_NOT_ALLOWED = _Problem(403, "not-allowed", "These credentials do not allow this request.")
+_FUNCTION_FAILED = _Problem(502, "function-failed", "The function failed. Its log says why.")
+_GATEWAY_FAILED = _Problem(500, "gateway-failed", "The API failed before an answer was made. Ask again.")
+
+_PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
+    (_Type.BAD_REQUEST_BODY, _Problem(400, "validation-failed", "must be one JSON object", field="body")),
+    (_Type.BAD_REQUEST_PARAMETERS, _Problem(400, "request-refused", "A parameter of the request is not valid.")),
+    (_Type.UNAUTHORIZED, _NO_TOKEN),
+    (_Type.INVALID_API_KEY, _Problem(403, "not-allowed", "Send a valid API key in the x-api-key header.")),
+    (_Type.INVALID_SIGNATURE, _BAD_SIGNATURE),
+    (_Type.EXPIRED_TOKEN, _EXPIRED),
+    (_Type.ACCESS_DENIED, _NOT_ALLOWED),
+    (_Type.WAF_FILTERED, _NOT_ALLOWED),
+    (_Type.RESOURCE_NOT_FOUND, _NO_SUCH_PATH),
+    (_Type.REQUEST_TOO_LARGE, _Problem(413, "payload-too-large", "The body is larger than 10 MB. Send less.")),
+    (_Type.UNSUPPORTED_MEDIA_TYPE, _Problem(415, "unsupported-media-type", "Send the body as application/json.")),
+    (_Type.THROTTLED, _Problem(429, "throttled", "Too many requests at once. Try again a little later.")),
+    (_Type.QUOTA_EXCEEDED, _Problem(429, "quota-exceeded", "The quota of this API key is spent for today.")),
+    (_Type.INTEGRATION_TIMEOUT, _Problem(504, "deadline-exceeded", "The answer took too long. Ask again.")),
+    (_Type.INTEGRATION_FAILURE, _FUNCTION_FAILED),
+    (_Type.API_CONFIGURATION_ERROR, _GATEWAY_FAILED),
+    (_Type.AUTHORIZER_CONFIGURATION_ERROR, _GATEWAY_FAILED),
+    (_Type.AUTHORIZER_FAILURE, _GATEWAY_FAILED),
+    (_Type.DEFAULT_4_XX, _Problem(400, "request-refused", "The request was refused before it reached the function.")),
+    (_Type.DEFAULT_5_XX, _FUNCTION_FAILED),  # which is left: a function that ends without an answer
 )
 
 
-def add_gateway_responses(api: apigateway.RestApi, *, cors_origins: Sequence[str]) -> None:
+def add_gateway_responses(api: apigateway.RestApi, *, cors_origins: Sequence[str], authorizer: Authorizer) -> None:
     """Answer every refusal of the gateway as a problem document, readable from the origins' pages."""
-    headers = {"Content-Type": "'application/problem+json'"}
-    if cors_origins:
-        # These headers cannot depend on the request. Refusals hold nothing to hide, so any page may read them.
-        headers["Access-Control-Allow-Origin"] = "'*'"
-    for type, status, slug, detail in _PROBLEMS:
+    # API Gateway says so of paths and methods that it does not know, and of requests that are not signed. The routes
+    # leave it none of the former; where nothing has to be signed, they are what is meant all the same.
+    unmatched = _UNSIGNED if authorizer is Authorizer.IAM else _NO_SUCH_PATH
+    headers = _headers(cors_origins)
+    for type, problem in (*_PROBLEMS, (_Type.MISSING_AUTHENTICATION_TOKEN, unmatched)):
+        challenge = {"WWW-Authenticate": "'Bearer'"} if problem is _NO_TOKEN else {}
         api.add_gateway_response(
-            f"Problem{slug.title().replace('-', '')}{type.response_type.title().replace('_', '')}",
+            f"Problem{type.response_type.title().replace('_', '')}",
             type=type,
-            status_code=str(status) if status else None,
-            response_headers=headers,
-            templates={"application/json": _template(status, slug, detail)},
+            status_code=str(problem.status),
+            response_headers=headers | challenge,
+            templates={"application/json": json.dumps(_document(problem))},
         )
 
 
-def _template(status: int | None, slug: str, detail: str) -> str:
-    problem = {
-        "type": f"urn:gleaner:problem:{slug}",
-        "title": slug.replace("-", " ").capitalize(),
-        "status": status or "$context.status",
-        "detail": detail,
-        "request_id": "$context.requestId",
+def _headers(cors_origins: Sequence[str]) -> dict[str, str]:
+    headers = {"Content-Type": "'application/problem+json'"}
+    headers |= dict.fromkeys(EXPOSED_HEADERS, _REQUEST_ID.removeprefix("$"))
+    if cors_origins:
+        # These headers cannot depend on the request. Refusals hold nothing to hide, so any page may read them.
+        headers["Access-Control-Allow-Origin"] = "'*'"
+        headers["Access-Control-Expose-Headers"] = f"'{','.join(EXPOSED_HEADERS)}'"
+    return headers
+
+
+def _document(problem: _Problem) -> dict[str, object]:
+    field, detail = problem.field, problem.detail
+    document: dict[str, object] = {
+        "type": f"urn:gleaner:problem:{problem.slug}",
+        "title": problem.slug.replace("-", " ").capitalize(),
+        "status": problem.status,
+        "detail": f"{field}: {detail}" if field else detail,
+        "query_id": _REQUEST_ID,
     }
-    return json.dumps(problem).replace('"$context.status"', "$context.status")  # a number
+    return document | ({"errors": [{"field": field, "message": detail}]} if field else {})

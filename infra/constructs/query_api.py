@@ -13,14 +13,14 @@ from constructs import Construct
 from infra.acknowledge import acknowledge
 from infra.constructs.admission import Admission
 from infra.constructs.callers import Callers
-from infra.constructs.gateway_responses import add_gateway_responses
+from infra.constructs.gateway_responses import EXPOSED_HEADERS, add_gateway_responses
 from infra.constructs.question_model import add_question_model
 from infra.environments import Environment
 
-# What the runtime takes and gives across origins.
+# What the runtime takes across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
-_EXPOSED_HEADERS = ["X-Query-Id", "X-Request-Id"]
 _OPEN = "Open by design: it tells callers without credentials that the service is up"
+_DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS = "Open by design: it describes the API, in environments that say so"
 
 
@@ -46,7 +46,7 @@ class QueryApi(Construct):
         )
         self.api = self._rest_api()
         self._add_routes()
-        add_gateway_responses(self.api, cors_origins=environment.cors_origins)
+        add_gateway_responses(self.api, cors_origins=environment.cors_origins, authorizer=environment.authorizer)
         self._admission.limit(self.api)
 
     def _rest_api(self) -> apigateway.RestApi:
@@ -60,6 +60,7 @@ class QueryApi(Construct):
                 stage_name=environment.name,
                 throttling_rate_limit=environment.throttle.rate_per_second,
                 throttling_burst_limit=environment.throttle.burst,
+                method_options=_limit_open_routes(environment),
                 tracing_enabled=True,
                 access_log_destination=apigateway.LogGroupLogDestination(self.access_log),
                 access_log_format=_access_log_format(),
@@ -77,13 +78,16 @@ class QueryApi(Construct):
         if not origins:
             return None
         return apigateway.CorsOptions(
-            allow_origins=list(origins), allow_headers=_ALLOWED_HEADERS, expose_headers=_EXPOSED_HEADERS
+            allow_origins=list(origins), allow_headers=_ALLOWED_HEADERS, expose_headers=list(EXPOSED_HEADERS)
         )
 
     def _add_routes(self) -> None:
-        root = self.api.root.add_resource("api")
-        self._open(root.add_resource("health"), _OPEN)
-        question = root.add_resource("chat").add_resource("query")
+        root = self.api.root
+        paths = root.add_resource("api")
+        health = paths.add_resource("health")
+        chat = paths.add_resource("chat")
+        question = chat.add_resource("query")
+        self._open(health, _OPEN)
         self._guarded(
             question,
             "POST",
@@ -92,14 +96,16 @@ class QueryApi(Construct):
                 "Validator", validate_request_body=True, validate_request_parameters=True
             ),
         )
-        # Other methods get the function's own answer, which says what the path takes.
-        self._guarded(question, "ANY")
-        self._guarded(root.add_resource("{proxy+}"), "ANY")
-        if self._environment.docs_routes:
-            self._open(self.api.root.add_resource("openapi.json"), _DOCS)
-            self._open(self.api.root.add_resource("swagger"), _DOCS)
+        described = [root.add_resource(name) for name in _DESCRIPTIONS if self._environment.docs_routes]
+        for resource in described:
+            self._open(resource, _DOCS)
+        # Whatever else there may be is the function's to answer, to a caller: it knows the paths, and says what is
+        # there or which methods a path takes. API Gateway's own word for both is that credentials are missing.
+        others = [root.add_resource("{proxy+}"), paths.add_resource("{proxy+}")]
+        for resource in (root, paths, health, chat, question, *described, *others):
+            self._guarded(resource, "ANY")
 
-    def _guarded(self, resource: apigateway.Resource, http_method: str, **options: Any) -> None:
+    def _guarded(self, resource: apigateway.IResource, http_method: str, **options: Any) -> None:
         method = resource.add_method(http_method, self._integration, **self._admission.method_options, **options)
         for rule, why in self._admission.accepted.items():
             acknowledge(method, rule, why)
@@ -110,12 +116,21 @@ class QueryApi(Construct):
             acknowledge(method, rule, reason)
 
 
+def _limit_open_routes(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
+    """Anybody may call these, so they get few of the function's environments."""
+    rate = environment.throttle.open_rate_per_second
+    limit = apigateway.MethodDeploymentOptions(throttling_rate_limit=rate, throttling_burst_limit=2 * rate)
+    described = [f"/{name}/GET" for name in _DESCRIPTIONS if environment.docs_routes]
+    return dict.fromkeys(["/api/health/GET", *described], limit)
+
+
 def _access_log_format() -> apigateway.AccessLogFormat:
     fields = {
         "requestId": "$context.requestId",
         "ip": "$context.identity.sourceIp",
         "apiKeyId": "$context.identity.apiKeyId",
         "user": "$context.authorizer.claims.sub",
+        "iamIdentity": "$context.identity.userArn",
         "requestTime": "$context.requestTime",
         "httpMethod": "$context.httpMethod",
         "path": "$context.path",

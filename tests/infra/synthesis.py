@@ -25,6 +25,12 @@ GIVEN_POOL = replace(
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
 KEPT_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
 TWIN = replace(PROD, name="twin")
+RESERVED = replace(
+    PROD,
+    name="reserved",
+    query=replace(PROD.query, reserved_concurrency=100),
+    prune=replace(PROD.prune, reserved_concurrency=1),
+)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -51,7 +57,7 @@ def synthesis() -> Synthesis:
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, GIVEN_POOL, WITH_EMAIL, KEPT_KEYS, TWIN)
+    environments = (*ENVIRONMENTS, BY_IAM, GIVEN_POOL, WITH_EMAIL, KEPT_KEYS, RESERVED, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from infra.environments import PROD, Environment
+from infra.environments import ENVIRONMENTS, PROD, Environment
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 
 
@@ -31,6 +31,17 @@ def test_sizes_come_from_the_record(synthesised: Synthesis, environment: Environ
         assert made[name]["MemorySize"] == size.memory_mb
         assert made[name]["Timeout"] == size.timeout_seconds
         assert made[name].get("ReservedConcurrentExecutions") == size.reserved_concurrency
+
+
+def test_concurrency_is_reserved_where_the_record_says_so(synthesised: Synthesis) -> None:
+    made = functions(synthesised.service["reserved"])
+    assert {name: one["ReservedConcurrentExecutions"] for name, one in made.items()} == {"query": 100, "prune": 1}
+
+
+def test_no_environment_reserves_what_a_new_account_does_not_have() -> None:
+    for environment in ENVIRONMENTS:
+        assert environment.query.reserved_concurrency is None
+        assert environment.prune.reserved_concurrency is None
 
 
 @EVERY

@@ -37,7 +37,7 @@ def test_only_kept_data_outlives_its_stack(synthesised: Synthesis, environment: 
 
 def test_only_production_keeps_its_data(synthesised: Synthesis) -> None:
     kept = {name for name in synthesised.data if '"Retain"' in json.dumps(synthesised.data[name])}
-    assert kept == {"prod", "keys", "twin"}
+    assert kept == {"prod", "keys", "reserved", "twin"}
 
 
 def test_idempotency_keys_expire(synthesised: Synthesis) -> None:

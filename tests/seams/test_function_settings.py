@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from gleaner.settings import PruneSettings, Settings
 from infra.environments import Environment
@@ -12,8 +13,8 @@ from tests.infra.synthesis import EVERY, functions, synthesis
 class Recorded(Mapping[str, str]):
     """Variables that know which of them were read. What CloudFormation fills in is there as `https://value`."""
 
-    def __init__(self, variables: Mapping[str, object]) -> None:
-        self._values = {name: v if isinstance(v, str) else f"https://{name.lower()}" for name, v in variables.items()}
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        self._values = {name: _filled_in(value, f"https://{name.lower()}") for name, value in variables.items()}
         self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> str:
@@ -55,6 +56,14 @@ def test_the_prune_function_gets_its_settings(environment: Environment) -> None:
     assert settings.min_usage == rules.min_usage
     assert settings.hard_max_age_days == rules.hard_max_age_days
     assert {name for name in variables if not name.startswith("POWERTOOLS_")} <= variables.read
+
+
+def _filled_in(value: Any, reference: str) -> str:
+    """A value of the template as text, with `reference` for what it refers to."""
+    if isinstance(value, str):
+        return value
+    separator, parts = value.get("Fn::Join", ("", [reference]))
+    return str(separator.join(part if isinstance(part, str) else reference for part in parts))
 
 
 def _variables(environment: Environment, name: str) -> Recorded:

@@ -1,0 +1,71 @@
+"""What the gateway answers by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk import aws_apigateway as apigateway
+
+from infra.environments import Environment
+from tests.infra.synthesis import EVERY, Synthesis, properties
+
+# Every type that API Gateway has: those that are not answered by name get a default, whose status a text cannot know.
+TYPES = {
+    value.response_type
+    for name in vars(apigateway.ResponseType)
+    if isinstance(value := getattr(apigateway.ResponseType, name), apigateway.ResponseType)
+}
+
+
+@EVERY
+def test_every_refusal_is_a_problem_document(synthesised: Synthesis, environment: Environment) -> None:
+    responses = _responses(synthesised, environment.name)
+    assert len(TYPES) > 15
+    assert set(responses) == TYPES
+    for response in responses.values():
+        problem = _problem(response)
+        assert problem["type"].startswith("urn:gleaner:problem:")
+        assert str(problem["status"]) == response["StatusCode"]
+        assert _headers(response)["Content-Type"] == "'application/problem+json'"
+
+
+@EVERY
+def test_a_refusal_has_the_ids_of_an_answer(synthesised: Synthesis, environment: Environment) -> None:
+    for response in _responses(synthesised, environment.name).values():
+        headers = _headers(response)
+        assert headers["X-Query-Id"] == headers["X-Request-Id"] == "context.requestId"
+        assert _problem(response)["query_id"] == "$context.requestId"
+        exposed = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+        assert all((name in headers) == bool(environment.cors_origins) for name in exposed)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "slug"), [("dev", 404, "not-found"), ("prod", 404, "not-found"), ("iam", 403, "not-allowed")]
+)
+def test_missing_credentials_are_told_where_requests_are_signed(
+    synthesised: Synthesis, name: str, status: int, slug: str
+) -> None:
+    problem = _problem(_responses(synthesised, name)["MISSING_AUTHENTICATION_TOKEN"])
+    assert (problem["status"], problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
+
+
+def test_who_is_not_signed_in_is_told_how(synthesised: Synthesis) -> None:
+    response = _responses(synthesised, "prod")["UNAUTHORIZED"]
+    assert (response["StatusCode"], _headers(response)["WWW-Authenticate"]) == ("401", "'Bearer'")
+
+
+def _responses(synthesised: Synthesis, name: str) -> dict[str, dict[str, Any]]:
+    found = properties(synthesised.service[name], "AWS::ApiGateway::GatewayResponse")
+    return {response["ResponseType"]: response for response in found}
+
+
+def _headers(response: dict[str, Any]) -> dict[str, str]:
+    prefix = "gatewayresponse.header."
+    return {name.removeprefix(prefix): value for name, value in response["ResponseParameters"].items()}
+
+
+def _problem(response: dict[str, Any]) -> dict[str, Any]:
+    problem: dict[str, Any] = json.loads(response["ResponseTemplates"]["application/json"])
+    return problem
