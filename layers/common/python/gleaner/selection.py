@@ -14,17 +14,20 @@ from gleaner.model import Passage, SourceType
 _LONGEST_PASSAGE = 900  # characters, about what a chunk of a document holds
 _TITLE = "Selected text"
 # Where a passage may end, best first: after a paragraph, a line, a sentence, a word.
-_BORDERS = tuple(re.compile(border) for border in (r"\n\s*\n", r"\n", r"(?<=[.!?…。！？])\s+", r"\s+"))
+_BORDERS = tuple(
+    re.compile(border)
+    for border in (r"\n\s*\n|\r\s*\r", r"\n|\r(?!\n)|[\x85\u2028\u2029]", r"(?<=[.!?…。！？])\s+", r"\s+")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    start: int
-    content: str
+    start: int  # in the text as it was sent, in characters (code points)
+    content: str  # cleaned
 
 
 class Selection:
-    """A selected text, cut into passages that are ranked for a query."""
+    """A selected text as it was sent, cut into cleaned passages that are ranked for a query."""
 
     def __init__(self, selected: str, chapter_origin: str | None) -> None:
         self._chapter_origin = chapter_origin
@@ -70,13 +73,16 @@ def _covered(stems: Counter[str], weights: dict[str, float]) -> float:
 
 
 def _pieces(selected: str) -> Iterator[_Piece]:
-    """Pieces of bounded length with their offsets; together they hold every character but white space at borders."""
+    """Pieces of bounded length with their offsets; together they hold all that can be seen.
+
+    Each is cleaned by itself: were the whole, its positions would not be those of the text that the client has.
+    """
     start = 0
     while start < len(selected):
         end = _end_of_piece(selected, start)
-        content = selected[start:end]
-        if content.strip():
-            yield _Piece(start + len(content) - len(content.lstrip()), content.strip())
+        sent = selected[start:end]
+        if content := text.clean(sent).strip():
+            yield _Piece(start + text.visible_start(sent), content)
         start = end
 
 

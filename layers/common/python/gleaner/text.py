@@ -7,7 +7,7 @@ import threading
 import unicodedata
 from functools import cache, lru_cache
 
-import snowballstemmer
+import Stemmer
 from stop_words import get_stop_words
 
 # A word: letters and digits, with a trailing + or # kept ("c++", "c#").
@@ -34,6 +34,9 @@ _STRAY_SELECTOR = re.compile(
 )
 # Zero-width joiner and non-joiner: text between two such letters or pictures, hidden everywhere else.
 _STRAY_JOINER = re.compile(f"(?<![{_JOINED}{_PICTURES}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}{_PICTURES}])")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# Joiners and selectors in front have nothing to belong to.
+_UNSEEN_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef])*")
 _IGNORED_IN_IDENTITY = re.compile("[\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 # Words of the stop-words list that name topics all the same: it was made from web pages, not for keywords.
@@ -52,7 +55,7 @@ _GENERIC = frozenset(
     "way".split()
 )
 
-_stemmer = snowballstemmer.stemmer("english")
+_stemmer = Stemmer.Stemmer("english")
 _stemmer_lock = threading.Lock()  # a Snowball stemmer keeps the word it works on in itself
 
 
@@ -68,6 +71,17 @@ def clean(text: str) -> str:
 def encodable(text: str) -> str:
     """`text` without lone surrogates, which no encoding of the wire or the store can hold."""
     return text.encode("utf-8", "ignore").decode("utf-8")
+
+
+def replaced(text: str) -> str:
+    """`text` with U+FFFD for each lone surrogate, so that every other character keeps its place."""
+    return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def visible_start(text: str) -> int:
+    """How many characters `text` begins with that are white space or that `clean` takes out."""
+    found = _UNSEEN_START.match(text)
+    return found.end() if found else 0
 
 
 def collapse(text: str) -> str:

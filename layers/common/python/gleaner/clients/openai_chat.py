@@ -9,11 +9,11 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
 
-import openai
-
 from gleaner.clients.chat_completion import NotACompletion, read_turn
+from gleaner.clients.openai_sdk import openai
 from gleaner.clients.retry_after import asked_wait
 from gleaner.clients.time_limit import run_within
+from gleaner.clients.tls import tls_context
 from gleaner.deadline import Deadline
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable, ToolChoiceRefused
 from gleaner.model import ChatMessage, ModelTurn, ToolSpec
@@ -172,5 +172,6 @@ def connect(*, api_key: Callable[[], str], base_url: str | None, model: str, max
 
     `api_key` is asked at every request; what it raises, a request raises.
     """
-    client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+    http = openai.DefaultHttpxClient(verify=tls_context())
+    client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
     return ChatModel(client, model=model, max_completion_tokens=max_completion_tokens)

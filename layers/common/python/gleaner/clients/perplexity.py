@@ -12,6 +12,7 @@ from gleaner.clients.circuit_breaker import CircuitBreaker
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
 from gleaner.clients.retry_after import asked_wait
 from gleaner.clients.time_limit import run_within
+from gleaner.clients.tls import tls_context
 from gleaner.errors import WebSearchUnavailable
 
 __all__ = ["WebSearch", "WebSearchResult", "connect"]
@@ -164,7 +165,8 @@ class WebSearch:
 def connect(*, base_url: str, api_key: Callable[[], str | None], model: str, instructions: str) -> WebSearch:
     """A web search over a client of its own; nothing is sent yet. `base_url` is without `/v1`."""
     circuit = CircuitBreaker("web search", failures=_FAILURES_IN_A_ROW, cool_down=_COOL_DOWN_SECONDS)
-    return WebSearch(httpx.Client(base_url=base_url), api_key, model=model, instructions=instructions, circuit=circuit)
+    client = httpx.Client(base_url=base_url, verify=tls_context())
+    return WebSearch(client, api_key, model=model, instructions=instructions, circuit=circuit)
 
 
 def _read(response: httpx.Response, ends_at: float) -> bytes:

@@ -116,7 +116,7 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
     def index_of(key: str) -> Index:
         return Index(host=host, api_key=key)  # by itself: a whole client reads all certificates once more
 
-    index_of("none yet")  # loads most of the SDK, before a snapshot is taken of the process
+    index_of("none yet")  # loads most of the SDK: also before a snapshot is taken, when there is no key
     return KnowledgeBase(lambda: index_of(api_key()))
 
 
