@@ -21,7 +21,8 @@ from capacity import Request, Requests
 from local_services import Running
 from prompt_tokens import Prompt, prompt, reply_tokens
 
-from gleaner.answering import Asked, Services, answer_question
+from gleaner.answering import Services, answer_question
+from gleaner.answers import Asked
 from gleaner.deadline import Deadline
 from gleaner.model import AnswerStatus, SourceType, new_id
 from gleaner_local.outside_world.descriptions import Section, installed_sections

@@ -16,8 +16,7 @@ from gleaner.answering import Services
 from gleaner.clients import pinecone
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.settings import Settings
-from gleaner.stores import dynamodb
-from gleaner.wiring import build_services
+from gleaner.wiring import build_services, build_stores
 from gleaner_local import ministack, pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -64,5 +63,6 @@ def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: No
             "PINECONE_INDEX_HOST": index_server.url,
             "AWS_ENDPOINT_URL_DYNAMODB": store.url,
         }
-        client = dynamodb.connect(endpoint_url=store.url)
-        yield Running(build_services(Settings.from_env(_KEYS | urls | _TABLES), client), client, model, web)
+        settings = Settings.from_env(_KEYS | urls | _TABLES)
+        stores = build_stores(settings)
+        yield Running(build_services(settings, stores), stores.client, model, web)

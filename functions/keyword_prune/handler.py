@@ -13,13 +13,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from gleaner.deadline import Deadline
 from gleaner.prune_rules import PruneRules
 from gleaner.settings import PruneSettings
-from gleaner.telemetry import make_logger, make_tracer, without_leaks
+from gleaner.telemetry import make_logger, without_leaks
 from gleaner.wiring import build_pruner
 
 _RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
 
 logger = make_logger()
-tracer = make_tracer("botocore")
 metrics = Metrics(service="keyword-prune")
 settings = PruneSettings.from_env(os.environ)
 pruner = build_pruner(settings)
@@ -30,7 +29,6 @@ rules = PruneRules(
 
 @without_leaks(logger)
 @logger.inject_lambda_context(clear_state=True, log_event=False)
-@tracer.capture_lambda_handler(capture_response=False, capture_error=False)
 @metrics.log_metrics(capture_cold_start_metric=True)
 def lambda_handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Prune until done or the time is nearly up, and say how far it came."""

@@ -8,16 +8,19 @@ from typing import Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
-from snapshot_restore_py import register_after_restore
+from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from gleaner.settings import Settings
-from gleaner.telemetry import make_logger, make_tracer, without_leaks
+from gleaner.telemetry import make_logger, without_leaks
+from gleaner.tracing import make_tracer
 from gleaner.wiring import build_api
 
 logger = make_logger()
-tracer = make_tracer("botocore", "httpx")
+tracer = make_tracer("botocore")
 metrics = Metrics(service="query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
+# Without a snapshot, an environment that is asked for no answer does not load what only answers need.
+register_before_snapshot(api.prepare)
 # All environments of a version begin with its snapshot. What must be unique comes from the operating system; the
 # waits between retries, here and in the SDKs, come from this generator.
 register_after_restore(random.seed)

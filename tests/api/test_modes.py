@@ -32,8 +32,19 @@ def test_the_selection_alone_is_searched_and_cited(client: Client, model: Script
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert chunks and all(chunk["title"] == "Selected text" for chunk in chunks)
     [kept] = [item for item in items("CONVERSATIONS_TABLE") if item["sk"].startswith("EXCERPT#")]
-    assert (kept["selected_text"], kept["chapter_origin"]) == (SELECTED.strip(), "The lamp")
+    assert (kept["selected_text"], kept["chapter_origin"]) == (SELECTED, "The lamp")
     assert kept["message_id"].startswith(body["query_id"])
+
+
+def test_positions_are_those_of_the_text_that_was_sent(client: Client, model: ScriptedModel) -> None:
+    sent = "\ufeff\r\nOf Be\u0301la's lamps\r\n\r\n" + SELECTED.replace("\n", "\r\n")
+    model.plays(calls(search("oil cellar")), calls(answer("In the cellar. [kb-1]")))
+    _, body = client.ask("Where is oil stored?", mode="selected_text", selected_text=sent)
+    [source] = body["sources"]
+    chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
+    [cited] = [chunk for chunk in chunks if chunk["id"] == "kb-1"]
+    assert "\ufeff" not in str(chunks)
+    assert source["position"] == sent.index(cited["content"].split()[0])
 
 
 def test_the_web_is_not_offered(client: Client, model: ScriptedModel) -> None:
@@ -65,6 +76,7 @@ def test_the_selection_is_in_no_instruction(client: Client, model: ScriptedModel
         {"selected_text": "x"},
         {"mode": "selected_text", "selected_text": ""},
         {"mode": "selected_text", "selected_text": " \n"},
+        {"mode": "selected_text", "selected_text": "\u200b\u202e\ud800"},
         {"mode": "selected_text", "selected_text": "x" * 100_001},
         {"mode": "selected_text", "selected_text": 1},
         {"mode": "other"},

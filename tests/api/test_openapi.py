@@ -56,7 +56,7 @@ def test_errors_are_problems_with_the_types_that_can_come(document: Any) -> None
                 if status >= "4":
                     assert list(response["content"]) == ["application/problem+json"]
     session = document["paths"]["/api/sessions/{session_id}"]["delete"]["responses"]
-    assert set(session) == {"204", "400", "404", "500", "503", "504"}
+    assert set(session) == {"204", "400", "401", "403", "404", "429", "500", "502", "503", "504"}
     assert "content" not in session["204"]
     assert "unknown-session" in str(session["404"]) and "unknown-keyword" not in str(session["404"])
 

@@ -18,7 +18,7 @@ from gleaner.stores.conversation_items import Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
 from gleaner_local import ministack
-from tests.conftest import Client, make_api
+from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 PATH = "/api/sessions"
@@ -212,8 +212,10 @@ def test_long_texts_come_back_whole(client: Client, store: ConversationStore, te
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, question=text[:50_000], answer=text, selected_text=text, chapter_origin="c")
     store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
-    _, page = get(client, f"{PATH}/{session_id}/messages")
-    assert [m["content"] for m in page["messages"]] == [text[:50_000], text]
+    path = f"{PATH}/{session_id}/messages"
+    assert [message["content"] for message in get(client, path)[1]["messages"]] == [text[:50_000], text]
+    _, selected = get(client, f"{path}/{turn.query_id}-user/selected-text")
+    assert (selected["selected_text"], selected["chapter_origin"]) == (text, "c")
 
 
 def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: ConversationStore, items: Any) -> None:
@@ -222,8 +224,67 @@ def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: Conver
     session_id = begin(client)["session_id"]
     store.add_turn(a_turn(session_id, answer=text), new_session=None, deadline=Deadline.after(10))
     assert any(item["sk"].startswith("LONG#") for item in items("CONVERSATIONS_TABLE"))
-    _, page = get(client, f"{PATH}/{session_id}/messages")
-    assert page["messages"][1]["content"] == text
+    messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 50)
+    assert [message["content"] for message in messages] == ["q", text]
+
+
+def test_a_page_of_long_texts_fits_an_answer_of_a_function(client: Client, store: ConversationStore) -> None:
+    session_id = begin(client, metadata={str(number): "𝄞" * 500 for number in range(20)})["session_id"]
+    for number in range(4):
+        turn = a_turn(session_id, question="𝄞" * 50_000, answer=f"{number}" + '"\n' * 300_000)
+        store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    event = proxy_event("GET", f"{PATH}/{session_id}/messages", "local")
+    assert len(json.dumps(client.send(event)).encode()) < 6_291_556  # bytes; Lambda refuses more
+    messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 50)
+    assert [message["content"][0] for message in messages] == list("𝄞0𝄞1𝄞2𝄞3")
+
+
+def test_a_page_of_sessions_with_long_metadata_fits_too(client: Client) -> None:
+    ids = [begin(client, metadata={str(n): "𝄞" * 500 for n in range(20)})["session_id"] for _ in range(50)]
+    answered = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
+    assert len(json.dumps(answered).encode()) < 6_291_556
+    assert [session["session_id"] for session in all_pages(client, PATH, "sessions", 100)] == ids[::-1]
+
+
+def test_a_selected_text_comes_back_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
+    sent = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
+    model.plays(calls(search("lamp")), calls(answer("It is trimmed. [kb-1]")))
+    _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=sent, chapter_origin="Lamps")
+    path = f"{PATH}/{body['session_id']}/messages"
+    question = get(client, path)[1]["messages"][0]
+    for message_id in (question["id"], body["message_id"]):
+        status, selected = get(client, f"{path}/{message_id}/selected-text")
+        assert status == 200
+        assert selected == {
+            "message_id": question["id"],
+            "selected_text": sent.replace("\ud800", "\ufffd"),
+            "chapter_origin": "Lamps",
+            "created_at": question["created_at"],
+        }
+    assert get(client, f"{path}/{question['id']}/selected-text", "somebody")[1]["type"].endswith("unknown-session")
+    client.request("DELETE", f"{PATH}/{body['session_id']}")
+    assert get(client, f"{path}/{question['id']}/selected-text")[0] == 404
+    assert items("CONVERSATIONS_TABLE") == []
+
+
+def test_a_question_without_a_selection_has_none(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    body = client.ask()[1]
+    path = f"{PATH}/{body['session_id']}/messages"
+    for message_id in (body["message_id"], f"{'0' * 26}-user"):
+        status, problem = get(client, f"{path}/{message_id}/selected-text")
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-selection")
+    assert get(client, f"{path}/{'0' * 26}/selected-text")[0] == 400
+
+
+def test_a_selection_that_cannot_be_compressed_comes_back_whole(client: Client, store: ConversationStore) -> None:
+    random.seed(7)
+    text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(250_000))
+    session_id = begin(client)["session_id"]
+    turn = a_turn(session_id, selected_text=text)
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    path = f"{PATH}/{session_id}/messages/{turn.query_id}-user/selected-text"
+    assert get(client, path)[1]["selected_text"] == text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import warnings
 from typing import Any
 
 from gleaner.redaction import protect
-from gleaner.telemetry import make_logger, make_tracer, without_leaks
+from gleaner.telemetry import make_logger, without_leaks
+from gleaner.tracing import make_tracer
 from tests.doubles.planted_secrets import FORGED, PROTECTED, SECRETS
 
 logger = make_logger()

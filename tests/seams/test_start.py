@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -28,20 +29,38 @@ VARIABLES = {
 }
 LOAD = """
 import json, sys
+from snapshot_restore_py import get_before_snapshot
 before = set(sys.modules)
+def loaded():
+    return [name for name in set(sys.modules) - before if name.split(".")[0] not in sys.stdlib_module_names]
 import handler
-print(json.dumps([name for name in set(sys.modules) - before if name.split(".")[0] not in sys.stdlib_module_names]))
+ready = loaded()
+for hook, args, kwargs in get_before_snapshot():
+    hook(*args, **kwargs)
+print(json.dumps({"ready": ready, "snapshot": loaded()}))
 """
 # Packages and modules that a function has no use for before it is ready.
 NEVER = ("requests", "sqlalchemy", "psycopg2", "aiohttp", "aiobotocore", "numpy", "rich", "click")
-NOT_FOR_PRUNING = (
-    *("openai", "pinecone", "httpx", "httpx2", "pydantic", "aws_lambda_powertools.event_handler"),
-    *("gleaner.api", "gleaner.agent", "gleaner.answering", "gleaner.clients", "gleaner.tools", "gleaner.retrieval"),
+# What only questions need is loaded at the first one, or before a snapshot is taken.
+FOR_QUESTIONS = (
+    *("openai", "pinecone", "httpx", "httpx2"),
+    *("gleaner.agent", "gleaner.answering", "gleaner.clients", "gleaner.tools", "gleaner.retrieval"),
 )
+NOT_FOR_PRUNING = (*FOR_QUESTIONS, "pydantic", "aws_xray_sdk", "aws_lambda_powertools.event_handler", "gleaner.api")
+# The types of services of OpenAI that are not called; they would take longer to load than all the rest of the SDK.
+NEVER_OF_OPENAI = ("openai.types.responses.response", "openai.types.beta", "openai.resources")
 # Not of the standard library, which differs by version. A new dependency that loads more must be worth its time.
-MOST_MODULES = {"query": 1_400, "keyword_prune": 350}
+MOST_MODULES = {"keyword_prune": 280, "query": 500, "query, in a snapshot": 1_000}
 
-Load = Callable[[str], list[str]]
+
+class Loaded(NamedTuple):
+    """The names of modules."""
+
+    ready: list[str]
+    snapshot: list[str]
+
+
+Load = Callable[[str], Loaded]
 
 
 @pytest.fixture(scope="module")
@@ -56,30 +75,38 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
         (runtime / name).symlink_to(Path(spec.origin).parent)
     tables = {variable: variable.lower() for variable in ministack.TABLES}
 
-    def modules(function: str) -> list[str]:
+    def modules(function: str) -> Loaded:
         paths = (FUNCTIONS / function, layer.path / "python", runtime)
         env = ministack.CREDENTIALS | VARIABLES | tables | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
         command = [sys.executable, "-S", "-c", LOAD]  # without the packages of this environment
         run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-        loaded: list[str] = json.loads(run.stdout)
-        return loaded
+        return Loaded(**json.loads(run.stdout))
 
     return modules
 
 
 def test_pruning_loads_neither_the_sdks_nor_the_api(load: Load) -> None:
-    loaded = load("keyword_prune")
+    loaded = load("keyword_prune").ready
     assert _of(loaded, NEVER + NOT_FOR_PRUNING) == []
-    assert len(loaded) <= MOST_MODULES["keyword_prune"], Counter(name.split(".")[0] for name in loaded)
+    assert len(loaded) <= MOST_MODULES["keyword_prune"], _packages(loaded)
 
 
-def test_a_query_loads_what_it_uses(load: Load) -> None:
-    loaded = load("query")
-    assert _of(loaded, NEVER) == []
-    # Clients are made, and their SDKs loaded, before a snapshot is taken.
-    assert {"openai", "pinecone.index", "botocore.client"} <= set(loaded)
-    assert len(loaded) <= MOST_MODULES["query"], Counter(name.split(".")[0] for name in loaded)
+def test_the_query_function_is_ready_without_what_only_questions_need(load: Load) -> None:
+    loaded = load("query").ready
+    assert _of(loaded, NEVER + FOR_QUESTIONS) == []
+    assert len(loaded) <= MOST_MODULES["query"], _packages(loaded)
+
+
+def test_a_snapshot_holds_what_questions_need(load: Load) -> None:
+    loaded = load("query").snapshot
+    assert _of(loaded, NEVER + NEVER_OF_OPENAI) == []
+    assert {"openai", "pinecone.index", "gleaner.answering", "aws_xray_sdk.ext.httpx"} <= set(loaded)
+    assert len(loaded) <= MOST_MODULES["query, in a snapshot"], _packages(loaded)
 
 
 def _of(loaded: list[str], packages: tuple[str, ...]) -> list[str]:
     return [name for name in loaded if any(f"{name}.".startswith(f"{package}.") for package in packages)]
+
+
+def _packages(loaded: list[str]) -> Counter[str]:
+    return Counter(name.split(".")[0] for name in loaded)

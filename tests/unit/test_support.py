@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner.model import Passage, SourceType
-from gleaner.support import Support, supports
+from gleaner.model import Support
+from gleaner.support import supports
 
 MERGING = "Duplicate keywords are merged by a conditional write within 1,500 ms: the usage count rises by ninety-five."
 WEATHER = "In Lisbon the summer of 2003 was dry and hot, with 41.50 degrees in August."

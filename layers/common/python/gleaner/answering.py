@@ -4,40 +4,30 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from gleaner.agent import Agent
+from gleaner.answers import Answer, Asked, Observation
 from gleaner.background import Background
 from gleaner.clients.openai_chat import ChatModel
 from gleaner.clients.perplexity import WebSearch
 from gleaner.conversation import conversation
-from gleaner.criteria import Criteria, assess
+from gleaner.criteria import assess
 from gleaner.deadline import Deadline
 from gleaner.errors import KnowledgeBaseUnavailable, UnknownKnowledgeBase
 from gleaner.execution import CallOutcome
 from gleaner.learning import Learning
-from gleaner.model import (
-    AnswerStatus,
-    Grounding,
-    Mode,
-    Passage,
-    SourceType,
-    new_id,
-    utc_now,
-)
+from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
 from gleaner.pricing import Cost, Prices, cost_of
 from gleaner.retrieval import Retrieval, Retrieved
 from gleaner.selection import Selection
 from gleaner.steps import LoopLimits
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
-from gleaner.stores.keyword_catalog import KeywordCatalog
-from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
-from gleaner.support import Support
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _OF_ONE_QUESTION = 2  # messages of a conversation without earlier turns: the system prompt and the question
@@ -52,8 +42,6 @@ class Services:
     retrieval: Retrieval
     web: WebSearch
     learning: Learning
-    lookup: KeywordLookup
-    catalog: KeywordCatalog
     conversations: ConversationStore
     tool_calls: ToolCallStore
     tool_executor: Executor  # runs tools, which wait for work on io_executor: one pool for both would deadlock
@@ -61,49 +49,6 @@ class Services:
     default_kb_id: str
     prices: Prices
     limits: LoopLimits = field(default_factory=LoopLimits)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question and who asks it; `session_id` None begins a session, `kb_id` None is the default."""
-
-    query: str
-    caller_id: str
-    session_id: str | None = None
-    kb_id: str | None = None
-    mode: Mode = Mode.WHOLE_BOOK
-    grounding: Grounding = Grounding.OPEN
-    selected_text: str | None = None  # in the mode selected_text
-    chapter_origin: str | None = None  # where it was selected
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer with the facts of how it came about."""
-
-    query_id: str
-    session_id: str
-    message_id: str
-    created_at: datetime
-    status: AnswerStatus
-    text: str
-    sources: tuple[Passage, ...]
-    supports: Mapping[str, Support]  # by the id of the source
-    confidence_score: float | None
-    facts: TurnFacts
-
-    def used(self, source_type: SourceType) -> bool:
-        """Whether the answer rests on a source of this type: a fact, whatever the model claims."""
-        return any(source.source_type is source_type for source in self.sources)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """What a question showed and took, whether it ended in an answer or not."""
-
-    criteria: Criteria
-    cost: Cost
-    latency_ms: float
 
 
 def answer_question(

@@ -6,6 +6,7 @@ GleanerError
 │   ├── InvalidCursor         a cursor that this service did not give, or not for this list
 │   ├── NotFound              it does not exist, or belongs to somebody else
 │   │   ├── UnknownSession
+│   │   ├── UnknownSelection
 │   │   ├── UnknownQuery
 │   │   ├── UnknownKeyword
 │   │   └── UnknownRun
@@ -57,6 +58,10 @@ class InvalidCursor(InvalidInput):
 
 class UnknownSession(NotFound):
     """The session does not exist, or belongs to somebody else."""
+
+
+class UnknownSelection(NotFound):
+    """The session has no such message, or it is of no question about a selected text."""
 
 
 class UnknownQuery(NotFound):

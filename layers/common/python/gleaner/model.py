@@ -39,6 +39,14 @@ class Grounding(StrEnum):
     STRICT = "strict"  # retrieved context only: the textbook assistant
 
 
+class Support(StrEnum):
+    """How well a passage supports what the answer says on it."""
+
+    FOUND = "found"  # it holds the statement's key terms, and every number
+    WEAK = "weak"  # it holds some of them, or not every number
+    NONE = "none"
+
+
 class SourceType(StrEnum):
     """Where a passage comes from."""
 

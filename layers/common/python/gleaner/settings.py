@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from gleaner.errors import ConfigurationError
+from gleaner.model import KB_ID_PATTERN
 from gleaner.pricing import ModelPrices, Prices
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # unless a secret holds them
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
+# The authorizer's kind of caller, and the caller's id there; nobody is so named who is not established by one.
+_CALLER = re.compile(r"(cognito|iam|key):\S*[^\s,]")
+_ANONYMOUS = "anonymous"
+_KB_ID = "1 to 63 small letters, digits, - and _, a letter or digit first"
 _REQUIRED = (
     "PINECONE_INDEX_HOST",
     "KEYWORDS_TABLE",
@@ -74,13 +80,13 @@ class Settings:
             idempotency_table=env["IDEMPOTENCY_TABLE"],
             dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=Prices(model=_model_prices(env), web_search=_price(env, "WEB_SEARCH_PRICE")),
-            default_kb_id=env.get("DEFAULT_KB_ID") or "default_kb",
+            default_kb_id=default_kb_id(env),
             query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
-            cors_origins=tuple(env.get("CORS_ORIGINS", "").split()),
+            cors_origins=_origins(env),
             knowledge_base_access=_access(env),
             docs_routes=_switch(env, "DOCS_ROUTES"),
-            admin_callers=frozenset(env.get("ADMIN_CALLERS", "").split()),
+            admin_callers=_admins(env),
         )
 
 
@@ -109,6 +115,14 @@ class PruneSettings:
         )
 
 
+def default_kb_id(env: Mapping[str, str]) -> str:
+    """The knowledge base that is meant where none is named. Raises ConfigurationError."""
+    value = env.get("DEFAULT_KB_ID") or "default_kb"
+    if not re.fullmatch(KB_ID_PATTERN, value):
+        raise ConfigurationError(f"DEFAULT_KB_ID must be {_KB_ID}.")
+    return value
+
+
 def _require(env: Mapping[str, str], names: Sequence[str]) -> None:
     missing = [name for name in names if not env.get(name)]
     if missing:
@@ -119,10 +133,17 @@ def _url(env: Mapping[str, str], name: str) -> str | None:
     value = env.get(name)
     if not value:
         return None
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_web_address(value):
         raise ConfigurationError(f"{name} must be an http or https URL.")
     return value
+
+
+def _is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a host or a port that is none
+        return False
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:
@@ -130,6 +151,27 @@ def _switch(env: Mapping[str, str], name: str) -> bool:
     if value not in ("on", "off"):
         raise ConfigurationError(f"{name} must be on or off.")
     return value == "on"
+
+
+def _origins(env: Mapping[str, str]) -> tuple[str, ...]:
+    origins = tuple(env.get("CORS_ORIGINS", "").split())
+    if not all(origin == "*" or _is_origin(origin) for origin in origins):
+        raise ConfigurationError("CORS_ORIGINS must be * or origins such as https://app.example.org, spaces between.")
+    return origins
+
+
+def _is_origin(value: str) -> bool:
+    """Whether a browser would send it: scheme, host and port, in small letters and without a path."""
+    return _is_web_address(value) and value == value.lower() and value.count("/") == len("//")
+
+
+def _admins(env: Mapping[str, str]) -> frozenset[str]:
+    callers = frozenset(env.get("ADMIN_CALLERS", "").split())
+    if not all(_CALLER.fullmatch(caller) for caller in callers):
+        raise ConfigurationError(
+            "ADMIN_CALLERS must be callers such as key:ID, cognito:SUB or iam:ARN, spaces between."
+        )
+    return callers
 
 
 def _access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:
@@ -141,6 +183,12 @@ def _access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:
         access, value = {}, None
     if value is None or len(access) != len(value):
         raise ConfigurationError(f'{name} must be JSON such as {{"key:abc": ["default_kb"]}}.')
+    # A caller who is misspelt here would be limited to nothing, and so could use all.
+    wrong = [caller for caller in access if caller != _ANONYMOUS and not _CALLER.fullmatch(caller)]
+    if wrong:
+        raise ConfigurationError(f"{name} must name callers such as key:ID, cognito:SUB, iam:ARN or {_ANONYMOUS}.")
+    if not all(isinstance(kb, str) and re.fullmatch(KB_ID_PATTERN, kb) for kb_ids in access.values() for kb in kb_ids):
+        raise ConfigurationError(f"A knowledge base in {name} must be {_KB_ID}.")
     return access
 
 

@@ -6,21 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 
 from gleaner import text
 from gleaner.markdown_code import shielded, unshielded
-from gleaner.model import Passage
-
-
-class Support(StrEnum):
-    """How well a passage supports what the answer says on it."""
-
-    FOUND = "found"  # it holds the statement's key terms, and every number
-    WEAK = "weak"  # it holds some of them, or not every number
-    NONE = "none"
-
+from gleaner.model import Passage, Support
 
 # Shares of a statement's key terms. How they were chosen is in docs/decisions/0011-untrusted-text.md.
 _FOUND = 0.6

@@ -1,4 +1,4 @@
-"""Logs and traces of the functions. Whatever leaves a process through them is redacted here, in one place each."""
+"""Logs of the functions, and the errors that they end in. Whatever leaves a process through them is redacted here."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from aws_lambda_powertools import Logger, Tracer
-from aws_xray_sdk.core import xray_recorder
-from aws_xray_sdk.core.emitters.udp_emitter import UDPEmitter
+from aws_lambda_powertools import Logger
 
-from gleaner.redaction import redact_json, redact_value
+from gleaner.redaction import redact_value
 
-_SERVICE = "gleaner"  # also the name of the logger that the loggers of the package's modules stand below
-_TRACE_IDS = ("id", "trace_id", "parent_id")
+SERVICE = "gleaner"  # also the name of the logger that the loggers of the package's modules stand below
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
@@ -29,8 +26,8 @@ def make_logger() -> Logger:
 
     Of those only warnings and errors are shown, whatever their own settings: they log what they send.
     """
-    logger = Logger(service=_SERVICE, json_serializer=_to_line)
-    own = logging.getLogger(_SERVICE)
+    logger = Logger(service=SERVICE, json_serializer=_to_line)
+    own = logging.getLogger(SERVICE)
     own.propagate = False
     others = logging.StreamHandler(logger.logger_handler.stream)  # type: ignore[attr-defined]
     others.setFormatter(logger.logger_handler.formatter)
@@ -39,15 +36,6 @@ def make_logger() -> Logger:
     logging.captureWarnings(True)
     logging.raiseExceptions = False  # else a record that cannot be formatted is printed as it is
     return logger
-
-
-def make_tracer(*traced: str) -> Tracer:
-    """The tracer of a function. Calls through the packages `traced` are in its traces.
-
-    They are named, for left to itself it loads and patches every HTTP and database package that it finds.
-    """
-    xray_recorder.configure(emitter=_RedactingEmitter())
-    return Tracer(service=_SERVICE, patch_modules=traced)
 
 
 def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
@@ -70,21 +58,3 @@ def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
 def _to_line(record: dict[str, Any]) -> str:
     # ASCII: no character may end a line or be one that standard output cannot take.
     return json.dumps(redact_value(record), separators=(",", ":"))
-
-
-class _RedactingEmitter(UDPEmitter):  # type: ignore[misc]  # the SDK has no types
-    """Sends segments without secrets: they hold addresses, and the texts of exceptions."""
-
-    def send_entity(self, entity: Any) -> None:
-        super().send_entity(_Redacted(entity))
-
-
-class _Redacted:
-    def __init__(self, entity: Any) -> None:
-        self._entity = entity
-
-    def serialize(self) -> str:
-        text = self._entity.serialize()
-        document = json.loads(text)
-        ids = {name: document[name] for name in _TRACE_IDS if name in document}
-        return json.dumps(json.loads(redact_json(text)) | ids)

@@ -3,8 +3,11 @@ does not need it does not load."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from gleaner.settings import PruneSettings, Settings
@@ -14,11 +17,16 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from gleaner.answering import Services
+    from gleaner.answers import Answer, Asked, Observation
     from gleaner.api.app import Api
     from gleaner.api.request import Current, Route
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
+    from gleaner.deadline import Deadline
     from gleaner.pruning import Pruner
+    from gleaner.stores.conversations import ConversationStore
+    from gleaner.stores.keyword_lookup import KeywordLookup
+    from gleaner.stores.tool_calls import ToolCallStore
 
 _TOOL_THREADS = 8  # calls of one turn
 _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
@@ -27,25 +35,48 @@ _ANSWER_SECONDS = 8.0  # kept back for the answer; of a short deadline a third
 _ANSWER_GRACE_DAYS = 7.0  # of web answers that a run by hand leaves without keywords
 
 
-def build_services(settings: Settings, client: DynamoDBClient) -> Services:
-    """Everything that the API needs, connected as `settings` say; sends nothing yet."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """What both the routes and the answering of questions read and write."""
+
+    client: DynamoDBClient
+    io_executor: ThreadPoolExecutor
+    conversations: ConversationStore
+    tool_calls: ToolCallStore
+    lookup: KeywordLookup
+
+
+def build_stores(settings: Settings) -> Stores:
+    """The stores in the tables that `settings` name; sends nothing yet."""
+    from gleaner.stores import dynamodb
+    from gleaner.stores.conversations import ConversationStore
+    from gleaner.stores.dynamodb import Table
+    from gleaner.stores.keyword_lookup import KeywordLookup
+    from gleaner.stores.tool_calls import ToolCallStore
+
+    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
+    io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
+    return Stores(
+        client=client,
+        io_executor=io_executor,
+        conversations=ConversationStore(Table(client, settings.conversations_table)),
+        tool_calls=ToolCallStore(Table(client, settings.tool_calls_table)),
+        lookup=KeywordLookup(Table(client, settings.keywords_table), io_executor),
+    )
+
+
+def build_services(settings: Settings, stores: Stores) -> Services:
+    """What answering a question needs, connected as `settings` say; sends nothing yet."""
     from gleaner.answering import Services
     from gleaner.clients import openai_chat, pinecone
     from gleaner.learning import Learning
     from gleaner.retrieval import Retrieval
     from gleaner.steps import LoopLimits
-    from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
-    from gleaner.stores.keyword_catalog import KeywordCatalog
-    from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.keywords import KeywordStore
-    from gleaner.stores.tool_calls import ToolCallStore
 
     keys = _read_keys(settings)
-    io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
-    keywords_table = Table(client, settings.keywords_table)
-    keywords = KeywordStore(keywords_table)
-    lookup = KeywordLookup(keywords_table, io_executor)
+    keywords = KeywordStore(Table(stores.client, settings.keywords_table))
     return Services(
         model=openai_chat.connect(
             api_key=lambda: keys().openai,
@@ -55,57 +86,91 @@ def build_services(settings: Settings, client: DynamoDBClient) -> Services:
         ),
         retrieval=Retrieval(
             pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
-            lookup,
+            stores.lookup,
             keywords,
-            io_executor,
+            stores.io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
         web=_build_web(settings, keys),
         learning=Learning(keywords),
-        lookup=lookup,
-        catalog=KeywordCatalog(keywords_table, io_executor),
-        conversations=ConversationStore(Table(client, settings.conversations_table)),
-        tool_calls=ToolCallStore(Table(client, settings.tool_calls_table)),
+        conversations=stores.conversations,
+        tool_calls=stores.tool_calls,
         tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
-        io_executor=io_executor,
+        io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
         limits=LoopLimits(answer_seconds=min(_ANSWER_SECONDS, settings.query_deadline_seconds / 3)),
     )
 
 
+class Answering:
+    """Answers questions. What only questions need is loaded at the first one: it takes longer than all the rest."""
+
+    def __init__(self, settings: Settings, stores: Stores, tracer: Tracer) -> None:
+        self._settings = settings
+        self._stores = stores
+        self._tracer = tracer
+        self._lock = Lock()
+        self._services: Services | None = None
+
+    def prepare(self) -> Services:
+        """Load it now: before a snapshot of the process is taken, or when a question is here."""
+        with self._lock:
+            if self._services is None:
+                self._services = build_services(self._settings, self._stores)
+                self._tracer.patch(modules=("httpx",))
+            return self._services
+
+    def __call__(
+        self, asked: Asked, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
+    ) -> Answer:
+        """As gleaner.answering.answer_question."""
+        services = self.prepare()
+        from gleaner.answering import answer_question
+
+        return answer_question(asked, query_id, services, deadline, observe)
+
+
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
-    """The HTTP application over the services."""
+    """The HTTP application; sends nothing yet."""
     from gleaner.api import health
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.feedback import FeedbackRoutes
     from gleaner.api.keywords import KeywordRoutes
+    from gleaner.api.messages import MessageRoutes
     from gleaner.api.once import Once
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
-    from gleaner.stores import dynamodb
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
+    from gleaner.stores.keyword_catalog import KeywordCatalog
 
-    client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    services = build_services(settings, client)
+    stores = build_stores(settings)
+    answering = Answering(settings, stores, tracer)
+    client, kb_id = stores.client, settings.default_kb_id
+    catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
+    feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     pruner = _pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     once = Once(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
-        chat = ChatRoutes(services, once, current, tracer=tracer, metrics=metrics)
-        sessions = SessionRoutes(services.conversations, chat.answer, once, current)
-        tool_calls = ToolCallRoutes(services.tool_calls, current)
-        feedback_store = FeedbackStore(Table(client, settings.tool_calls_table))
-        feedback = FeedbackRoutes(feedback_store, current, metrics)
-        default_kb_id = settings.default_kb_id
-        keywords = KeywordRoutes(services.catalog, services.lookup, current, default_kb_id=default_kb_id)
-        areas = (chat, sessions, tool_calls, feedback, keywords, PruneRoutes(pruner, current))
+        chat = ChatRoutes(
+            answering, stores.conversations, once, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
+        )
+        areas = (
+            chat,
+            SessionRoutes(stores.conversations, current),
+            MessageRoutes(stores.conversations, chat.answer, once, current),
+            ToolCallRoutes(stores.tool_calls, current),
+            FeedbackRoutes(feedback, current, metrics),
+            KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
+            PruneRoutes(pruner, current),
+        )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
-    return Api(make_routes, settings=settings, logger=logger)
+    return Api(make_routes, settings=settings, logger=logger, prepare=answering.prepare)
 
 
 def build_pruner(settings: PruneSettings) -> Pruner:

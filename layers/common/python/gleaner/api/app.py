@@ -41,8 +41,15 @@ class Api:
     """The application. Like a Lambda environment, it serves one request at a time."""
 
     def __init__(
-        self, make_routes: Callable[[Current], Sequence[Route]], *, settings: Settings, logger: Logger
+        self,
+        make_routes: Callable[[Current], Sequence[Route]],
+        *,
+        settings: Settings,
+        logger: Logger,
+        prepare: Callable[[], object],
     ) -> None:
+        """`prepare` loads what the routes load when they first need it."""
+        self.prepare = prepare
         self._settings = settings
         self._logger = logger
         self._app = APIGatewayRestResolver(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from aws_lambda_powertools import Metrics, Tracer
@@ -9,10 +10,11 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
-from gleaner.answering import Answer, Asked, Observation, Services, answer_question
+from gleaner.answers import Answer, Asked, Observation
 from gleaner.api.once import Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
+from gleaner.deadline import Deadline
 from gleaner.errors import (
     AnswerRejected,
     ApiKeysUnavailable,
@@ -26,8 +28,12 @@ from gleaner.errors import (
     UnknownSession,
 )
 from gleaner.model import AnswerStatus, JsonObject
+from gleaner.stores.conversations import ConversationStore
 
 PATH = "/api/chat/query"
+
+# Answers a question under its id, and tells what was seen on the way; as gleaner.answering.answer_question does.
+AnswerQuestion = Callable[[Asked, str, Deadline, Callable[[Observation], None]], Answer]
 
 # What a route raises that answers a question under an idempotency key.
 ANSWER_FAILURES = (
@@ -48,8 +54,20 @@ ANSWER_FAILURES = (
 class ChatRoutes:
     """POST /api/chat/query."""
 
-    def __init__(self, services: Services, once: Once, current: Current, *, tracer: Tracer, metrics: Metrics) -> None:
-        self._services = services
+    def __init__(
+        self,
+        answer_question: AnswerQuestion,
+        conversations: ConversationStore,
+        once: Once,
+        current: Current,
+        *,
+        default_kb_id: str,
+        tracer: Tracer,
+        metrics: Metrics,
+    ) -> None:
+        self._answer_question = answer_question
+        self._conversations = conversations
+        self._default_kb_id = default_kb_id
         self._once = once
         self._current = current
         self._tracer = tracer
@@ -62,7 +80,7 @@ class ChatRoutes:
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
         request = self._current()
-        request.caller.require_knowledge_base(body.kb_id or self._services.default_kb_id)
+        request.caller.require_knowledge_base(body.kb_id or self._default_kb_id)
         asked = Asked(
             query=body.query,
             caller_id=request.caller.id,
@@ -74,7 +92,7 @@ class ChatRoutes:
             chapter_origin=body.chapter_origin,
         )
         with self._tracer.provider.in_subsegment("## answer"):
-            answer = answer_question(asked, request.query_id, self._services, request.deadline, self._observe)
+            answer = self._answer_question(asked, request.query_id, request.deadline, self._observe)
         self._measure(answer)
         return answer
 
@@ -86,7 +104,7 @@ class ChatRoutes:
 
         def recheck(kept: JsonObject) -> None:  # a deleted session gives nothing out
             request = self._current()
-            self._services.conversations.get(kept["session_id"], request.caller.id, deadline=request.deadline)
+            self._conversations.get(kept["session_id"], request.caller.id, deadline=request.deadline)
 
         return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, recheck))
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gleaner.api import cursors
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import KbId, KeywordId
+from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
 from gleaner.deadline import Deadline
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
@@ -104,8 +104,8 @@ class KeywordRoutes:
             str | None, Query(max_length=2000, description="Words to look up; empty, it is as absent.")
         ] = None,
         kb_id: Annotated[KbId | None, Query(description="Those of this knowledge base alone.")] = None,
-        limit: Annotated[int, Query(ge=1, le=100)] = 20,
-        cursor: Annotated[str | None, Query(max_length=1000)] = None,
+        limit: Limit = 20,
+        cursor: Cursor = None,
     ) -> Response[KeywordPage]:
         request = self._current()
         if not (q and q.strip()):

@@ -20,9 +20,13 @@ from gleaner.model import JsonObject
 _NOTES = """
 
 An error is a problem document (RFC 9457); its `type` is stable. A path that is not listed here is a 404
-`not-found`, a method that is not listed a 405 `method-not-allowed`. API Gateway, which stands before the service,
-may also answer by itself and in its own form: 403 to a caller it does not know, 413 above 10 MB, 429 when it
-throttles."""
+`not-found`, a method that is not listed a 405 `method-not-allowed`.
+
+The answers with the types {of_gateway} come from API Gateway, which stands before the service where it is deployed.
+Their `query_id` is the id of the request in the access log.
+
+An answer that is given again under its Idempotency-Key goes out as it was kept: when the service was updated meanwhile,
+it may lack a field that is new."""
 _SCHEMAS = "#/components/schemas/"
 _FRAMEWORK_SCHEMAS = ("HTTPValidationError", "ValidationError")
 _HEADERS = {
@@ -48,7 +52,7 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
     """The description of `routes`, which are registered with `app`."""
     schema: JsonObject = json.loads(
         app.get_openapi_json_schema(
-            title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _NOTES
+            title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _notes()
         )
     )
     by_operation = {(_template(route.path), route.method.lower()): route for route in routes}
@@ -60,6 +64,12 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
     # Whether a key is asked for is up to API Gateway: where callers are told apart otherwise, none is.
     schema["security"] = [{"apiKey": []}, {}]
     return schema
+
+
+def _notes() -> str:
+    own = {slug for _, slug in problems.TABLE.values()}
+    slugs = [f"`{slug}`" for _, slug in problems.OF_GATEWAY if slug not in own]
+    return _NOTES.format(of_gateway=", ".join(slugs))
 
 
 def _template(path: str) -> str:
@@ -77,7 +87,7 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
         kinds += [problems.UNSUPPORTED_MEDIA_TYPE, problems.PAYLOAD_TOO_LARGE]
     if "{" in path:  # a value with characters that no identifier has meets no route
         kinds.append(problems.NO_SUCH_PATH)
-    kinds.append(problems.INTERNAL)
+    kinds += [problems.INTERNAL, *problems.OF_GATEWAY]
     success = operation["responses"][str(route.status.value)]
     if not success.get("content"):
         success.pop("content", None)
@@ -98,7 +108,7 @@ def _correct_parameter(parameter: JsonObject) -> None:
 
 def _problem_responses(kinds: Iterable[problems.Kind]) -> dict[str, JsonObject]:
     slugs: defaultdict[HTTPStatus, list[str]] = defaultdict(list)
-    for status, slug in kinds:
+    for status, slug in dict.fromkeys(kinds):
         slugs[status].append(slug)
     return {str(status.value): _problem_response(status, slugs[status]) for status in sorted(slugs)}
 

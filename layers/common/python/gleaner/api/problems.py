@@ -27,12 +27,26 @@ UNSUPPORTED_MEDIA_TYPE: Kind = (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-
 PAYLOAD_TOO_LARGE: Kind = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "payload-too-large")
 INTERNAL: Kind = (HTTPStatus.INTERNAL_SERVER_ERROR, "internal")
 
+# What API Gateway answers by itself, when a request does not reach the function or the function gives no answer; it
+# also answers `payload-too-large`, `unsupported-media-type`, `validation-failed` and `not-found` as the function does.
+OF_GATEWAY: tuple[Kind, ...] = (
+    (HTTPStatus.BAD_REQUEST, "request-refused"),
+    (HTTPStatus.UNAUTHORIZED, "unauthorized"),
+    (HTTPStatus.FORBIDDEN, "not-allowed"),
+    (HTTPStatus.TOO_MANY_REQUESTS, "throttled"),
+    (HTTPStatus.TOO_MANY_REQUESTS, "quota-exceeded"),
+    (HTTPStatus.INTERNAL_SERVER_ERROR, "gateway-failed"),
+    (HTTPStatus.BAD_GATEWAY, "function-failed"),
+    (HTTPStatus.GATEWAY_TIMEOUT, "deadline-exceeded"),
+)
+
 # What an error of the package becomes. The most derived class that is listed decides.
 TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.InvalidInput: VALIDATION_FAILED,
     errors.PayloadTooLarge: PAYLOAD_TOO_LARGE,
     errors.InvalidCursor: (HTTPStatus.BAD_REQUEST, "invalid-cursor"),
     errors.UnknownSession: (HTTPStatus.NOT_FOUND, "unknown-session"),
+    errors.UnknownSelection: (HTTPStatus.NOT_FOUND, "unknown-selection"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Self
 
 from aws_lambda_powertools.event_handler.openapi.params import Header
+from aws_lambda_powertools.event_handler.openapi.params import Query as QueryParameter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from gleaner import text
-from gleaner.answering import Answer
-from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType
+from gleaner.answers import Answer
+from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.pricing import Cost
-from gleaner.support import Support
 
 LONGEST_QUERY = 50_000  # characters
 LONGEST_SELECTION = 100_000
@@ -24,15 +24,24 @@ def cleaned(value: object) -> object:
     return text.clean(value).strip() if isinstance(value, str) else value
 
 
+def with_visible(value: object) -> object:
+    """A text as it was sent, to which positions refer; an empty one when there is nothing in it to read."""
+    if not isinstance(value, str):
+        return value
+    return text.replaced(value) if cleaned(value) else ""
+
+
 Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(cleaned)]
-SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(cleaned)]
+SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(with_visible)]
 ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(cleaned)]
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
+_MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
 _IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
 # What texts of a pattern are, in words: "must be ...".
 FORMS = {
     _ULID_PATTERN: "an id as an earlier answer gave it: 26 digits and capital letters",
+    _MESSAGE_ID_PATTERN: "a message's id as an earlier answer gave it: an id of 26 characters, a hyphen and the role",
     _KEYWORD_ID_PATTERN: "a keyword's id as a list gave it: 32 digits and letters from a to f",
     _IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
     KB_ID_PATTERN: "1 to 63 small letters, digits, hyphens and underscores, a letter or digit first",
@@ -40,9 +49,12 @@ FORMS = {
 
 SessionId = Annotated[str, StringConstraints(pattern=_ULID_PATTERN)]
 QueryId = SessionId
+MessageId = Annotated[str, StringConstraints(pattern=_MESSAGE_ID_PATTERN)]
 RunId = SessionId
 KeywordId = Annotated[str, StringConstraints(pattern=_KEYWORD_ID_PATTERN)]
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
+Limit = Annotated[int, QueryParameter(ge=1, le=100)]
+Cursor = Annotated[str | None, QueryParameter(max_length=1000)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
@@ -91,7 +103,9 @@ class Source(BaseModel):
     source_url: str | None
     page_number: int | None
     chunk_index: int | None
-    position: int | None = Field(description="Of its first character in the selected text.")
+    position: int | None = Field(
+        description="Of its first character in the selected text as it was sent, in Unicode code points from 0."
+    )
     text_preview: str
     confidence_score: float
     support: Support = Field(

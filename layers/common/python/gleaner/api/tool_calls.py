@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from aws_lambda_powertools.event_handler.openapi.params import Path
 from pydantic import BaseModel
 
 from gleaner.api import cursors
+from gleaner.api.pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import QueryId
+from gleaner.api.schemas import Cursor, Limit, QueryId
 from gleaner.errors import InvalidCursor, UnknownQuery
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 
@@ -55,8 +56,8 @@ class ToolCallRoutes:
     def _list(
         self,
         query_id: Annotated[QueryId, Path()],
-        limit: Annotated[int, Query(ge=1, le=100)] = 50,
-        cursor: Annotated[str | None, Query(max_length=1000)] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
     ) -> Response[ToolCallPage]:
         request = self._current()
         scope = ("tool-calls", query_id, request.caller.id)
@@ -64,9 +65,9 @@ class ToolCallRoutes:
         page = self._tool_calls.of_query(
             query_id, request.caller.id, limit=limit + 1, after=after, deadline=request.deadline
         )
-        shown = page[:limit]
-        next_cursor = cursors.encode((shown[-1][0],), scope=scope) if len(page) > limit else None
-        return ok(ToolCallPage(tool_calls=[_to_item(call) for _, call in shown], next_cursor=next_cursor))
+        shown = fitting([_to_item(call) for _, call in page[:limit]])
+        next_cursor = cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
+        return ok(ToolCallPage(tool_calls=shown, next_cursor=next_cursor))
 
 
 def _to_item(call: ToolCallRecord) -> ToolCallItem:

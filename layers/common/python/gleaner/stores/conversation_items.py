@@ -41,6 +41,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedText:
+    """The text that a question was asked about, as it was sent."""
+
+    message_id: str  # of the question
+    selected_text: str
+    chapter_origin: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
     """How an answer came about."""
 
@@ -148,6 +158,16 @@ def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
         created_at=from_timestamp(item["created_at"]),
         mode=item["mode"],
         metadata=item["metadata"],
+    )
+
+
+def to_selected_text(item: Mapping[str, Any], pieces: Sequence[bytes]) -> SelectedText:
+    """The selected text of its item and its further pieces."""
+    return SelectedText(
+        message_id=item["message_id"],
+        selected_text=long_text.unpack("selected_text", item, pieces),
+        chapter_origin=item.get("chapter_origin"),
+        created_at=from_timestamp(item["created_at"]),
     )
 
 

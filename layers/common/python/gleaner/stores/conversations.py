@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gleaner.deadline import Deadline
-from gleaner.errors import UnknownSession
+from gleaner.errors import UnknownSelection, UnknownSession
 from gleaner.model import utc_now
 from gleaner.stores import long_text, schema
 from gleaner.stores.conversation_items import (
     Message,
+    SelectedText,
     Session,
     Turn,
     selection_values,
     to_message,
+    to_selected_text,
     to_session,
     turn_values,
 )
@@ -84,6 +86,18 @@ class ConversationStore:
         )
         return list(zip([item["sk"] for item in items], self._messages(items, deadline), strict=True))
 
+    def selected_text(self, session_id: str, query_id: str, *, deadline: Deadline) -> SelectedText:
+        """The text that the question of a query was asked about. Raises UnknownSelection.
+
+        Does not look at the owner: `get` does, and comes first.
+        """
+        item = self._table.get(schema.selection_key(session_id, query_id), deadline=deadline)
+        if item is None:
+            raise UnknownSelection("This session has no such message, or it is of no question about a selected text.")
+        keys = _piece_keys(item, "selected_text")
+        pieces = self._pieces(keys, deadline)
+        return to_selected_text(item, [pieces[key["sk"]] for key in keys])
+
     def add_turn(self, turn: Turn, *, new_session: Session | None, deadline: Deadline) -> None:
         """Add a question and its answer to a session, or begin the session with them: all or nothing.
 
@@ -126,12 +140,14 @@ class ConversationStore:
 
     def _messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
         heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]
-        wanted = [key for head in heads for key in _piece_keys(head)]
-        pieces: dict[str, bytes] = {}
-        if wanted:
-            for item in self._table.get_many(wanted, deadline=deadline, consistent=True):
-                pieces[item["sk"]] = item["piece"]
-        return [to_message(head, [pieces[key["sk"]] for key in _piece_keys(head)]) for head in heads]
+        pieces = self._pieces([key for head in heads for key in _piece_keys(head, "content")], deadline)
+        return [to_message(head, [pieces[key["sk"]] for key in _piece_keys(head, "content")]) for head in heads]
+
+    def _pieces(self, keys: Sequence[schema.Key], deadline: Deadline) -> dict[str, bytes]:
+        """Further pieces of long texts, by their sort keys."""
+        if not keys:
+            return {}
+        return {item["sk"]: item["piece"] for item in self._table.get_many(keys, deadline=deadline, consistent=True)}
 
     def _session_action(self, turn: Turn, new_session: Session | None) -> dict[str, Any]:
         if new_session is not None:
@@ -146,9 +162,9 @@ class ConversationStore:
         )
 
 
-def _piece_keys(head: Mapping[str, Any]) -> list[schema.Key]:
+def _piece_keys(head: Mapping[str, Any], attribute: str) -> list[schema.Key]:
     key = {"pk": head["pk"], "sk": head["sk"]}
-    return [schema.piece_key(key, number) for number in range(long_text.piece_count("content", head))]
+    return [schema.piece_key(key, number) for number in range(long_text.piece_count(attribute, head))]
 
 
 def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:

@@ -10,11 +10,10 @@ from gleaner.background import Background
 from gleaner.clients.perplexity import WebSearch
 from gleaner.deadline import Deadline
 from gleaner.learning import Learning
-from gleaner.model import Grounding, Mode, Passage, SourceType, WebAnswer
+from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.retrieval import Retrieved
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
-from gleaner.support import Support
 
 # Passages for a query, at most so many: of the knowledge base, or of the selected text.
 PassageSearch = Callable[[str, int, Deadline], Retrieved]

@@ -1,0 +1,158 @@
+"""Routes of the messages of a session: turns in it, its history, and the texts that questions were about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body, Path
+from pydantic import BaseModel
+
+from gleaner.answers import Answer
+from gleaner.api import cursors
+from gleaner.api.chat import ANSWER_FAILURES
+from gleaner.api.once import Once
+from gleaner.api.pages import fitting
+from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.schemas import (
+    ChatQuery,
+    Cursor,
+    IdempotencyKey,
+    Limit,
+    MessageId,
+    SessionId,
+    Source,
+    TurnQuery,
+    to_sources,
+)
+from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
+from gleaner.model import JsonObject, Mode
+from gleaner.stores.conversation_items import Message, message_metadata
+from gleaner.stores.conversations import ConversationStore
+
+PATH = "/api/sessions/<session_id>"
+
+Id = Annotated[SessionId, Path()]
+Answerer = Callable[[ChatQuery], Answer]
+
+
+class MessageItem(BaseModel):
+    """One message of a session."""
+
+    id: str
+    session_id: str
+    role: str
+    content: str
+    created_at: str
+    mode: str
+    metadata: dict[str, Any]
+
+
+class MessagePage(BaseModel):
+    """A page of a session's messages, oldest first."""
+
+    session_id: str
+    messages: list[MessageItem]
+    next_cursor: str | None
+
+
+class SelectedTextItem(BaseModel):
+    """The text that a question was asked about, as it was sent; `message_id` is that of the question."""
+
+    message_id: str
+    selected_text: str
+    chapter_origin: str | None
+    created_at: str
+
+
+class TurnAnswer(BaseModel):
+    """The answer of a turn, as the message it is kept as, and its sources."""
+
+    message: MessageItem
+    sources: list[Source]
+
+
+class MessageRoutes:
+    """What stands below /api/sessions/{session_id}."""
+
+    def __init__(self, conversations: ConversationStore, answer: Answerer, once: Once, current: Current) -> None:
+        """`answer` answers a question of the current request."""
+        self._conversations = conversations
+        self._answer = answer
+        self._once = once
+        self._current = current
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        selected = f"{PATH}/messages/<message_id>/selected-text"
+        unknown = (UnknownSession, *STORE_FAILURES)
+        history, of_one = (InvalidCursor, *unknown), (UnknownSelection, *unknown)
+        return [
+            Route("POST", f"{PATH}/chat", self._chat, summary="Ask a question in a session", raises=ANSWER_FAILURES),
+            Route("GET", f"{PATH}/messages", self._messages, summary="List a session's messages", raises=history),
+            Route("GET", selected, self._selected_text, summary="Show the text a question was about", raises=of_one),
+        ]
+
+    def _chat(
+        self, session_id: Id, body: Annotated[TurnQuery, Body()], idempotency_key: IdempotencyKey = None
+    ) -> Response[TurnAnswer]:
+        def produce() -> TurnAnswer:
+            return _to_turn_answer(self._answer(ChatQuery(**body.model_dump(), session_id=session_id)), body.mode)
+
+        def recheck(_kept: JsonObject) -> None:  # a deleted session gives nothing out
+            request = self._current()
+            self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+
+        route = f"/api/sessions/{session_id}/chat"
+        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, recheck))
+
+    def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
+        request = self._current()
+        scope = (PATH, session_id, "messages")
+        after = cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
+        self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+        page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
+        shown = fitting([_to_message(session_id, message) for _, message in page[:limit]])
+        next_cursor = cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
+        return ok(MessagePage(session_id=session_id, messages=shown, next_cursor=next_cursor))
+
+    def _selected_text(self, session_id: Id, message_id: Annotated[MessageId, Path()]) -> Response[SelectedTextItem]:
+        request = self._current()
+        self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+        query_id = message_id.partition("-")[0]
+        selected = self._conversations.selected_text(session_id, query_id, deadline=request.deadline)
+        created_at = selected.created_at.isoformat(timespec="microseconds")
+        return ok(
+            SelectedTextItem(
+                message_id=selected.message_id,
+                selected_text=selected.selected_text,
+                chapter_origin=selected.chapter_origin,
+                created_at=created_at,
+            )
+        )
+
+
+def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
+    message = MessageItem(
+        id=answer.message_id,
+        session_id=answer.session_id,
+        role="assistant",
+        content=answer.text,
+        created_at=answer.created_at.isoformat(timespec="microseconds"),
+        mode=mode.value,
+        metadata=message_metadata(answer.facts),
+    )
+    return TurnAnswer(message=message, sources=to_sources(answer))
+
+
+def _to_message(session_id: str, message: Message) -> MessageItem:
+    return MessageItem(
+        id=message.message_id,
+        session_id=session_id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at.isoformat(timespec="microseconds"),
+        mode=message.mode,
+        metadata=dict(message.metadata),
+    )
