@@ -28,7 +28,7 @@ from retrieval import Collection, read_collection
 from gleaner.clients.pinecone import connect
 from gleaner.model import Record
 from gleaner_local.chunking import chunk_text
-from gleaner_local.service import running_service
+from gleaner_local.running import running_service
 
 START_SECONDS = 60.0
 LOAD_SECONDS = 600.0

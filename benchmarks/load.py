@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import processes
 import scripted_services
 
-from gleaner_local.service import running_service
+from gleaner_local.running import running_service
 
 DOCUMENT = "# Keywords\n\n## Merging\n\nDuplicate keywords are merged by a conditional write.\n"
 WEB_EVERY = 10  # questions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -13,13 +12,14 @@ from typing import Annotated
 
 import typer
 
-from gleaner.model import KB_ID_PATTERN
+from gleaner.errors import ConfigurationError
+from gleaner.settings import default_kb_id
 from gleaner_local import doctor_command, index_command, keywords_command, presentation, verify_command
-from gleaner_local.api_client import DEFAULT_PORT, ApiClient, CallFailed
-from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
-from gleaner_local.parts import LOCAL_KEY
+from gleaner_local.api_client import CallFailed
+from gleaner_local.connection import connect
+from gleaner_local.options import ApiKey, AsJson, DataDir, KbId, ServiceDataDir, Token, Url, default_data_dir
 from gleaner_local.prune_command import age_in_days
-from gleaner_local.service import LocalService
+from gleaner_local.running import NotReady
 from gleaner_local.start_failure import CannotStart
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -28,14 +28,20 @@ app.add_typer(index_command.app, name="index")
 app.command()(verify_command.verify)
 app.command()(doctor_command.doctor)
 
-
-def _checked_kb_id(value: str) -> str:
-    if not re.fullmatch(KB_ID_PATTERN, value):
-        raise typer.BadParameter("use small letters, digits, - and _, at most 63")
-    return value
+DEFAULT_PORT = 8000
 
 
-KbId = Annotated[str, typer.Option(help="The knowledge base.", callback=_checked_kb_id)]
+def _checked_files(paths: list[Path] | None) -> list[Path] | None:
+    from gleaner_local.documents.reading import is_known_type
+
+    for path in paths or ():
+        if not path.exists():
+            raise typer.BadParameter(f"{path} does not exist")
+        if not (path.is_dir() or is_known_type(path.name)):
+            raise typer.BadParameter(f"{path} is none of Markdown, text, HTML or PDF")
+        if not os.access(path, os.R_OK):
+            raise typer.BadParameter(f"{path} cannot be read")
+    return paths
 
 
 @app.callback()
@@ -47,11 +53,15 @@ def gleaner() -> None:
 def serve(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = DEFAULT_PORT,
     data_dir: DataDir = default_data_dir,
-    load: Annotated[list[Path] | None, typer.Option(help="File or directory to ingest first.")] = None,
+    load: Annotated[
+        list[Path] | None, typer.Option(help="File or directory to ingest first.", callback=_checked_files)
+    ] = None,
     prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered at once.", min=1)] = 4,
 ) -> None:
     """Run the whole service on this machine."""
+    from gleaner_local.service import LocalService  # only this command needs the local servers
+
     hours = age_in_days(prune_every) * 24 if prune_every else None
     service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours)
     stopping = threading.Event()
@@ -69,15 +79,18 @@ def serve(
 def ask(
     question: str,
     url: Url = None,
-    data_dir: DataDir = default_data_dir,
-    kb_id: Annotated[str | None, typer.Option(help="The knowledge base.")] = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+    kb_id: KbId = None,
     session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
     body = {"query": question, "kb_id": kb_id, "session_id": session}
     sent = {name: value for name, value in body.items() if value is not None}
-    answer = ApiClient(url, data_dir).call("POST", "/api/chat/query", json=sent)
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
+    answer = client.call("POST", "/api/chat/query", json=sent)
     if as_json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:
@@ -88,7 +101,7 @@ def ask(
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files or directories: Markdown, text, HTML, PDF.")],
     data_dir: DataDir = default_data_dir,
-    kb_id: KbId = "default_kb",
+    kb_id: KbId = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone.")] = False,
 ) -> None:
     """Load documents into the knowledge base."""
@@ -96,24 +109,26 @@ def ingest(
     from gleaner_local.ingest_command import run_ingest
 
     with open_index(data_dir, os.environ) as knowledge_base:
-        code = run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune)
+        code = run_ingest(paths, kb_id=kb_id or default_kb_id(os.environ), knowledge_base=knowledge_base, prune=prune)
     raise typer.Exit(code)
 
 
 def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None:
     if not paths or stopping.is_set():
         return
-    from gleaner.clients.pinecone import connect
+    from gleaner.clients import pinecone
     from gleaner_local.ingest_command import run_ingest
+    from gleaner_local.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
-    run_ingest(paths, kb_id="default_kb", knowledge_base=connect(host=index_host, api_key=lambda: key), prune=False)
+    knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
+    run_ingest(paths, kb_id=default_kb_id(os.environ), knowledge_base=knowledge_base, prune=False)
 
 
 def main() -> None:
     """Entry point of the `gleaner` command. What cannot be done is one line on standard error."""
     try:
         app()
-    except (CannotStart, CallFailed) as error:
+    except (CannotStart, NotReady, CallFailed, ConfigurationError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

@@ -11,7 +11,7 @@ from gleaner_local import pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.parts import LOCAL_KEY
-from gleaner_local.service import running_service
+from gleaner_local.running import running_service
 from gleaner_local.start_failure import CannotStart
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 
-from gleaner import text
-from gleaner.stores import schema
 from gleaner_local import prune_command
-from gleaner_local.api_client import ApiClient
 from gleaner_local.api_gateway import ADMIN_CALLER
-from gleaner_local.options import AsJson, DataDir, Url, default_data_dir
+from gleaner_local.connection import connect
+from gleaner_local.keyword_names import keyword_id
+from gleaner_local.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
 app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
-
-_ID = re.compile(r"[0-9a-f]{32}")
-
 
 app.command("prune")(prune_command.prune)
 app.command("restore")(prune_command.restore)
@@ -29,16 +25,19 @@ app.command("restore")(prune_command.restore)
 @app.command("list")
 def list_keywords(
     q: Annotated[str | None, typer.Option("--query", "-q", help="Words to look up; without, the most recent.")] = None,
-    kb_id: Annotated[str | None, typer.Option(help="The knowledge base to look them up in.")] = None,
+    kb_id: KbId = None,
     limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
     url: Url = None,
-    data_dir: DataDir = default_data_dir,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """List keywords."""
     parameters = {"q": q, "kb_id": kb_id, "limit": limit}
     sent = {name: value for name, value in parameters.items() if value is not None}
-    page = ApiClient(url, data_dir, caller=ADMIN_CALLER).call("GET", "/api/keywords", params=sent)
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    page = client.call("GET", "/api/keywords", params=sent)
     if as_json:
         print(json.dumps(page, indent=2, ensure_ascii=False))
         return
@@ -46,7 +45,7 @@ def list_keywords(
     for keyword in page["keywords"]:
         table.add_row(
             keyword["keyword_id"],
-            keyword["keyword_text"],
+            escape(keyword["keyword_text"]),
             str(keyword["usage_count"]),
             _minute(keyword["last_used_at"]),
         )
@@ -57,26 +56,24 @@ def list_keywords(
 def show_keyword(
     keyword: Annotated[str, typer.Argument(help="Its id, or its text.")],
     url: Url = None,
-    data_dir: DataDir = default_data_dir,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a keyword with its associations and stored web answers."""
-    client = ApiClient(url, data_dir, caller=ADMIN_CALLER)
-    details = client.call("GET", f"/api/keywords/{_keyword_id(keyword)}")
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    details = client.call("GET", f"/api/keywords/{keyword_id(keyword)}")
     if as_json:
         print(json.dumps(details, indent=2, ensure_ascii=False))
     else:
         _print_details(details)
 
 
-def _keyword_id(keyword: str) -> str:
-    return keyword if _ID.fullmatch(keyword) else schema.keyword_id(text.fold(keyword))
-
-
 def _print_details(details: dict[str, Any]) -> None:
     console = Console(highlight=False)
     keyword = details["keyword"]
-    console.print(f"[bold]{keyword['keyword_text']}[/bold]  {keyword['keyword_id']}")
+    console.print(f"[bold]{escape(keyword['keyword_text'])}[/bold]  {keyword['keyword_id']}")
     console.print(
         f"{keyword['status']}, {keyword['usage_count']} uses, learned {_minute(keyword['created_at'])}, "
         f"last used {_minute(keyword['last_used_at'])}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from gleaner.settings import PruneSettings, Settings
 from gleaner_local import api_gateway, ministack
 
 LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
@@ -38,3 +39,13 @@ def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
         "DOCS_ROUTES": "on",
     }
     return dict(env) | {name: value for name, value in (defaults | tables).items() if not env.get(name)}
+
+
+def function_settings(env: Mapping[str, str]) -> Settings:
+    """What the query function would read of `env`; the prune function's settings are checked as well.
+
+    The address of an index that nobody names yet is made up. Raises ConfigurationError.
+    """
+    filled = {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
+    PruneSettings.from_env(filled)
+    return Settings.from_env(filled)

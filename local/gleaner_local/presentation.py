@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
 
+from gleaner_local import command_line
+
 _MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
-_EXAMPLES = (
-    'gleaner ask "How are duplicate keywords merged?"',
-    'gleaner ask "What is Starlette?"',
-)
+_EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
 
 
 def show_started(url: str, data_dir: Path) -> None:
@@ -24,12 +23,10 @@ def show_started(url: str, data_dir: Path) -> None:
         f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n",
         soft_wrap=True,
     )
-    option = "" if data_dir == Path(".gleaner") else f" --data-dir {data_dir}"
+    handbook, web = (command_line.gleaner("ask", question, data_dir=data_dir) for question in _EXAMPLES)
     console.print("Three things to try, in another terminal:\n")
-    console.print(f"  .venv/bin/{_EXAMPLES[0]}{option}", markup=False, soft_wrap=True)
-    console.print(
-        f"  .venv/bin/{_EXAMPLES[1]}{option}      (the web teaches it; ask again)", markup=False, soft_wrap=True
-    )
+    console.print(f"  {handbook}", markup=False, soft_wrap=True)
+    console.print(f"  {web}      (the web teaches it; ask again)", markup=False, soft_wrap=True)
     body = '{"query": "How long may a query be?"}'
     console.print(
         f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",

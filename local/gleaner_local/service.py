@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
 
-from gleaner_local import api_gateway, ministack, openai_server, perplexity_server, pinecone_server
+from gleaner.errors import ConfigurationError
+from gleaner_local import api_gateway, ministack, openai_server, perplexity_server, pinecone_server, running
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.parts import Part, local_parts, with_defaults
+from gleaner_local.parts import Part, function_settings, local_parts, with_defaults
 from gleaner_local.reachability import require_reachable
 from gleaner_local.schedule import Schedule
 from gleaner_local.start_failure import CannotStart
@@ -54,6 +52,7 @@ class LocalService:
         `before_gateway` is called with the index host when the local servers run and questions do not come yet.
         """
         try:
+            self._check_settings()
             require_reachable(self._env)
             self._lock_data_dir()
             function_env = self._start_servers()
@@ -68,13 +67,18 @@ class LocalService:
         """Stop everything, in the reverse order; data is on disk then."""
         self._stack.close()
 
+    def _check_settings(self) -> None:
+        try:
+            function_settings(with_defaults(self._env))
+        except ConfigurationError as error:
+            raise CannotStart(f"{error} Mend it or unset it; docs/02 has a table of the variables.") from error
+
     def _lock_data_dir(self) -> None:
         try:
-            (self._data_dir / "logs").mkdir(parents=True, exist_ok=True)
-            lock = self._stack.enter_context((self._data_dir / "lock").open("w"))
+            self._stack.enter_context(running.take(self._data_dir))
+            (self._data_dir / "logs").mkdir(exist_ok=True)
         except OSError as error:
             raise CannotStart(f"Cannot write to the data directory {self._data_dir}: {error.strerror}.") from error
-        _lock(lock, self._data_dir)
 
     def _start_servers(self) -> dict[str, str]:
         """Start a local server for each service that the environment does not name; the function's variables."""
@@ -142,7 +146,8 @@ class LocalService:
             raise CannotStart(f"The query function does not start: {error}") from error
         self.url = self._serve(api_gateway.create_app(environments.invoke), port=self._port)
         index_host = function_env["PINECONE_INDEX_HOST"]
-        self._write_state({"url": self.url, "pinecone_index_host": index_host, "local": self._local})
+        state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local}
+        self._stack.callback(running.announce(self._data_dir, state))
 
     def _serve(self, app: object, *, port: int = 0) -> str:
         server = AsgiServer(app, port=port)  # type: ignore[arg-type]
@@ -152,35 +157,3 @@ class LocalService:
             raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.") from error
         self._stack.callback(server.stop)
         return server.url
-
-    def _write_state(self, state: Mapping[str, Any]) -> None:
-        path = self._data_dir / "running.json"
-        whole = path.with_suffix(".new")
-        whole.write_text(json.dumps(state))
-        whole.replace(path)  # at once: who reads it finds all of it or nothing
-        self._stack.callback(path.unlink, missing_ok=True)
-
-
-def running_service(data_dir: Path) -> dict[str, Any]:
-    """What a service that runs over `data_dir` says of itself; empty if none runs.
-
-    `url`, `pinecone_index_host`, and `local`: the addresses of the parts that it serves itself, by variable.
-    """
-    with suppress(OSError), (data_dir / "lock").open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            state: dict[str, Any] = json.loads((data_dir / "running.json").read_text())
-            return state
-    return {}
-
-
-def _lock(lock: IO[str], data_dir: Path) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise CannotStart(
-            f"Another gleaner serve uses the data directory {data_dir}. Stop it, or choose another with --data-dir."
-        ) from error
-    lock.write(str(os.getpid()))
-    lock.flush()

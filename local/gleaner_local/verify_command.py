@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 
 from gleaner_local.api_client import ApiClient
-from gleaner_local.options import ApiKey, DataDir, Url, default_data_dir
+from gleaner_local.connection import connect, is_here
+from gleaner_local.credentials import Credentials
+from gleaner_local.options import ApiKey, KbId, ServiceDataDir, Token, Url
 
 COVERED = "How are duplicate keywords merged?"
 UNCOVERED = "What is Starlette?"
@@ -18,9 +20,10 @@ _SOMEBODY_ELSE = "somebody-else"  # on a local service the key names the caller
 
 def verify(
     url: Url = None,
-    data_dir: DataDir = default_data_dir,
+    data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
-    kb_id: Annotated[str | None, typer.Option(help="The knowledge base.")] = None,
+    token: Token = None,
+    kb_id: KbId = None,
     covered: Annotated[str, typer.Option(help="A question that the knowledge base answers.")] = COVERED,
     uncovered: Annotated[str, typer.Option(help="A question that it does not answer.")] = UNCOVERED,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
@@ -28,9 +31,9 @@ def verify(
     """Check the whole workflow of a service, here or deployed; the exit code is 1 when a check fails."""
     from gleaner_local.verification import plan  # only this command needs the models of the API
 
-    client = ApiClient(url, data_dir, caller=api_key)
-    caller_is_free = api_key is None and not client.url.startswith("https:")
-    other = ApiClient(client.url, data_dir, caller=_SOMEBODY_ELSE) if caller_is_free else None
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
+    caller_is_free = not client.credentials and is_here(client.url)
+    other = ApiClient(client.url, Credentials(api_key=_SOMEBODY_ELSE)) if caller_is_free else None
     checks = plan.plan(client, other=other, kb_id=kb_id, covered=covered, uncovered=uncovered)
     tried = []
     for result in plan.results(checks):

@@ -114,7 +114,7 @@ def test_what_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
     blocked.write_text("")
     assert "Cannot write" in one_line(run("serve", "--port", "0", "--data-dir", blocked / "below"))
     assert "No service" in one_line(run("ask", "x", "--url", "http://127.0.0.1:9"))
-    assert "No service" in one_line(run("ask", "x", "--url", "nonsense"))
+    assert "serve --data-dir" in one_line(run("ask", "x", "--data-dir", tmp_path / "nowhere"))
 
 
 def test_a_wrong_endpoint_is_said_before_anything_starts(tmp_path: Path) -> None:

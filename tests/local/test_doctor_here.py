@@ -6,9 +6,12 @@ import socket
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from gleaner_local import cli, running
 from gleaner_local.diagnosis.finding import Finding, State
 from gleaner_local.diagnosis.here import HereCheck
+from infra.environments import ENVIRONMENTS
 
 KEYS = dict.fromkeys(("PINECONE_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "secret-key")
 AWS = {"AWS_REGION": "us-east-1"}
@@ -59,8 +62,37 @@ def test_an_address_where_nothing_answers_is_named(tmp_path: Path, variable: str
     assert variable in wrong.remedy
 
 
-@pytest.mark.parametrize(("variable", "value"), [("QUERY_DEADLINE_SECONDS", "soon"), ("OPENAI_BASE_URL", "here")])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("QUERY_DEADLINE_SECONDS", "soon"),
+        ("OPENAI_BASE_URL", "here"),
+        ("ADMIN_CALLERS", "admin"),
+        ("CORS_ORIGINS", "example.org"),
+        ("DEFAULT_KB_ID", "My books"),
+        ("MAX_AGE_DAYS", "old"),
+    ],
+)
 def test_a_malformed_variable_is_named(tmp_path: Path, variable: str, value: str) -> None:
     (wrong,) = [one for one in findings(tmp_path / "data", **{variable: value}) if one.state is State.PROBLEM]
     assert wrong.subject == "configuration"
     assert variable in wrong.seen
+
+
+def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
+    with running.take(tmp_path):
+        service, *rest = findings(tmp_path)
+    assert "starting" in service.seen
+    assert {one.state for one in rest} == {State.OK}
+
+
+def test_an_environment_that_there_is_not_is_a_usage_error_that_names_those_that_are() -> None:
+    result = CliRunner().invoke(cli.app, ["doctor", "--env", "nope"])
+    assert result.exit_code == 2
+    for environment in ENVIRONMENTS:
+        assert environment.name in result.output
+
+
+@pytest.mark.parametrize("options", [("--data-dir", ".", "--env", "dev"), ("--api-key", "k")])
+def test_options_that_do_not_belong_together_are_usage_errors(options: tuple[str, ...]) -> None:
+    assert CliRunner().invoke(cli.app, ["doctor", *options]).exit_code == 2

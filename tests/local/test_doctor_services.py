@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from gleaner_local import openai_server, perplexity_server
 from gleaner_local.asgi import AsgiServer
+from gleaner_local.credentials import Credentials
 from gleaner_local.diagnosis.finding import Finding, Origin, State, shown
 from gleaner_local.diagnosis.http_api import check_api
 from gleaner_local.diagnosis.model_service import check_model
@@ -179,6 +180,15 @@ def test_what_is_healthy_but_not_gleaner(serve: Serve) -> None:
     says(finding, PROBLEM, "not Gleaner")
 
 
+@pytest.mark.parametrize(("key", "who"), [(KEY, "API key"), (None, "no API key or token")])
+def test_an_api_that_takes_the_caller_is_said_to_take_whom_it_was_told(serve: Serve, key: str | None, who: str) -> None:
+    answer = JSONResponse({"status": "ok", "paths": {}})
+    for finding in check_api(serve(answer), Credentials(api_key=key)):
+        says(finding, OK)
+    _, caller, _ = check_api(serve(answer), Credentials(api_key=key))
+    says(caller, OK, f"({who})")
+
+
 @pytest.mark.parametrize(("key", "state", "word"), [(KEY, PROBLEM, "usage plan"), (None, NOTE, "the hint")])
 def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: State, word: str) -> None:
     async def health(_request: Request) -> Response:
@@ -188,7 +198,7 @@ def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: St
         return refusal(403)
 
     app = Starlette(routes=[Route("/api/health", health), Route("/{path:path}", refuse)])
-    healthy, caller, description = check_api(serve(app), api_key=key, hint="the hint")
+    healthy, caller, description = check_api(serve(app), Credentials(api_key=key), hint="the hint")
     says(healthy, OK, "is up")
     says(caller, state, word)
     says(description, OK, "does not serve")

@@ -43,11 +43,36 @@ def test_everything_missing_is_named_at_once() -> None:
         ("KNOWLEDGE_BASE_ACCESS", "x"),
         ("KNOWLEDGE_BASE_ACCESS", "[]"),
         ("KNOWLEDGE_BASE_ACCESS", '{"key:a": "kb"}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"a": ["kb"]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": [7]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": ["A kb"]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": [{}]}'),
+        ("DEFAULT_KB_ID", "My books"),
+        ("ADMIN_CALLERS", "key:a, key:b"),
+        ("ADMIN_CALLERS", "admin"),
+        ("ADMIN_CALLERS", "key:"),
+        ("CORS_ORIGINS", "app.example.org"),
+        ("CORS_ORIGINS", "https://app.example.org/"),
+        ("CORS_ORIGINS", "https://a.example,https://b.example"),
+        ("CORS_ORIGINS", "https://[bad"),
     ],
 )
 def test_a_malformed_setting_is_named(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=name):
         Settings.from_env(COMPLETE | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ADMIN_CALLERS", "key:a1  cognito:0-f iam:arn:aws:iam::1:role/x"),
+        ("CORS_ORIGINS", "*"),
+        ("CORS_ORIGINS", "https://app.example.org http://localhost:3000"),
+        ("KNOWLEDGE_BASE_ACCESS", '{"anonymous": [], "key:a": ["kb-1", "kb_2"]}'),
+    ],
+)
+def test_what_environments_use_is_taken(name: str, value: str) -> None:
+    assert Settings.from_env(COMPLETE | {name: value})
 
 
 def test_keys_are_not_shown() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from gleaner.errors import ConfigurationError
 from gleaner.settings import Settings
 from gleaner.stores import schema
+from gleaner_local.credentials import Credentials
 from gleaner_local.diagnosis import functions, model_service, secret, stacks, vector_index, web_search
 from gleaner_local.diagnosis.aws import Account, aws_findings
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
@@ -29,18 +30,28 @@ DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
+_BY_IAM = "Callers are established by IAM, whose signatures this command does not make."
 
 
 class EnvironmentCheck:
     """One environment, as it is deployed in an account."""
 
     def __init__(
-        self, name: str, account: Account, *, outputs_file: Path, url: str | None, control_host: str | None
+        self,
+        name: str,
+        account: Account,
+        *,
+        outputs_file: Path,
+        url: str | None,
+        control_host: str | None,
+        credentials: Credentials | None = None,
     ) -> None:
         """`outputs_file` is what `make deploy` wrote; `url` is where the API answers, if not at its own address.
 
-        `control_host` is the address of Pinecone's control plane; None is its own.
+        `control_host` is the address of Pinecone's control plane; None is its own. `credentials` call the API; without
+        them, the environment's own API key does, where it has one.
         """
+        self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
         self._url = url
@@ -78,7 +89,7 @@ class EnvironmentCheck:
                 API, f"Its address is not known: no outputs of {self._name} were written.", "Give it with --url."
             )
         else:
-            yield from check_api(url, hint="Sign in to AWS to have it tried.")
+            yield from check_api(url, self._credentials, hint="Sign in to AWS to have it tried.")
 
     def _stacks(self) -> Iterator[Finding]:
         client = self._account.client("cloudformation")
@@ -179,13 +190,13 @@ class EnvironmentCheck:
             return
         made = self._outputs()
         key_id = made.get("ApiKeyId")
-        if key_id is None:
+        if key_id is None or self._credentials:
             pool = made.get("UserPoolId")
-            hint = f"Callers sign in at the user pool {pool}." if pool else "Callers are established by IAM."
-            yield from check_api(url, hint=hint)
+            hint = f"Callers sign in at the user pool {pool}: give a token with --token." if pool else _BY_IAM
+            yield from check_api(url, self._credentials, hint=hint)
             return
         found = self._account.client("apigateway").get_api_key(apiKey=key_id, includeValue=True)
-        yield from check_api(url, api_key=found["value"], key_name=f"the API key {key_id}")
+        yield from check_api(url, Credentials(api_key=found["value"]), named=f"the API key {key_id}")
 
 
 def _outputs_in(path: Path) -> dict[str, str]:

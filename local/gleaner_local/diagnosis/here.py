@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import boto3
 
 from gleaner.errors import ConfigurationError
 from gleaner.settings import Settings
-from gleaner_local import ministack, openai_server
+from gleaner_local import command_line, ministack, openai_server
 from gleaner_local.diagnosis import model_service, tables, vector_index, web_search
 from gleaner_local.diagnosis.aws import LIMITS, aws_findings
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem
 from gleaner_local.diagnosis.http_api import check_api
 from gleaner_local.embedder import Embedder, WeightsMissing
-from gleaner_local.parts import Part, local_parts, with_defaults
-from gleaner_local.service import running_service
+from gleaner_local.parts import Part, function_settings, local_parts, with_defaults
+from gleaner_local.running import NotReady, running_service
 
 _SERVICE = "service"
 _CONFIGURATION = "configuration"
@@ -43,7 +44,12 @@ class HereCheck:
     def __init__(self, data_dir: Path, env: Mapping[str, str]) -> None:
         self._data_dir = data_dir
         self._env = env
-        self._running = running_service(data_dir)
+        self._not_ready = ""
+        self._running: dict[str, Any] = {}
+        try:
+            self._running = running_service(data_dir)
+        except NotReady as reason:
+            self._not_ready = str(reason)
         self._served: dict[str, str] = self._running.get("local", {})  # addresses, while one runs
         self._local = local_parts(env)  # what would be served here
 
@@ -51,7 +57,7 @@ class HereCheck:
         """What is found: the service itself, its configuration, and each part that it calls."""
         yield from self._service()
         try:
-            settings = Settings.from_env(self._function_env())
+            settings = function_settings(self._function_env())
         except ConfigurationError as error:
             yield problem(_CONFIGURATION, str(error), "Mend or unset it; docs/02 has a table of the variables.")
             return
@@ -63,7 +69,11 @@ class HereCheck:
         if self._running:
             yield from check_api(self._running["url"])
             return
-        yield note(_SERVICE, f"None runs over {self._data_dir}.", "Start one with `make run` or `gleaner serve`.")
+        if self._not_ready:
+            yield note(_SERVICE, self._not_ready)
+            return
+        start = command_line.gleaner("serve", data_dir=self._data_dir)
+        yield note(_SERVICE, f"None runs over {self._data_dir}.", f"Start one with `{start}`.")
         directory = self._data_dir
         while not directory.exists() and directory != directory.parent:
             directory = directory.parent
@@ -71,13 +81,13 @@ class HereCheck:
             yield problem(_SERVICE, f"{directory} cannot be written to.", "Choose another directory with --data-dir.")
 
     def _function_env(self) -> dict[str, str]:
-        """The variables of the query function; the address of an index that nobody names yet is made up."""
+        """The variables of the query function, without what is to be served here and is not yet."""
         env = with_defaults(self._env) | self._served
         if Part.MODEL.value in self._served:
             env["OPENAI_MODEL"] = openai_server.MODEL
         if Part.TABLES.value in self._served:
             env |= ministack.CREDENTIALS
-        return {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
+        return env
 
     def _part(self, part: Part, settings: Settings) -> Iterator[Finding]:
         subject, behind = _SUBJECTS[part], _BEHIND[part]

@@ -52,7 +52,7 @@ def plan(
 
     def foreign() -> str:
         if other is None:
-            raise Skipped("the caller can be chosen only without --api-key and on a local service")
+            raise Skipped("the caller can be chosen only on a local service, and without --api-key and --token")
         return refusals.foreign(probe, Probe(other, kb_id=kb_id), covered)
 
     return (

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from gleaner.api.messages import MessageItem, MessagePage, TurnAnswer
 from gleaner.api.problems import CONTENT_TYPE, TYPE_PREFIX
 from gleaner.api.schemas import ChatAnswer
-from gleaner.api.sessions import MessageItem, MessagePage, SessionItem, TurnAnswer
+from gleaner.api.sessions import SessionItem
 from gleaner.api.tool_calls import ToolCallItem, ToolCallPage
-from gleaner_local.api_client import ApiClient
+from gleaner_local.api_client import ApiClient, json_object
 
 _SETTLING_SECONDS = 3.0  # lists are read eventually consistent: what was just written may be missing at first
 _BETWEEN_READS = 0.2
@@ -67,7 +68,7 @@ class Probe:
         expect(response.status_code == status, f"{what}: status {_status(response)} instead of {status}")
         content_type = response.headers.get("content-type", "")
         expect(content_type.startswith(CONTENT_TYPE), f"{what}: content type {content_type or 'missing'}")
-        problem = _object(response)
+        problem = json_object(response)
         for field in ("type", "title", "status", "detail", "query_id"):
             expect(field in problem, f"{what}: the problem has no {field}")
         expect(slug is None or problem["type"] == f"{TYPE_PREFIX}{slug}", f"{what}: type {problem['type']}, not {slug}")
@@ -136,14 +137,5 @@ def _settled(read: Callable[[], list[Item]], count: int) -> list[Item]:
 
 def _status(response: httpx.Response) -> str:
     """The status, and what a problem document says of it."""
-    detail = _object(response).get("detail") if response.is_error else None
+    detail = json_object(response).get("detail") if response.is_error else None
     return f"{response.status_code} ({detail})" if detail else str(response.status_code)
-
-
-def _object(response: httpx.Response) -> dict[str, Any]:
-    """The JSON object that is the body; empty when the body is something else."""
-    try:
-        body = response.json()
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}

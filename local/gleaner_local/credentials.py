@@ -1,0 +1,44 @@
+"""As whom a command calls the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+API_KEY_VARIABLE = "GLEANER_API_KEY"
+TOKEN_VARIABLE = "GLEANER_TOKEN"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Credentials:
+    """What names the caller: an API key, a token, both or neither. Has no repr: it holds secrets."""
+
+    api_key: str | None = None
+    token: str | None = None
+    assumed: bool = False  # where nobody gave any
+
+    def headers(self) -> dict[str, str]:
+        """The headers that carry them."""
+        headers = {"x-api-key": self.api_key, "authorization": f"Bearer {self.token}" if self.token else None}
+        return {name: value for name, value in headers.items() if value}
+
+    def described(self) -> str:
+        """What they are, in words that show nothing of them."""
+        parts = [name for name, value in (("API key", self.api_key), ("token", self.token)) if value]
+        return " and ".join(parts) or "no API key or token"
+
+    def __bool__(self) -> bool:
+        return bool(self.headers())
+
+
+def from_environment(env: Mapping[str, str]) -> Credentials:
+    """Those that the environment holds. Raises ValueError that names a variable no header can carry."""
+    for name in (API_KEY_VARIABLE, TOKEN_VARIABLE):
+        if not fits_a_header(env.get(name, "")):
+            raise ValueError(f"{name} must be printable ASCII.")
+    return Credentials(api_key=env.get(API_KEY_VARIABLE), token=env.get(TOKEN_VARIABLE))
+
+
+def fits_a_header(value: str) -> bool:
+    """Whether a header can carry it."""
+    return value.isascii() and value.isprintable()
