@@ -19,7 +19,8 @@ Result = TypeVar("Result")
 _REQUEST_SECONDS = 10
 _CALL_SECONDS = 25.0  # one retry included
 _REASON_CHARS = 300
-_UNAUTHORIZED, _NOT_FOUND, _CONFLICT = 401, 404, 409
+_PINECONE = "api.pinecone.io"
+UNAUTHORIZED, NOT_FOUND, _CONFLICT = 401, 404, 409
 _NEVER_READY = ("InitializationFailed", "Terminating", "Disabled")
 # With them the scores of text that is alike lie between 0 and 1, as the service takes them to.
 _METRICS = ("cosine", "dotproduct")
@@ -74,7 +75,7 @@ class PineconeControl:
         try:
             return _described(self._ask(lambda client: client.indexes.describe(name)))
         except ControlFailed as failure:
-            if failure.status == _NOT_FOUND:
+            if failure.status == NOT_FOUND:
                 return None
             raise
 
@@ -109,7 +110,7 @@ class PineconeControl:
             time.sleep(pause)
 
     def _ask(self, call: Callable[[Pinecone], Result]) -> Result:
-        from pinecone import ApiError, Pinecone, PineconeError, RetryConfig
+        from pinecone import ApiError, Pinecone, PineconeConnectionError, PineconeError, RetryConfig
 
         retries = RetryConfig(max_retries=1, max_wait=2.0)
         try:
@@ -117,11 +118,18 @@ class PineconeControl:
             return run_within(_CALL_SECONDS, lambda: call(client))
         except ApiError as error:
             raise ControlFailed(self._reason(error.status_code, error.message), status=error.status_code) from error
+        except PineconeConnectionError as error:
+            raise ControlFailed(
+                f"{self._host or _PINECONE} cannot be reached. Check the network{self._own_host()}."
+            ) from error
         except (PineconeError, TimeoutError) as error:
             raise ControlFailed(f"Pinecone gave no usable answer ({type(error).__name__}).") from error
 
+    def _own_host(self) -> str:
+        return ", and PINECONE_CONTROLLER_HOST" if self._host else ""
+
     def _reason(self, status: int, message: str) -> str:
-        if status == _UNAUTHORIZED:
+        if status == UNAUTHORIZED:
             return f"Pinecone refuses the key (HTTP {status})."
         # The service's own words say which model or region it does not know.
         said = " ".join(message.replace(self._api_key, "...").split())[:_REASON_CHARS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,6 +111,55 @@ def test_a_refusal_is_told_without_the_key(
 ) -> None:
     plane.failures = [(404, "There is none."), (status, said)]
     assert told in failure(create(address))
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(401, "PINECONE_API_KEY"), (400, "--region"), (404, "--model"), (403, "the key may have"), (503, "later")],
+)
+def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: int, told: str) -> None:
+    plane.failures = [(404, "There is none."), (status, "No."), (status, "No.")]
+    assert told in failure(create(address))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--name", "Bad Name"), ("--name", ""), ("--name", "a/../b"), ("--name", "a" * 46), ("--name", "-a")]
+    + [("--cloud", "moon"), ("--region", ""), ("--region", "us east"), ("--model", " ")],
+)
+def test_an_option_that_cannot_be_is_a_usage_error(plane: ControlPlane, address: str, option: str, value: str) -> None:
+    result = create(address, option, value)
+    assert result.exit_code == 2
+    assert option in result.output
+    assert plane.created == []
+
+
+@pytest.mark.parametrize("key", ["kä", "k\nx"])
+def test_a_key_that_no_header_carries_is_told(address: str, key: str) -> None:
+    assert "PINECONE_API_KEY" in failure(create(address, key=key))
+
+
+def test_a_control_plane_that_cannot_be_reached_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    message = failure(create(nowhere))
+    assert nowhere in message
+    assert "network" in message
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ({"fields": {"text": TEXT["text"] | {"model": "other-model"}}}, ["--model", "other-model"]),
+        ({"deployment": AWS | {"region": "eu-west-1"}}, ["--cloud", "aws", "--region", "eu-west-1"]),
+    ],
+)
+def test_an_index_that_can_be_taken_is_taken_by_the_options_that_are_told(
+    plane: ControlPlane, address: str, shape: dict[str, Any], options: list[str]
+) -> None:
+    plane.hold("gleaner", **shape)
+    assert " ".join(options) in failure(create(address))
+    assert create(address, *options).exit_code == 0
 
 
 def test_without_a_key_nothing_is_sent(plane: ControlPlane, address: str) -> None:
