@@ -20,7 +20,7 @@ _REQUEST_SECONDS = 10
 _CALL_SECONDS = 25.0  # one retry included
 _REASON_CHARS = 300
 _PINECONE = "api.pinecone.io"
-UNAUTHORIZED, NOT_FOUND, _CONFLICT = 401, 404, 409
+UNAUTHORIZED, _NOT_FOUND, _CONFLICT = 401, 404, 409
 _NEVER_READY = ("InitializationFailed", "Terminating", "Disabled")
 # With them the scores of text that is alike lie between 0 and 1, as the service takes them to.
 _METRICS = ("cosine", "dotproduct")
@@ -75,7 +75,7 @@ class PineconeControl:
         try:
             return _described(self._ask(lambda client: client.indexes.describe(name)))
         except ControlFailed as failure:
-            if failure.status == NOT_FOUND:
+            if failure.status == _NOT_FOUND:
                 return None
             raise
 
@@ -119,14 +119,13 @@ class PineconeControl:
         except ApiError as error:
             raise ControlFailed(self._reason(error.status_code, error.message), status=error.status_code) from error
         except PineconeConnectionError as error:
-            raise ControlFailed(
-                f"{self._host or _PINECONE} cannot be reached. Check the network{self._own_host()}."
-            ) from error
+            raise ControlFailed(self._unreachable()) from error
         except (PineconeError, TimeoutError) as error:
-            raise ControlFailed(f"Pinecone gave no usable answer ({type(error).__name__}).") from error
+            raise ControlFailed(f"Pinecone gave no usable answer ({type(error).__name__}). Try again later.") from error
 
-    def _own_host(self) -> str:
-        return ", and PINECONE_CONTROLLER_HOST" if self._host else ""
+    def _unreachable(self) -> str:
+        check = "the network, and PINECONE_CONTROLLER_HOST" if self._host else "the network"
+        return f"{self._host or _PINECONE} cannot be reached. Check {check}."
 
     def _reason(self, status: int, message: str) -> str:
         if status == UNAUTHORIZED:

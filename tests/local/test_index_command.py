@@ -124,8 +124,12 @@ def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: in
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--name", "Bad Name"), ("--name", ""), ("--name", "a/../b"), ("--name", "a" * 46), ("--name", "-a")]
-    + [("--cloud", "moon"), ("--region", ""), ("--region", "us east"), ("--model", " ")],
+    [
+        *(("--name", name) for name in ("Bad Name", "", "a/../b", "a" * 46, "-a")),
+        *(("--region", region) for region in ("", "us east")),
+        ("--cloud", "moon"),
+        ("--model", " "),
+    ],
 )
 def test_an_option_that_cannot_be_is_a_usage_error(plane: ControlPlane, address: str, option: str, value: str) -> None:
     result = create(address, option, value)
