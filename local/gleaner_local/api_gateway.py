@@ -9,6 +9,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -16,31 +17,50 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
-from gleaner_local.execution_environment import HandlerFailed
+from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
 
 LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
 LOCAL_CALLER = "local"
 ADMIN_CALLER = "admin"  # whom the local service takes for an admin
 _STAGE = "local"
+_IDS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
-def create_app(invoke: Invoke) -> Router:
-    """An application that hands every request to `invoke(event, request_id)`."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the gateway answers by itself, in the words of the deployed one."""
+
+    status: int
+    slug: str
+    detail: str
+
+
+TOO_LARGE = Refusal(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
+TOO_SLOW = Refusal(504, "deadline-exceeded", "The answer took too long. Ask again.")
+FUNCTION_FAILED = Refusal(502, "function-failed", "The function failed. Its log says why.")
+
+
+def create_app(invoke: Invoke, *, cross_origin: bool = False) -> Router:
+    """An application that hands every request to `invoke(event, request_id)`.
+
+    `cross_origin`: pages of other origins may call, so that they may read the gateway's own refusals as well.
+    """
 
     async def proxy(request: Request) -> Response:
+        request_id = str(uuid.uuid4())
         body = await _body(request)
         if body is None:
-            return _gateway_problem(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
-        request_id = str(uuid.uuid4())
+            return _refused(TOO_LARGE, request_id, cross_origin=cross_origin)
         try:
             answer = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
-        except HandlerFailed:
+        except HandlerFailed as failure:
             logger.exception("The function failed")
-            return _gateway_problem(502, "function-failed", "The function failed. Its log says why.")
+            refusal = TOO_SLOW if isinstance(failure, HandlerTooSlow) else FUNCTION_FAILED
+            return _refused(refusal, request_id, cross_origin=cross_origin)
         return to_response(answer)
 
     # Without routes, whatever comes is handed on: no pattern of a route matches a line break in a path.
@@ -122,11 +142,16 @@ def _as_text(body: bytes) -> tuple[str | None, bool]:
         return base64.b64encode(body).decode(), True
 
 
-def _gateway_problem(status: int, slug: str, detail: str) -> Response:
+def _refused(refusal: Refusal, request_id: str, *, cross_origin: bool) -> Response:
+    """A problem document. The function knows nothing of the request: the gateway's id stands for that of a query."""
     problem = {
-        "type": f"urn:gleaner:problem:{slug}",
-        "title": slug.replace("-", " ").capitalize(),
-        "status": status,
-        "detail": detail,
+        "type": f"urn:gleaner:problem:{refusal.slug}",
+        "title": refusal.slug.replace("-", " ").capitalize(),
+        "status": refusal.status,
+        "detail": refusal.detail,
+        "query_id": request_id,
     }
-    return Response(json.dumps(problem), status_code=status, media_type="application/problem+json")
+    headers = dict.fromkeys(_IDS, request_id)
+    if cross_origin:
+        headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_IDS)}
+    return Response(json.dumps(problem), refusal.status, headers, media_type="application/problem+json")

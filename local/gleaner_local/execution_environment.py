@@ -23,6 +23,10 @@ class HandlerFailed(Exception):
     """The handler raised, or its process ended."""
 
 
+class HandlerTooSlow(HandlerFailed):
+    """The handler did not answer within its time, and its process was ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalContext:
     """What a handler is told of its invocation."""
@@ -121,7 +125,7 @@ class _Environment:
     def _receive(self, timeout: float) -> Any:
         if not self._pipe.poll(timeout):
             self.stop()
-            raise HandlerFailed("The function did not answer in time.")
+            raise HandlerTooSlow("The function did not answer in time.")
         try:
             outcome, value = self._pipe.recv()
         except (EOFError, OSError):

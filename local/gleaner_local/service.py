@@ -144,7 +144,8 @@ class LocalService:
             environments.warm_up()
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
-        self.url = self._serve(api_gateway.create_app(environments.invoke), port=self._port)
+        gateway = api_gateway.create_app(environments.invoke, cross_origin=bool(function_env.get("CORS_ORIGINS")))
+        self.url = self._serve(gateway, port=self._port)
         index_host = function_env["PINECONE_INDEX_HOST"]
         state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local}
         self._stack.callback(running.announce(self._data_dir, state))

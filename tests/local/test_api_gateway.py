@@ -12,7 +12,7 @@ import pytest
 
 from gleaner_local import api_gateway
 from gleaner_local.asgi import AsgiServer
-from gleaner_local.execution_environment import HandlerFailed
+from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
 
 
 @contextmanager
@@ -86,11 +86,12 @@ def test_a_body_above_the_limit_is_refused_before_the_function(
     assert seen == []
 
 
-def test_a_function_that_fails_shows_no_trace() -> None:
+@pytest.mark.parametrize(("failure", "status"), [(HandlerFailed, 502), (HandlerTooSlow, 504)])
+def test_a_function_that_fails_shows_no_trace(failure: type[HandlerFailed], status: int) -> None:
     def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
-        raise HandlerFailed("ValueError: secret")
+        raise failure("ValueError: secret")
 
     with gateway(invoke) as client:
         response = client.get("/")
-    assert response.status_code == 502
+    assert response.status_code == status
     assert "secret" not in response.text

@@ -1,0 +1,57 @@
+"""What the local gateway answers by itself is what the deployed one answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from gleaner_local import api_gateway
+from gleaner_local.asgi import AsgiServer
+from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
+from infra.environments import ENVIRONMENTS
+from tests.infra.synthesis import properties, synthesis
+
+TOO_LARGE = b"x" * (api_gateway.LARGEST_BODY + 1)
+
+
+@pytest.mark.parametrize("cross_origin", [False, True])
+@pytest.mark.parametrize(
+    ("body", "failure", "name"),
+    [
+        (TOO_LARGE, HandlerFailed, "REQUEST_TOO_LARGE"),
+        (b"", HandlerFailed, "INTEGRATION_FAILURE"),
+        (b"", HandlerTooSlow, "INTEGRATION_TIMEOUT"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_refusal_is_that_of_an_environment(
+    body: bytes, failure: type[HandlerFailed], name: str, *, cross_origin: bool
+) -> None:
+    def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+        raise failure
+
+    server = AsgiServer(api_gateway.create_app(invoke, cross_origin=cross_origin))
+    server.start()
+    try:
+        response = httpx.post(server.url, content=body)
+    finally:
+        server.stop()
+    deployed = _deployed(name, cross_origin=cross_origin)
+    request_id = response.headers["x-request-id"]
+    filled_in = deployed["ResponseTemplates"]["application/json"].replace("$context.requestId", request_id)
+    assert str(response.status_code) == deployed["StatusCode"]
+    assert response.json() == json.loads(filled_in)
+    for parameter, value in deployed["ResponseParameters"].items():
+        expected = request_id if value == "context.requestId" else value.strip("'")
+        assert response.headers[parameter.removeprefix("gatewayresponse.header.")] == expected
+    assert ("access-control-allow-origin" in response.headers) == cross_origin
+
+
+def _deployed(name: str, *, cross_origin: bool) -> dict[str, Any]:
+    """The response of this name in an environment whose pages may, or may not, call from other origins."""
+    environment = next(one.name for one in ENVIRONMENTS if bool(one.cors_origins) == cross_origin)
+    found = properties(synthesis().service[environment], "AWS::ApiGateway::GatewayResponse")
+    return next(one for one in found if one["ResponseType"] == name)
