@@ -73,7 +73,10 @@ class ServiceStack(Stack):
             tables=data.tables,
         )
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
-        CfnOutput(self, "ApiUrl", value=api.api.url)
+        stage = api.api.deployment_stage.stage_name
+        # As people put a path behind it: the CDK's own ends with a slash, and two make another path.
+        url = f"https://{api.api.rest_api_id}.execute-api.{self.region}.{self.url_suffix}/{stage}"
+        CfnOutput(self, "ApiUrl", value=url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)

@@ -97,8 +97,8 @@ class QueryApi(Construct):
             ),
         )
         described = [root.add_resource(name) for name in _DESCRIPTIONS if self._environment.docs_routes]
-        for resource in described:
-            self._open(resource, _DOCS)
+        for description in described:
+            self._open(description, _DOCS)
         # Whatever else there may be is the function's to answer, to a caller: it knows the paths, and says what is
         # there or which methods a path takes. API Gateway's own word for both is that credentials are missing.
         others = [root.add_resource("{proxy+}"), paths.add_resource("{proxy+}")]

@@ -139,6 +139,13 @@ def test_only_the_group_of_this_very_name_makes_an_admin(client: Client, groups:
         assert client.send(event | changes)["statusCode"] == (404 if admin else 403)
 
 
+@pytest.mark.parametrize("groups", [["admin"], ["users", "admin"]])
+def test_groups_may_be_told_in_brackets(client: Client, groups: list[str]) -> None:
+    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
+    member = as_member(f"[{' '.join(groups)}]", token_of({"cognito:groups": groups}))
+    assert client.send(event | member)["statusCode"] == 404
+
+
 GOOD = token_of({"cognito:groups": ["x", "admin"]})
 
 

@@ -1,10 +1,10 @@
-"""The dev environment, deployed into an emulator of AWS on this machine, over the local servers."""
+"""Environments, deployed into an emulator of AWS on this machine, over the local servers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,17 +23,16 @@ from infra.environments import DEV, Environment
 from tests.conftest import MERGING
 from tests.e2e_cloud.deployment import Deployment
 
-DATA = "gleaner-dev-data"
-SERVICE = "gleaner-dev-service"
 SERVICES = (
-    "apigateway,cloudformation,cloudwatch,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,sns,sqs,ssm,sts"
+    "apigateway,cloudformation,cloudwatch,cognito-idp,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,"
+    "sns,sqs,ssm,sts"
 )
 _SECOND = 1 / 86_400  # in days
 
 
 @dataclass(slots=True)
 class Cloud:
-    """The deployed environment."""
+    """A deployed environment."""
 
     environment: Environment
     deployment: Deployment
@@ -42,20 +41,52 @@ class Cloud:
     outputs: dict[str, str]
     http: httpx.Client  # on the API, as the emulator serves it
 
+    @property
+    def data_stack(self) -> str:
+        """The stateful stack."""
+        return f"gleaner-{self.environment.name}-data"
+
+    @property
+    def service_stack(self) -> str:
+        """The stateless stack."""
+        return f"gleaner-{self.environment.name}-service"
+
     def key(self, output: str) -> dict[str, str]:
         """The header with the API key whose id is in an output."""
         found = self.deployment.client("apigateway").get_api_key(apiKey=self.outputs[output], includeValue=True)
         return {"x-api-key": found["value"]}
 
+    def deploy(self) -> None:
+        """Deploy both stacks; the keys are put into the secret in between, as an operator does."""
+        self.outputs |= self.deployment.deploy(_synthesise(self.environment, self.code_path), self.data_stack)
+        keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
+        self.deployment.client("secretsmanager").put_secret_value(
+            SecretId=self.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
+        )
+        self.deploy_service(self.environment)
+
     def deploy_service(self, environment: Environment) -> None:
         """Deploy the stateless stack as this record says."""
         assembly = _synthesise(environment, self.code_path)
-        self.outputs |= self.deployment.deploy(assembly, SERVICE, {"PineconeIndexHost": self.index_host})
+        self.outputs |= self.deployment.deploy(assembly, self.service_stack, {"PineconeIndexHost": self.index_host})
+        _allow_the_secret(self.deployment, self.outputs)
+        api_id = self.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
+        self.http.base_url = f"{self.deployment.endpoint_url}/restapis/{api_id}/{environment.name}/_user_request_"
+
+    @contextmanager
+    def beside(self, environment: Environment) -> Iterator[Cloud]:
+        """Another environment in the same account, removed at the end."""
+        with httpx.Client(timeout=60) as http:
+            other = Cloud(environment, self.deployment, self.code_path, self.index_host, {}, http)
+            other.deploy()
+            yield other
+            self.deployment.destroy(other.service_stack)
+            self.deployment.destroy(other.data_stack)
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    """The stacks, deployed; the keys are put into the secret in between, as an operator does."""
+    """The dev environment, deployed."""
     path = tmp_path_factory.mktemp("cloud")
     with ExitStack() as stack:
         index_host = _serve(stack, pinecone_server.create_app(_index(stack, path / "index")))
@@ -71,17 +102,9 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         emulator = Ministack(path / "state", path / "log", services=SERVICES, options=options)
         emulator.start()
         stack.callback(emulator.stop)
-        deployment = Deployment(emulator.url)
-        made = Cloud(environment, deployment, path, index_host, {}, stack.enter_context(httpx.Client(timeout=60)))
-        made.outputs |= deployment.deploy(_synthesise(environment, path), DATA)
-        keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
-        deployment.client("secretsmanager").put_secret_value(
-            SecretId=made.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
-        )
-        made.deploy_service(environment)
-        _allow_the_secret(deployment)
-        api_id = made.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
-        made.http.base_url = f"{emulator.url}/restapis/{api_id}/dev/_user_request_"
+        http = stack.enter_context(httpx.Client(timeout=60))
+        made = Cloud(environment, Deployment(emulator.url), path, index_host, {}, http)
+        made.deploy()
         yield made
 
 
@@ -92,14 +115,13 @@ def _synthesise(environment: Environment, path: Path) -> Path:
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
 
 
-def _allow_the_secret(deployment: Deployment) -> None:
+def _allow_the_secret(deployment: Deployment, outputs: Mapping[str, str]) -> None:
     """Allow the query function the secret by its ARN.
 
     The stack does, too, but by the secret's Ref, which is the ARN on AWS and the name in the emulator.
     """
-    functions = deployment.client("lambda").list_functions()["Functions"]
-    (query,) = [function for function in functions if "answers" in function["Description"]]
-    (secret,) = deployment.client("secretsmanager").list_secrets()["SecretList"]
+    query = deployment.client("lambda").get_function_configuration(FunctionName=outputs["QueryFunctionName"])
+    secret = deployment.client("secretsmanager").describe_secret(SecretId=outputs["ApiKeysSecretArn"])
     statement = {"Effect": "Allow", "Action": "secretsmanager:GetSecretValue", "Resource": secret["ARN"]}
     deployment.client("iam").put_role_policy(
         RoleName=query["Role"].rpartition("/")[2],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http import HTTPStatus
@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from gleaner_local import ministack
+from infra.environments import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
-from tests.e2e_cloud.conftest import DATA, SERVICE, Cloud
+from tests.e2e_cloud.conftest import Cloud
 from tests.e2e_cloud.deployment import REGION
 
 pytestmark = pytest.mark.slow
@@ -35,6 +36,26 @@ def test_without_a_valid_key_nothing_is_answered(cloud: Cloud, headers: dict[str
     assert answer.status_code == HTTPStatus.FORBIDDEN
     assert answer.headers["content-type"] == PROBLEM
     assert answer.json()["type"] == "urn:gleaner:problem:not-allowed"
+
+
+def test_the_gateway_answers_as_the_function_does(cloud: Cloud) -> None:
+    caller = cloud.key("ApiKeyId")
+    for method, path, body, status, slug in (
+        ("POST", QUESTION, "{", HTTPStatus.BAD_REQUEST, "validation-failed"),
+        ("POST", QUESTION, '{"querry": "How?"}', HTTPStatus.BAD_REQUEST, "validation-failed"),
+        ("GET", "/api/nothing", None, HTTPStatus.NOT_FOUND, "not-found"),
+        ("GET", "/nothing", None, HTTPStatus.NOT_FOUND, "not-found"),
+        ("GET", "/api/chat", None, HTTPStatus.NOT_FOUND, "not-found"),
+        ("GET", "/", None, HTTPStatus.NOT_FOUND, "not-found"),
+        ("DELETE", QUESTION, None, HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed"),
+        ("POST", "/api/health", "{}", HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed"),
+    ):
+        headers = caller | {"content-type": "application/json"}
+        answer = cloud.http.request(method, path, content=body, headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), (method, path, answer.text)
+        assert answer.json()["type"] == f"urn:gleaner:problem:{slug}"
+        assert answer.json()["query_id"] == answer.headers["x-query-id"]
+        assert answer.headers["x-request-id"]
 
 
 def test_a_question_is_answered_from_the_knowledge_base(cloud: Cloud) -> None:
@@ -125,6 +146,10 @@ def test_a_run_of_pruning_that_fails_for_good_is_kept(cloud: Cloud) -> None:
     broken = {"Variables": variables | {"KEYWORDS_TABLE": "of-no-account"}}
     client("lambda").update_function_configuration(FunctionName=prune, Environment=broken)
     client("lambda").invoke(FunctionName=prune, InvocationType="Event", Payload=b'{"from": "a test"}')
+    # The queue takes encrypted connections only; the emulator believes that one ended before it.
+    sqs.meta.events.register(
+        "before-sign.sqs", lambda request, **_: request.headers.add_header("x-forwarded-proto", "https")
+    )
     (queue,) = sqs.list_queues()["QueueUrls"]
     kept: list[dict[str, Any]] = []
 
@@ -142,16 +167,55 @@ def test_a_second_version_moves_the_alias(cloud: Cloud) -> None:
     assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
 
 
+def test_a_user_of_the_pool_signs_in_and_asks(cloud: Cloud) -> None:
+    """The steps of docs/09, by the calls that its commands make."""
+    environment = replace(cloud.environment, name="users", authorizer=Authorizer.COGNITO)
+    question = {"query": "How are duplicate keywords merged?"}
+    with cloud.beside(environment) as users:
+        refused = users.http.post(QUESTION, json=question)
+        assert (refused.status_code, refused.headers["content-type"]) == (HTTPStatus.UNAUTHORIZED, PROBLEM)
+        assert refused.headers["www-authenticate"] == "Bearer"
+        for email, groups, may_prune in (
+            ("user@example.com", (), HTTPStatus.FORBIDDEN),
+            ("admin@example.com", ("admin",), HTTPStatus.OK),
+        ):
+            bearer = {"authorization": f"Bearer {_sign_in(users, email, groups)}"}
+            answer = users.http.post(QUESTION, json=question, headers=bearer)
+            assert answer.status_code == HTTPStatus.OK, answer.text
+            assert users.http.post("/api/keywords/prune", json={}, headers=bearer).status_code == may_prune
+
+
 def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
     client = cloud.deployment.client
-    cloud.deployment.destroy(SERVICE)
+    key = cloud.key("ApiKeyId")
+    cloud.deployment.destroy(cloud.service_stack)
     assert client("dynamodb").list_tables()["TableNames"]
-    cloud.deployment.destroy(DATA)
+    assert cloud.key("ApiKeyId") == key  # callers stay who they are
+    cloud.deployment.destroy(cloud.data_stack)
+    assert client("apigateway").get_api_keys()["items"] == []
     assert cloud.deployment.stacks() == set()
     assert client("dynamodb").list_tables()["TableNames"] == []
     assert client("lambda").list_functions()["Functions"] == []
     assert client("apigateway").get_rest_apis()["items"] == []
     assert client("scheduler").list_schedules()["Schedules"] == []
+
+
+def _sign_in(cloud: Cloud, email: str, groups: Sequence[str]) -> str:
+    """The ID token of a new user."""
+    client, pool, password = cloud.deployment.client("cognito-idp"), cloud.outputs["UserPoolId"], "Correct-horse-9"
+    attributes = [{"Name": "email", "Value": email}, {"Name": "email_verified", "Value": "true"}]
+    client.admin_create_user(UserPoolId=pool, Username=email, UserAttributes=attributes, MessageAction="SUPPRESS")
+    client.admin_set_user_password(UserPoolId=pool, Username=email, Password=password, Permanent=True)
+    for group in groups:
+        client.admin_add_user_to_group(UserPoolId=pool, Username=email, GroupName=group)
+    signed_in = client.admin_initiate_auth(
+        UserPoolId=pool,
+        ClientId=cloud.outputs["UserPoolClientId"],
+        AuthFlow="ADMIN_USER_PASSWORD_AUTH",
+        AuthParameters={"USERNAME": email, "PASSWORD": password},
+    )
+    token: str = signed_in["AuthenticationResult"]["IdToken"]
+    return token
 
 
 def _ask(cloud: Cloud, query: str) -> dict[str, Any]:
@@ -180,11 +244,10 @@ def _keywords(cloud: Cloud) -> list[Any]:
 
 def _live_version(cloud: Cloud, *, ready: bool = False) -> str:
     """The version that the API invokes; with `ready` it is waited for."""
-    client = cloud.deployment.client("lambda")
-    (function,) = [f for f in client.list_functions()["Functions"] if "answers" in f["Description"]]
+    client, function = cloud.deployment.client("lambda"), cloud.outputs["QueryFunctionName"]
     if ready:
-        client.get_waiter("function_active_v2").wait(FunctionName=function["FunctionName"], Qualifier="live")
-    version: str = client.get_alias(FunctionName=function["FunctionName"], Name="live")["FunctionVersion"]
+        client.get_waiter("function_active_v2").wait(FunctionName=function, Qualifier="live")
+    version: str = client.get_alias(FunctionName=function, Name="live")["FunctionVersion"]
     return version
 
 

@@ -10,8 +10,11 @@ import pytest
 
 from infra.criteria import shares
 from infra.environments import DEV, ENVIRONMENTS, Alarms, Bar, Environment
+from infra.layer_build import ROOT
+from infra.prices import AWS
 from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources
 
+README = ROOT / "README.md"
 DAY = 24 * 60  # minutes
 BARS = [
     (name, value)
@@ -114,6 +117,12 @@ def test_one_failed_run_of_pruning_rings(synthesised: Synthesis, environment: En
 def test_silence_is_no_alarm(synthesised: Synthesis, environment: Environment) -> None:
     for alarm in properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm"):
         assert alarm["TreatMissingData"] == "notBreaching"
+
+
+def test_the_readme_prices_every_metric_under_an_alarm(synthesised: Synthesis) -> None:
+    alarms = properties(synthesised.service["dev"], "AWS::CloudWatch::Alarm")
+    metrics = sum(max(1, sum("MetricStat" in query for query in alarm.get("Metrics", ()))) for alarm in alarms)
+    assert f"alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
 
 
 def test_alarms_reach_the_address_of_the_record(synthesised: Synthesis) -> None:

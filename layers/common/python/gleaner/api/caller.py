@@ -58,15 +58,16 @@ def caller_of(event: Mapping[str, Any], *, admins: frozenset[str], access: Mappi
 def _is_group_admin(event: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
     """Whether the group `admin` is among the caller's, and not only a part of the name of another group.
 
-    API Gateway writes the claim, a list in the token, as one text with commas between the groups, and the name of
-    a group may hold a comma itself. So the list is read from the token, which API Gateway has verified.
+    API Gateway writes the claim, a list in the token, as one text with commas between the groups (other gateways in
+    brackets with spaces), and the name of a group may hold a comma itself. So the list is read from the token, which
+    API Gateway has verified.
     """
     told = claims.get(_GROUPS)
     if told == ADMIN_GROUP:
         return True
     groups = _groups_of_token(event)
     # Were the header not the one that was verified, the claim would tell other groups.
-    return ADMIN_GROUP in groups and ",".join(groups) == told
+    return ADMIN_GROUP in groups and told in (",".join(groups), f"[{' '.join(groups)}]")
 
 
 def _groups_of_token(event: Mapping[str, Any]) -> list[str]:
