@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from gleaner.errors import ConfigurationError
-from gleaner.settings import Settings
+from gleaner.settings import PruneSettings, Settings
 
+DOCS = Path(__file__).parents[2] / "docs"
+QUICK_START, PRUNING = "02-quick-start-and-local-mode.md", "06-pruning-keywords.md"
 COMPLETE = {
     "OPENAI_API_KEY": "secret-key",
     "PINECONE_API_KEY": "k",
@@ -77,3 +84,36 @@ def test_what_environments_use_is_taken(name: str, value: str) -> None:
 
 def test_keys_are_not_shown() -> None:
     assert "secret-key" not in repr(Settings.from_env(COMPLETE))
+
+
+class Recorded(dict[str, str]):
+    """Variables that know which of them were asked for."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+
+def variables_read(read: Callable[[dict[str, str]], object]) -> set[str]:
+    variables = Recorded(COMPLETE)
+    read(variables)
+    return variables.read
+
+
+def described(*chapters: str) -> set[str]:
+    """The variables in the tables of these chapters of the handbook."""
+    rows = [line for name in chapters for line in (DOCS / name).read_text().splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall("`([A-Z_]+)`", row.split("|")[1])}
+
+
+def test_the_handbook_has_every_variable_in_a_table_and_no_other() -> None:
+    assert described(QUICK_START) == variables_read(Settings.from_env)
+    assert variables_read(PruneSettings.from_env) <= described(QUICK_START, PRUNING)
