@@ -15,6 +15,7 @@ from constructs import Construct
 from infra import criteria
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
+from infra.constructs.tables import TOOL_CALL_INDEXES
 from infra.data_stack import DataStack
 from infra.environments import Environment
 
@@ -89,7 +90,8 @@ def _allow(role: iam.Role, data: DataStack) -> None:
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",), indexes=("by_owner",))
     # A rating is kept when its query is the caller's, and replaced when it changes.
-    allow(role, tables.tool_calls, ("GetItem", "Query", "ConditionCheckItem", *WRITE))
+    looked_up = [name for name, *_ in TOOL_CALL_INDEXES]
+    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE), indexes=looked_up)
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])

@@ -9,6 +9,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 Index = tuple[str, str, str]  # name, partition key, sort key
+_Projection = dynamodb.ProjectionType
 
 KEYWORD_INDEXES: Sequence[Index] = (("by_last_use", "queue", "last_used_at"),)
 CONVERSATION_INDEXES: Sequence[Index] = (("by_owner", "owner", "updated_at"),)
@@ -27,7 +28,9 @@ class Tables(Construct):
         self._keep_data = keep_data
         self.keywords = self._table("Keywords", "pk", "sk", indexes=KEYWORD_INDEXES)
         self.conversations = self._table("Conversations", "pk", "sk", indexes=CONVERSATION_INDEXES)
-        self.tool_calls = self._table("ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES)
+        self.tool_calls = self._table(
+            "ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES, projection=_Projection.KEYS_ONLY
+        )
         self.idempotency = self._table("Idempotency", "id", time_to_live_attribute="expiration")
 
     def _table(
@@ -37,6 +40,7 @@ class Tables(Construct):
         sort_key: str | None = None,
         *,
         indexes: Sequence[Index] = (),
+        projection: dynamodb.ProjectionType = _Projection.ALL,
         time_to_live_attribute: str | None = None,
     ) -> dynamodb.TableV2:
         return dynamodb.TableV2(
@@ -46,7 +50,10 @@ class Tables(Construct):
             sort_key=_string(sort_key) if sort_key else None,
             global_secondary_indexes=[
                 dynamodb.GlobalSecondaryIndexPropsV2(
-                    index_name=name, partition_key=_string(partition), sort_key=_string(sort)
+                    index_name=name,
+                    partition_key=_string(partition),
+                    sort_key=_string(sort),
+                    projection_type=projection,
                 )
                 for name, partition, sort in indexes
             ],

@@ -147,7 +147,7 @@ def _definition(name: str, table: TableSchema) -> dict[str, Any]:
             {
                 "IndexName": index.name,
                 "KeySchema": _key_schema(index.partition_key, index.sort_key),
-                "Projection": {"ProjectionType": "ALL"},
+                "Projection": {"ProjectionType": "KEYS_ONLY" if index.keys_only else "ALL"},
             }
             for index in table.indexes
         ]

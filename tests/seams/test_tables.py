@@ -32,9 +32,10 @@ def _schema_of(table: dict[str, Any]) -> TableSchema:
     partition_key, sort_key = _keys(table["KeySchema"])
     indexes = []
     for index in table.get("GlobalSecondaryIndexes", ()):
-        assert index["Projection"] == {"ProjectionType": "ALL"}
+        keys_only = index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+        assert keys_only or index["Projection"] == {"ProjectionType": "ALL"}
         partition, sort = _keys(index["KeySchema"])
-        indexes.append(schema.Index(index["IndexName"], partition, sort or ""))
+        indexes.append(schema.Index(index["IndexName"], partition, sort or "", keys_only=keys_only))
     ttl = table.get("TimeToLiveSpecification", {})
     return TableSchema(
         partition_key=partition_key,

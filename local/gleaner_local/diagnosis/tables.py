@@ -53,7 +53,7 @@ def _wrong_with_index(index: Index, found: Mapping[str, Any] | None, types: Mapp
     keys = [index.partition_key, index.sort_key]
     if _keys(found) != keys or any(types.get(key) != "S" for key in keys):
         yield f"has the index {index.name} over {', '.join(_keys(found))} instead of the texts {', '.join(keys)}"
-    if found.get("Projection", {}).get("ProjectionType") != "ALL":
+    if not index.keys_only and found.get("Projection", {}).get("ProjectionType") != "ALL":
         yield f"has the index {index.name} without all attributes"
     if found.get("IndexStatus", "ACTIVE") != "ACTIVE":
         yield f"has the index {index.name}, which is {found['IndexStatus']}"

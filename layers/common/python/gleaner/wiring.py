@@ -163,7 +163,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             chat,
             SessionRoutes(stores.conversations, current),
             MessageRoutes(stores.conversations, chat.answer, once, current),
-            ToolCallRoutes(stores.tool_calls, current),
+            ToolCallRoutes(stores.tool_calls, stores.conversations, current),
             FeedbackRoutes(feedback, current, metrics),
             KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
             PruneRoutes(pruner, current),

@@ -74,6 +74,7 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "string_too_short": _at_least_characters,
     "string_too_long": lambda context: f"must have at most {context['max_length']:,} characters",
     "string_pattern_mismatch": lambda context: f"must be {FORMS[context['pattern']]}",
+    "literal_error": lambda context: f"must be {context['expected'].replace(chr(39), '')}",
     "enum": lambda context: f"must be {context['expected'].replace(chr(39), '')}",
     "int_type": _WHOLE_NUMBER,
     "int_parsing": _WHOLE_NUMBER,

@@ -1,21 +1,28 @@
-"""The route that shows what a query did."""
+"""Routes that show what queries did."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Path
-from pydantic import BaseModel
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from pydantic import BaseModel, StringConstraints
 
 from gleaner.api import cursors
 from gleaner.api.pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import Cursor, Limit, QueryId
-from gleaner.errors import InvalidCursor, UnknownQuery
-from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.api.schemas import Cursor, Limit, QueryId, SessionId
+from gleaner.errors import InvalidCursor, InvalidInput, NotAllowed, UnknownQuery, UnknownSession
+from gleaner.stores import schema
+from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.tool_calls import LONGEST_NAME, Place, ToolCallRecord, ToolCallStore
 
-PATH = "/api/queries/<query_id>/tool-calls"
+OF_QUERY = "/api/queries/<query_id>/tool-calls"
+OF_SESSION = "/api/sessions/<session_id>/tool-calls"
+OF_ALL = "/api/tool-calls"
+
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 
 
 class ToolCallItem(BaseModel):
@@ -35,29 +42,32 @@ class ToolCallItem(BaseModel):
 
 
 class ToolCallPage(BaseModel):
-    """A page of the tool calls of a query, in their order."""
+    """A page of tool calls: of a query in their order, else the newest first."""
 
     tool_calls: list[ToolCallItem]
     next_cursor: str | None
 
 
 class ToolCallRoutes:
-    """GET /api/queries/{query_id}/tool-calls."""
+    """The tool calls of a query, of a session, and of everybody."""
 
-    def __init__(self, tool_calls: ToolCallStore, current: Current) -> None:
+    def __init__(self, tool_calls: ToolCallStore, conversations: ConversationStore, current: Current) -> None:
         self._tool_calls = tool_calls
+        self._conversations = conversations
         self._current = current
 
     def routes(self) -> list[Route]:
         """The routes."""
-        raises = (InvalidCursor, UnknownQuery, *STORE_FAILURES)
-        return [Route("GET", PATH, self._list, summary="List the tool calls of a query", raises=raises)]
+        paged = (InvalidCursor, *STORE_FAILURES)
+        of_query, of_session, of_all = (UnknownQuery, *paged), (UnknownSession, *paged), (NotAllowed, *paged)
+        return [
+            Route("GET", OF_QUERY, self._of_query, summary="List the tool calls of a query", raises=of_query),
+            Route("GET", OF_SESSION, self._of_session, summary="List the tool calls of a session", raises=of_session),
+            Route("GET", OF_ALL, self._of_all, summary="List tool calls by tool or status (admins)", raises=of_all),
+        ]
 
-    def _list(
-        self,
-        query_id: Annotated[QueryId, Path()],
-        limit: Limit = 50,
-        cursor: Cursor = None,
+    def _of_query(
+        self, query_id: Annotated[QueryId, Path()], limit: Limit = 50, cursor: Cursor = None
     ) -> Response[ToolCallPage]:
         request = self._current()
         scope = ("tool-calls", query_id, request.caller.id)
@@ -65,9 +75,45 @@ class ToolCallRoutes:
         page = self._tool_calls.of_query(
             query_id, request.caller.id, limit=limit + 1, after=after, deadline=request.deadline
         )
-        shown = fitting([_to_item(call) for _, call in page[:limit]])
-        next_cursor = cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
-        return ok(ToolCallPage(tool_calls=shown, next_cursor=next_cursor))
+        return ok(_to_page([((place,), call) for place, call in page], limit, scope))
+
+    def _of_session(
+        self, session_id: Annotated[SessionId, Path()], limit: Limit = 50, cursor: Cursor = None
+    ) -> Response[ToolCallPage]:
+        request = self._current()
+        self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
+        return ok(self._recent(schema.BY_SESSION, session_id, limit, cursor))
+
+    def _of_all(
+        self,
+        tool_name: Annotated[ToolName | None, Query(description="Calls of this tool.")] = None,
+        status: Annotated[Literal["success", "error"] | None, Query(description="Calls that ended so.")] = None,
+        limit: Limit = 50,
+        cursor: Cursor = None,
+    ) -> Response[ToolCallPage]:
+        self._current().caller.require_admin()
+        if tool_name is not None and status is None:
+            return ok(self._recent(schema.BY_TOOL, tool_name, limit, cursor))
+        if status is not None and tool_name is None:
+            return ok(self._recent(schema.BY_STATUS, status, limit, cursor))
+        raise InvalidInput("Name either tool_name or status.")
+
+    def _recent(self, index: schema.Index, value: str, limit: int, cursor: str | None) -> ToolCallPage:
+        request = self._current()
+        scope = ("tool-calls", index.name, value, request.caller.id)
+        after: Place | None = None
+        if cursor:
+            created_at, pk, sk = cursors.decode(cursor, scope=scope, length=3)
+            after = created_at, pk, sk
+        page = self._tool_calls.recent(index, value, limit=limit + 1, after=after, deadline=request.deadline)
+        return _to_page(page, limit, scope)
+
+
+def _to_page(page: Sequence[tuple[Sequence[str], ToolCallRecord]], limit: int, scope: Sequence[str]) -> ToolCallPage:
+    """The page of at most `limit` calls, of which one more was read, each with its place in the list."""
+    shown = fitting([_to_item(call) for _, call in page[:limit]])
+    next_cursor = cursors.encode(page[len(shown) - 1][0], scope=scope) if len(page) > len(shown) else None
+    return ToolCallPage(tool_calls=shown, next_cursor=next_cursor)
 
 
 def _to_item(call: ToolCallRecord) -> ToolCallItem:

@@ -22,7 +22,7 @@ Conversations table
 Tool calls table
     Q#<query id>             C#<position>                                a tool call
     Q#<query id>             FEEDBACK                                    what the caller says of the answer
-    indexes by_session, by_tool, by_status: that attribute, created_at
+    indexes by_session, by_tool, by_status: that attribute, created_at; keys only
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ ASSOCIATION_PREFIXES = ("A#", "U#")  # of sort keys: with web answers, with quer
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A global secondary index that projects all attributes; both keys are strings."""
+    """A global secondary index; both keys are strings."""
 
     name: str
     partition_key: str
     sort_key: str
+    keys_only: bool = False  # it projects keys, else all attributes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +61,12 @@ class TableSchema:
 
 KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),))
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
-TOOL_CALLS = TableSchema(
-    indexes=(
-        Index("by_session", "session_id", "created_at"),
-        Index("by_tool", "tool_name", "created_at"),
-        Index("by_status", "status", "created_at"),
-    )
-)
+# Every call is written to all three and few are looked up: of keys alone each costs one write unit, and not those of
+# the record again.
+BY_SESSION = Index("by_session", "session_id", "created_at", keys_only=True)
+BY_TOOL = Index("by_tool", "tool_name", "created_at", keys_only=True)
+BY_STATUS = Index("by_status", "status", "created_at", keys_only=True)
+TOOL_CALLS = TableSchema(indexes=(BY_SESSION, BY_TOOL, BY_STATUS))
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 
 Key = dict[str, str]

@@ -13,9 +13,12 @@ from gleaner.redaction import redact, redact_json
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp
+from gleaner.stores.schema import Index
+
+Place = tuple[str, str, str]  # created_at and keys of the call that a page ended with
 
 _LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
-_LONGEST_NAME = 200  # characters of what the model named: a key of an index holds 1,024 bytes
+LONGEST_NAME = 200  # characters of what the model named: a key of an index holds 1,024 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,31 @@ class ToolCallStore:
             raise UnknownQuery("There is no such query.")
         return [(item["sk"], _to_record(item)) for item in items]
 
+    def recent(
+        self, index: Index, value: str, *, limit: int, after: Place | None, deadline: Deadline
+    ) -> list[tuple[Place, ToolCallRecord]]:
+        """The next `limit` calls with `value` in an index after a place, the newest first, each with its place.
+
+        Whoever made them: the caller of this method knows who may see them. Raises StoreUnavailable or
+        DeadlineExceeded.
+        """
+        found = self._table.query_index(
+            index,
+            partition=value,
+            up_to=after[0] if after else None,
+            skip=lambda item: after is not None and _place(item) >= after,
+            limit=limit,
+            deadline=deadline,
+        )
+        # The index holds keys; the records come from the table, in no order.
+        keys = [{"pk": item["pk"], "sk": item["sk"]} for item in found]
+        items = sorted(self._table.get_many(keys, deadline=deadline), key=_place, reverse=True)
+        return [(_place(item), _to_record(item)) for item in items]
+
+
+def _place(item: Mapping[str, Any]) -> Place:
+    return item["created_at"], item["pk"], item["sk"]
+
 
 def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
     fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
@@ -82,8 +110,8 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "session_id": call.session_id,
             "owner": call.owner,
             "position": call.position,
-            "tool_call_id": redact(call.tool_call_id)[:_LONGEST_NAME],
-            "tool_name": redact(call.tool_name)[:_LONGEST_NAME] or "(none)",  # a key of an index must not be empty
+            "tool_call_id": redact(call.tool_call_id)[:LONGEST_NAME],
+            "tool_name": redact(call.tool_name)[:LONGEST_NAME] or "(none)",  # a key of an index must not be empty
             # Redacted before it is cut: half a secret has no form.
             "parameters": redact_json(call.parameters)[:_LONGEST_TEXT],
             "result": redact_json(call.result)[:_LONGEST_TEXT],

@@ -1,0 +1,90 @@
+"""Look-ups of tool calls by session, tool and status; those by query are among the tests of sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from tests.conftest import Client
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+ALL = "/api/tool-calls"
+
+
+def get(client: Client, path: str, caller: str = "local") -> tuple[int, Any]:
+    path, _, text = path.partition("?")
+    query = {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}
+    return client.request("GET", path, caller=caller, queryStringParameters=query)
+
+
+def all_pages(client: Client, path: str, caller: str) -> list[str]:
+    """The ids of the queries of all calls, page by page."""
+    found, cursor = [], ""
+    while True:
+        status, page = get(client, f"{path}{'&' if '?' in path else '?'}limit=2{cursor}", caller)
+        assert status == 200 and len(page["tool_calls"]) <= 2
+        found += [call["query_id"] for call in page["tool_calls"]]
+        if page["next_cursor"] is None:
+            return found
+        cursor = f"&cursor={page['next_cursor']}"
+
+
+@pytest.fixture
+def asked(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
+    """Three answers: two in a session of `local`, one of `mary` whose first search was refused."""
+    answers: list[dict[str, Any]] = []
+    for caller, refused in (("local", False), ("local", False), ("mary", True)):
+        again = [calls(search(kb_id="other_kb"))] if refused else []
+        model.plays(*again, calls(search()), calls(answer()))
+        body = {"query": "How are duplicates merged?"}
+        if caller == "local" and answers:
+            body["session_id"] = answers[0]["session_id"]
+        status, answered = client.post("/api/chat/query", body, caller=caller)
+        assert status == 200
+        answers.append(answered)
+    return answers
+
+
+def test_those_of_a_session_are_shown_to_its_owner_the_newest_first(client: Client, asked: Any) -> None:
+    path = f"/api/sessions/{asked[0]['session_id']}/tool-calls"
+    first, second, _ = (body["query_id"] for body in asked)
+    assert all_pages(client, path, "local") == [second, second, first, first]
+    for caller in ("mary", "admin"):
+        status, problem = get(client, path, caller)
+        assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
+    client.request("DELETE", f"/api/sessions/{asked[0]['session_id']}")
+    assert get(client, path)[0] == 404
+
+
+def test_those_of_a_tool_or_a_status_are_shown_to_admins(client: Client, asked: Any) -> None:
+    first, second, third = (body["query_id"] for body in asked)
+    assert all_pages(client, f"{ALL}?tool_name=generate_response", "admin") == [third, second, first]
+    assert all_pages(client, f"{ALL}?status=error", "admin") == [third]
+    assert len(all_pages(client, f"{ALL}?status=success", "admin")) == 6
+    assert all_pages(client, f"{ALL}?tool_name=perplexity_search", "admin") == []
+    for caller in ("local", "mary"):
+        assert get(client, f"{ALL}?status=error", caller)[0] == 403
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?tool_name=a&status=error",
+        "?status=lost",
+        "?tool_name=",
+        f"?tool_name={'x' * 201}",
+        "?status=error&cursor=x",
+    ],
+)
+def test_what_cannot_be_looked_up_is_refused(client: Client, query: str) -> None:
+    status, problem = get(client, f"{ALL}{query}", "admin")
+    assert status == 400 and problem["detail"]
+
+
+def test_a_cursor_is_of_its_own_list(client: Client, asked: Any) -> None:
+    cursor = get(client, f"{ALL}?status=success&limit=1", "admin")[1]["next_cursor"]
+    assert get(client, f"{ALL}?tool_name=success&cursor={cursor}", "admin")[0] == 400
+    assert get(client, f"/api/sessions/{asked[0]['session_id']}/tool-calls?cursor={cursor}")[0] == 400
