@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from gleaner.errors import ConfigurationError
+from gleaner.errors import GleanerError
 from gleaner.settings import default_kb_id
 from gleaner_local import doctor_command, index_command, keywords_command, presentation, verify_command
 from gleaner_local.api_client import CallFailed
@@ -44,6 +44,12 @@ def _checked_files(paths: list[Path] | None) -> list[Path] | None:
     return paths
 
 
+def _checked_root(value: str | None) -> str | None:
+    if value is not None and not (value.strip() and value.isprintable() and "/" not in value):
+        raise typer.BadParameter("use a name without a slash, such as that of a directory")
+    return value
+
+
 @app.callback()
 def gleaner() -> None:
     """Gleaner answers questions from your documents, and learns from the web what they lack."""
@@ -67,7 +73,7 @@ def serve(
     stopping = threading.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, lambda *_: stopping.set())
-    service.start(before_gateway=lambda host: _load(host, load or [], stopping))
+    service.start(before_gateway=lambda host: _load(host, data_dir, load or [], stopping))
     try:
         presentation.show_started(service.url, data_dir)
         stopping.wait()
@@ -103,17 +109,33 @@ def ingest(
     data_dir: DataDir = default_data_dir,
     kb_id: KbId = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone.")] = False,
+    root: Annotated[
+        str | None, typer.Option(help="Name a directory's files by this, not by its own name.", callback=_checked_root)
+    ] = None,
 ) -> None:
     """Load documents into the knowledge base."""
+    if root is not None and not (len(paths) == 1 and paths[0].is_dir()):
+        raise typer.BadParameter("--root names one directory: give no other path beside it")
     from gleaner_local.index_access import open_index  # only this command needs the embedded index
     from gleaner_local.ingest_command import run_ingest
 
+    into = kb_id or default_kb_id(os.environ)
     with open_index(data_dir, os.environ) as knowledge_base:
-        code = run_ingest(paths, kb_id=kb_id or default_kb_id(os.environ), knowledge_base=knowledge_base, prune=prune)
+        _claim(data_dir, paths, into, root)
+        code = run_ingest(paths, kb_id=into, knowledge_base=knowledge_base, prune=prune, root=root)
     raise typer.Exit(code)
 
 
-def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None:
+def _claim(data_dir: Path, paths: list[Path], kb_id: str, root: str | None) -> None:
+    """Raises InvalidInput when files of another directory of the same name would be replaced."""
+    from gleaner_local.known_roots import KnownRoots
+    from gleaner_local.source_files import directories
+
+    known = KnownRoots(data_dir, index=os.environ.get("PINECONE_INDEX_HOST") or "here")
+    known.claim(directories(paths, name=root), kb_id, confirmed=root is not None)
+
+
+def _load(index_host: str, data_dir: Path, paths: list[Path], stopping: threading.Event) -> None:
     if not paths or stopping.is_set():
         return
     from gleaner.clients import pinecone
@@ -122,13 +144,15 @@ def _load(index_host: str, paths: list[Path], stopping: threading.Event) -> None
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
-    run_ingest(paths, kb_id=default_kb_id(os.environ), knowledge_base=knowledge_base, prune=False)
+    kb_id = default_kb_id(os.environ)
+    _claim(data_dir, paths, kb_id, None)
+    run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)
 
 
 def main() -> None:
     """Entry point of the `gleaner` command. What cannot be done is one line on standard error."""
     try:
         app()
-    except (CannotStart, NotReady, CallFailed, ConfigurationError) as error:
+    except (CannotStart, NotReady, CallFailed, GleanerError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

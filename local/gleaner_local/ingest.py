@@ -66,15 +66,16 @@ def ingest(
     knowledge_base: KnowledgeBase,
     prune: bool,
     progress: Callable[[IngestProgress], None],
+    root: str | None = None,
 ) -> IngestReport:
     """Load the files under `paths`; with `prune`, remove documents whose files are gone from the directories.
 
     There is no record of earlier runs but the index itself, so an interrupted run is mended by the next one.
-    `progress` is called after every request that writes. Two runs into one knowledge base at the same time
-    are not supported. Raises InvalidInput for paths that cannot be told apart and KnowledgeBaseUnavailable;
-    what was written until then stays.
+    `root` is what the names of a directory's files begin with, instead of its own name. `progress` is called
+    after every request that writes. Two runs into one knowledge base at the same time are not supported. Raises
+    InvalidInput for paths that cannot be told apart and KnowledgeBaseUnavailable; what was written until then stays.
     """
-    found = find_source_files(paths)
+    found = find_source_files(paths, root=root)
     plan = make_plan(found.files, kb_id, knowledge_base)
     report = IngestReport(
         unchanged=[file.source_file_path for file in plan.unchanged],

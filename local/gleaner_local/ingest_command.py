@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.errors import GleanerError
+from gleaner.errors import GleanerError, InvalidInput
 from gleaner_local.ingest import IngestProgress, IngestReport, ingest
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -23,6 +23,7 @@ def run_ingest(
     kb_id: str,
     knowledge_base: KnowledgeBase,
     prune: bool,
+    root: str | None = None,
     console: Console | None = None,
 ) -> int:
     """Ingest, with a progress bar on a terminal and plain lines elsewhere, and print what was done.
@@ -32,7 +33,12 @@ def run_ingest(
     out = console or Console(highlight=False)
     try:
         with _progress(out) as progress:
-            report = ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune, progress=progress)
+            report = ingest(
+                paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune, progress=progress, root=root
+            )
+    except InvalidInput as error:  # which the same command would meet again
+        _say(out, f"Stopped: {error}")
+        return 1
     except GleanerError as error:
         _say(out, f"Stopped: {error}")
         _say(out, "What was loaded until then stays. Run the same command again to go on.")

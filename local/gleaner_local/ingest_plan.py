@@ -7,12 +7,11 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import InvalidInput
 from gleaner_local.documents.model import UnreadableDocument
-from gleaner_local.source_files import SourceFile, exists, root_name
+from gleaner_local.source_files import Root, SourceFile
 
 # Part of every content hash: raise it when readers or chunker give other chunks for the same file.
 CHUNKS_VERSION = 1
@@ -82,7 +81,7 @@ class AnotherDirectory(InvalidInput):
 
 
 def find_gone(
-    roots: Iterable[Path], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
+    roots: Iterable[Root], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
 ) -> dict[str, list[str]]:
     """Ids of the records of files that are no longer on disk, by file; only of files under `roots`.
 
@@ -97,12 +96,12 @@ def find_gone(
             documents.setdefault(listed.rpartition("#")[0], []).append(listed)
         # An interrupted run may have left a document without chunk 0: any of its chunks knows the file.
         records = knowledge_base.fetch(kb_id, [ids[0] for ids in documents.values()], timeout=REQUEST_SECONDS)
-        under = [record for record in records.values() if record.source_file_path.startswith(root_name(root))]
-        missing = [record for record in under if not exists(root, record.source_file_path)]
+        under = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
+        missing = [record for record in under if not root.has(record.source_file_path)]
         if len(missing) >= _MANY and all(r in missing or r.source_file_path in new for r in under):
             raise AnotherDirectory(
-                f"None of the {len(missing)} documents stored under {root_name(root)} before is in {root}. It seems to "
-                "be another directory of the same name: rename one of the two. Nothing was removed."
+                f"None of the {len(missing)} documents stored under {root.prefix} before is in {root.path}. It seems "
+                "to be another directory of the same name: name one of the two with --root. Nothing was removed."
             )
         for record in missing:
             gone[record.source_file_path] = documents[record.id.rpartition("#")[0]]

@@ -22,7 +22,7 @@ class SourceFile:
     The name begins with the directory that was given, not with where that lies: `ingest docs` and
     `ingest /srv/handbook/docs` both name `docs/keywords.md`, and so does `ingest docs/keywords.md`. So a
     knowledge base may be kept up to date from any checkout on any machine; in return, two directories of the
-    same name are the same root to a knowledge base.
+    same name are the same root to a knowledge base, unless one of them is given another name.
     """
 
     path: Path
@@ -41,49 +41,70 @@ class SourceFile:
         return data
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A directory, and the name that the names of the files in it begin with."""
+
+    path: Path  # absolute
+    name: str
+
+    @property
+    def prefix(self) -> str:
+        """What the names of all files under it begin with: "docs/"."""
+        return f"{self.name}/"
+
+    def name_of(self, path: Path) -> str:
+        """The name of a file under it."""
+        below = path.relative_to(self.path).as_posix()
+        return self.prefix + below if self.name else below
+
+    def has(self, source_file_path: str) -> bool:
+        """Whether the file of this name is still there; when in doubt, it is."""
+        try:
+            os.lstat(self.path / source_file_path.removeprefix(self.prefix))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:  # a directory that may not be entered now says nothing of what is in it
+            return True
+        return True
+
+
+def directories(paths: Iterable[Path], *, name: str | None = None) -> list[Root]:
+    """The roots among `paths`; `name` is used instead of a directory's own."""
+    absolute = (_absolute(path) for path in paths)
+    return [Root(path=path, name=name or path.name) for path in absolute if path.is_dir()]
+
+
 @dataclass(slots=True, kw_only=True)
 class Found:
     """What lies under the paths given: `roots` are the directories, `ignored` counts files of unknown type."""
 
     files: list[SourceFile] = field(default_factory=list)
-    roots: list[Path] = field(default_factory=list)
+    roots: list[Root] = field(default_factory=list)
     unreadable: list[UnreadableDocument] = field(default_factory=list)
     ignored: int = 0
 
 
-def find_source_files(paths: Iterable[Path]) -> Found:
+def find_source_files(paths: Iterable[Path], *, root: str | None = None) -> Found:
     """All files of a known type under `paths`, in the order of their names, each once.
 
-    Hidden files and directories under a directory are left out. A path that does not exist, or is a file of
-    unknown type, is among `unreadable`. Raises InvalidInput when two files would have the same name, and for
-    the root of the file system.
+    `root` is the name of the directories, instead of their own. Hidden files and directories are left out. A path
+    that does not exist, or is a file of unknown type, is among `unreadable`. Raises InvalidInput when
+    two files would have the same name, and for the root of the file system.
     """
     found = Found()
     for path in paths:
-        absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would rename a linked directory
-        if absolute.is_dir():
-            found.roots.append(absolute)
-            _add_directory(found, absolute)
+        if path.is_dir():
+            found.roots += directories((path,), name=root)
+            _add_directory(found, found.roots[-1])
         else:
-            _add_named_file(found, absolute)
+            _add_named_file(found, _absolute(path))
     found.files = _without_repeats(found.files)
     return found
 
 
-def root_name(root: Path) -> str:
-    """What the names of all files under `root` begin with: "docs/"."""
-    return f"{root.name}/"
-
-
-def exists(root: Path, source_file_path: str) -> bool:
-    """Whether the file that has this name under `root` is still there; when in doubt, it is."""
-    try:
-        os.lstat(root.parent / source_file_path)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:  # a directory that may not be entered now says nothing of what is in it
-        return True
-    return True
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would rename a linked directory
 
 
 def _add_named_file(found: Found, path: Path) -> None:
@@ -93,12 +114,12 @@ def _add_named_file(found: Found, path: Path) -> None:
     elif not is_known_type(path.name):
         found.unreadable.append(unknown_type(_sendable(path.name)))
     else:
-        _add_file(found, path, path.parent)
+        _add_file(found, path, Root(path=path.parent, name=path.parent.name))
 
 
-def _add_directory(found: Found, root: Path) -> None:
+def _add_directory(found: Found, root: Root) -> None:
     if not root.name:
-        raise InvalidInput(f"{root} has no name to call its files by. Name a directory below it.")
+        raise InvalidInput(f"{root.path} has no name to call its files by. Name a directory below it.")
     for path in _walk(found, root):
         if is_known_type(path.name) and path.is_file():
             _add_file(found, path, root)
@@ -106,21 +127,21 @@ def _add_directory(found: Found, root: Path) -> None:
             found.ignored += 1
 
 
-def _add_file(found: Found, path: Path, root: Path) -> None:
-    name = _name(path, root)
+def _add_file(found: Found, path: Path, root: Root) -> None:
+    name = root.name_of(path)
     if name == _sendable(name):
         found.files.append(SourceFile(path=path, source_file_path=name))
     else:
         found.unreadable.append(FileNotReadable(_sendable(name), "has a name that is not UTF-8; rename it"))
 
 
-def _walk(found: Found, root: Path) -> Iterator[Path]:
+def _walk(found: Found, root: Root) -> Iterator[Path]:
     """Every file below `root`, links followed, each directory once: real ones first, so a loop ends nowhere."""
-    directories = [root]
+    pending = [root.path]
     links: list[Path] = []
     visited: set[str] = set()
-    while directories or links:
-        directory = directories.pop() if directories else links.pop()
+    while pending or links:
+        directory = pending.pop() if pending else links.pop()
         real = os.path.realpath(directory)
         if real in visited:
             continue
@@ -128,7 +149,7 @@ def _walk(found: Found, root: Path) -> Iterator[Path]:
         try:
             entries = sorted(directory.iterdir(), key=lambda entry: entry.name, reverse=True)
         except OSError as error:
-            found.unreadable.append(FileNotReadable(_sendable(f"{_name(directory, root)}/"), _os_reason(error)))
+            found.unreadable.append(FileNotReadable(_sendable(f"{root.name_of(directory)}/"), _os_reason(error)))
             continue
         for entry in entries:
             if entry.name.startswith("."):
@@ -138,11 +159,7 @@ def _walk(found: Found, root: Path) -> Iterator[Path]:
             elif entry.is_symlink():
                 links.append(entry)
             else:
-                directories.append(entry)
-
-
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root.parent).as_posix()
+                pending.append(entry)
 
 
 def _sendable(name: str) -> str:
