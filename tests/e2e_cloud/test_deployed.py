@@ -143,7 +143,7 @@ def test_a_run_of_pruning_that_fails_for_good_is_kept(cloud: Cloud) -> None:
     client = cloud.deployment.client
     prune, sqs = cloud.outputs["PruneFunctionName"], client("sqs")
     variables = client("lambda").get_function_configuration(FunctionName=prune)["Environment"]["Variables"]
-    broken = {"Variables": variables | {"KEYWORDS_TABLE": "of-no-account"}}
+    broken = {"Variables": variables | {"MIN_USAGE": "no number"}}
     client("lambda").update_function_configuration(FunctionName=prune, Environment=broken)
     client("lambda").invoke(FunctionName=prune, InvocationType="Event", Payload=b'{"from": "a test"}')
     # The queue takes encrypted connections only; the emulator believes that one ended before it.
