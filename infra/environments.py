@@ -94,7 +94,7 @@ class Environment:
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # callers not named use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
-    keep_data: bool  # tables, secret, API keys and users outlive their stack, and cannot be deleted by mistake
+    keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks
     log_retention_days: int
     pruning: Pruning
     alarms: Alarms

@@ -1,8 +1,12 @@
-"""Days that logs are kept, as CloudWatch names them."""
+"""How long logs are kept."""
 
 from __future__ import annotations
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.environments import Environment
 
 _DAYS = {
     1: logs.RetentionDays.ONE_DAY,
@@ -13,6 +17,14 @@ _DAYS = {
 }
 
 
-def retention_days(days: int) -> logs.RetentionDays:
-    """CloudWatch's name of `days`. Raises KeyError for a number that is not among those listed here."""
-    return _DAYS[days]
+def log_group(scope: Construct, id: str, *, environment: Environment) -> logs.LogGroup:
+    """A log group with the record's retention, which outlives its stack as the data does.
+
+    Raises KeyError for a number of days that is not among those listed here.
+    """
+    return logs.LogGroup(
+        scope,
+        id,
+        retention=_DAYS[environment.log_retention_days],
+        removal_policy=RemovalPolicy.RETAIN if environment.keep_data else RemovalPolicy.DESTROY,
+    )

@@ -16,7 +16,6 @@ from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
 from infra.data_stack import DataStack
 from infra.environments import Environment
-from infra.retention import retention_days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +33,6 @@ class ServiceStack(Stack):
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
-        log_retention = retention_days(environment.log_retention_days)
         layer = self._layer(code)
         query = QueryFunction(
             self,
@@ -45,7 +43,6 @@ class ServiceStack(Stack):
             data=data,
             pinecone_index_host=self._pinecone_index_host(environment),
             admin_callers=data.callers.admin_callers,
-            log_retention=log_retention,
         )
         pruning = KeywordPruning(
             self,
@@ -54,7 +51,6 @@ class ServiceStack(Stack):
             code=code.prune,
             layer=layer,
             data=data,
-            log_retention=log_retention,
         )
         api = QueryApi(
             self,
@@ -62,7 +58,6 @@ class ServiceStack(Stack):
             environment=environment,
             handler=query.live,
             callers=data.callers,
-            log_retention=log_retention,
         )
         metrics = Metrics(
             environment,

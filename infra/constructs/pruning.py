@@ -7,7 +7,6 @@ from pathlib import Path
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -36,18 +35,17 @@ class KeywordPruning(Construct):
         code: Path,
         layer: lambda_.ILayerVersion,
         data: DataStack,
-        log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
         made = PythonFunction(
             self,
             "Python",
+            environment=environment,
             description=f"Gleaner {environment.name}: prunes keywords that nobody uses",
             code=code,
             layer=layer,
             size=environment.prune,
             variables=_variables(environment, data),
-            log_retention=log_retention,
         )
         self.function = made.function
         self.log_group = made.log_group

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
-from infra.environments import Function
+from infra.environments import Environment, Function
+from infra.retention import log_group
 
 _NOT_SHIPPED = ["__pycache__", "*.pyc"]
 
@@ -25,15 +25,15 @@ class PythonFunction(Construct):
         scope: Construct,
         id: str,
         *,
+        environment: Environment,
         description: str,
         code: Path,
         layer: lambda_.ILayerVersion,
         size: Function,
         variables: Mapping[str, str],
-        log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
-        self.log_group = logs.LogGroup(self, "Logs", retention=log_retention, removal_policy=RemovalPolicy.DESTROY)
+        self.log_group = log_group(self, "Logs", environment=environment)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.log_group.grant_write(self.role)
         self.function = lambda_.Function(

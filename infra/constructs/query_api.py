@@ -7,7 +7,6 @@ from typing import Any
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
@@ -16,6 +15,7 @@ from infra.constructs.callers import Callers
 from infra.constructs.gateway_responses import EXPOSED_HEADERS, add_gateway_responses
 from infra.constructs.question_model import add_question_model
 from infra.environments import Environment
+from infra.retention import log_group
 
 # What the runtime takes across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
@@ -35,15 +35,12 @@ class QueryApi(Construct):
         environment: Environment,
         handler: lambda_.IFunction,
         callers: Callers,
-        log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
         self._admission = Admission(self, "Admission", callers=callers, throttle=environment.throttle)
         self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
-        self.access_log = logs.LogGroup(
-            self, "AccessLog", retention=log_retention, removal_policy=RemovalPolicy.DESTROY
-        )
+        self.access_log = log_group(self, "AccessLog", environment=environment)
         self.api = self._rest_api()
         self._add_routes()
         add_gateway_responses(self.api, cors_origins=environment.cors_origins, authorizer=environment.authorizer)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import criteria
@@ -37,18 +36,17 @@ class QueryFunction(Construct):
         data: DataStack,
         pinecone_index_host: str,
         admin_callers: Sequence[str],
-        log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(scope, id)
         made = PythonFunction(
             self,
             "Python",
+            environment=environment,
             description=f"Gleaner {environment.name}: answers the requests of the API",
             code=code,
             layer=layer,
             size=environment.query,
             variables=_variables(environment, data, pinecone_index_host, admin_callers),
-            log_retention=log_retention,
         )
         self.function = made.function
         self.log_group = made.log_group

@@ -46,8 +46,10 @@ def test_no_environment_reserves_what_a_new_account_does_not_have() -> None:
 
 @EVERY
 def test_logs_are_kept_for_the_time_of_the_record(synthesised: Synthesis, environment: Environment) -> None:
-    groups = properties(synthesised.service[environment.name], "AWS::Logs::LogGroup")
-    assert [group["RetentionInDays"] for group in groups] == [environment.log_retention_days] * 3
+    groups = resources(synthesised.service[environment.name], "AWS::Logs::LogGroup").values()
+    assert [group["Properties"]["RetentionInDays"] for group in groups] == [environment.log_retention_days] * 3
+    # Also when the service is removed, since it may be for a day.
+    assert {group["DeletionPolicy"] for group in groups} == {"Retain" if environment.keep_data else "Delete"}
 
 
 def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis) -> None:
