@@ -26,6 +26,7 @@ def chat_event(**changes: Any) -> dict[str, Any]:
         {"headers": None, "multiValueHeaders": None},
         {"headers": {"CONTENT-TYPE": "application/json; charset=utf-8"}, "multiValueHeaders": None},
         {"headers": {"Content-Type": "Application/JSON"}, "multiValueHeaders": None},
+        {"headers": {"Content-Type": None, "Origin": None}, "multiValueHeaders": None},
         {"headers": {"Content-Type": ' APPLICATION/json ;profile="a;b"'}, "multiValueHeaders": None},
         {"path": "/test/api/chat/query"},
         {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},

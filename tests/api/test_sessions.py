@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
+from gleaner.api import cursors
 from gleaner.deadline import Deadline
 from gleaner.model import TokenUsage, new_id, utc_now
 from gleaner.pricing import Cost
@@ -134,6 +135,24 @@ def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> 
     messages = all_pages(client, f"{PATH}/{session_id}/messages", "messages", 7)
     assert [m["content"] for m in messages if m["role"] == "user"] == [f"q{number}" for number in range(23)]
     assert [m["role"] for m in messages] == ["user", "assistant"] * 23
+
+
+@pytest.mark.parametrize("position", ["A", "EXCERPT#", "M#", "Z", "M#\uffff\uffff", "x" * 700, "\x00", "", "\ud800"])
+def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
+    client: Client, store: ConversationStore, position: str
+) -> None:
+    session_id = begin(client)["session_id"]
+    turn = a_turn(session_id, question="𝄞" * 50_000, answer="𝄞" * 100_000, selected_text="s")
+    store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
+    scope = ("/api/sessions/<session_id>", session_id, "messages")
+    cursor = cursors.encode((position,), scope=scope)
+    status, page = get(client, f"{PATH}/{session_id}/messages", cursor=cursor)
+    if status == 200:
+        assert [len(message["content"]) for message in page["messages"]] in ([], [50_000, 100_000])
+    else:
+        assert (status, page["type"]) == (400, "urn:gleaner:problem:invalid-cursor")
+    cursor = cursors.encode((position, position), scope=(PATH, "key:local"))
+    assert get(client, PATH, cursor=cursor)[0] in (200, 400)
 
 
 def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client: Client, model: ScriptedModel) -> None:
@@ -365,7 +384,14 @@ def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: 
 
 @pytest.mark.parametrize(
     "body",
-    [{"metadata": {"a": 1}}, {"metadata": []}, {"surprise": 1}, {"metadata": {"a": "x" * 501}}, "x"],
+    [
+        {"metadata": {"a": 1}},
+        {"metadata": []},
+        {"surprise": 1},
+        {"metadata": {"a": "x" * 501}},
+        {"metadata": {"": "x"}},
+        "x",
+    ],
 )
 def test_a_bad_session_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(PATH, body)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from gleaner.api import cursors
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
@@ -88,3 +89,19 @@ def test_a_cursor_is_of_its_own_list(client: Client, asked: Any) -> None:
     cursor = get(client, f"{ALL}?status=success&limit=1", "admin")[1]["next_cursor"]
     assert get(client, f"{ALL}?tool_name=success&cursor={cursor}", "admin")[0] == 400
     assert get(client, f"/api/sessions/{asked[0]['session_id']}/tool-calls?cursor={cursor}")[0] == 400
+
+
+@pytest.mark.parametrize("position", ["A", "Z", "FEEDBACK", "C#\uffff\uffff", "\x00", "", "\ud800"])
+def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(client: Client, asked: Any, position: str) -> None:
+    query_id, session_id = asked[0]["query_id"], asked[0]["session_id"]
+    client.post(f"/api/queries/{query_id}/feedback", {"rating": 4})
+    lists = {
+        f"/api/queries/{query_id}/tool-calls": (("tool-calls", query_id, "key:local"), 1),
+        f"/api/sessions/{session_id}/tool-calls": (("tool-calls", "by_session", session_id, "key:local"), 3),
+    }
+    for path, (scope, length) in lists.items():
+        status, page = get(client, f"{path}?cursor={cursors.encode((position,) * length, scope=scope)}")
+        if status == 200:
+            assert {call["session_id"] for call in page["tool_calls"]} <= {session_id}
+        else:
+            assert (status, page["type"]) == (400, "urn:gleaner:problem:invalid-cursor")

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+from gleaner import text
 from gleaner.errors import InvalidCursor
 
 _CHECK_LENGTH = 8  # bytes
@@ -39,7 +40,10 @@ def _position(cursor: str, scope: Sequence[str]) -> tuple[str, ...] | None:
         position = json.loads(payload) if check == _check(payload, scope) else None
     except (binascii.Error, ValueError, RecursionError):
         return None
-    if not isinstance(position, list) or not all(isinstance(part, str) for part in position):
+    # No position holds an empty text, which is no key, or half a surrogate pair, which no store can hold.
+    if not isinstance(position, list) or not all(
+        isinstance(part, str) and part and part == text.encodable(part) for part in position
+    ):
         return None
     return tuple(position)
 

@@ -20,7 +20,7 @@ def normalised(event: Mapping[str, Any]) -> JsonObject:
     A body that is no base64 of UTF-8 text becomes one that is no JSON either, so that no route takes it.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
-    maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items()}
+    maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items() if value}
     return dict(event) | maps | {"body": _body(event), "isBase64Encoded": False, "path": _path(event)}
 
 

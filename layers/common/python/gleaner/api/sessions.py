@@ -20,6 +20,8 @@ from gleaner.stores.conversations import ConversationStore
 
 PATH = "/api/sessions"
 
+# A name within an item of DynamoDB is not empty.
+MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 MetadataText = Annotated[str, StringConstraints(max_length=500)]
 Id = Annotated[SessionId, Path()]
 
@@ -29,7 +31,7 @@ class NewSession(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    metadata: dict[MetadataText, MetadataText] = Field(default_factory=dict, max_length=20)
+    metadata: dict[MetadataName, MetadataText] = Field(default_factory=dict, max_length=20)
 
 
 class SessionItem(BaseModel):

@@ -104,14 +104,18 @@ class Table:
     def query_all(
         self, *, partition: str, begins_with: str, after: str = "", limit: int | None, deadline: Deadline
     ) -> list[dict[str, Any]]:
-        """Items of a partition by sort key, those after `after` alone; in as many round trips as their size takes."""
+        """Items of a partition by sort key, those after `after` alone; in as many round trips as their size takes.
+
+        `after` is any text: one that begins otherwise opens nothing else of the partition.
+        """
+        # The range is inclusive; nothing sorts between a key and the same key with a NUL behind it.
+        first, last = max(begins_with, f"{after}\x00" if after else ""), f"{begins_with}\uffff"
+        if first > last:  # which DynamoDB refuses
+            return []
         request: dict[str, Any] = {
             "TableName": self._name,
             "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :to",
-            # The range is inclusive; nothing sorts between a key and the same key with a NUL behind it.
-            "ExpressionAttributeValues": to_item(
-                {":pk": partition, ":from": f"{after}\x00" if after else begins_with, ":to": f"{begins_with}\uffff"}
-            ),
+            "ExpressionAttributeValues": to_item({":pk": partition, ":from": first, ":to": last}),
             "ConsistentRead": True,
         }
         found: list[dict[str, Any]] = []
