@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -71,10 +72,11 @@ def serve(
     hours = age_in_days(prune_every) * 24 if prune_every else None
     service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours)
     stopping = threading.Event()
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, lambda *_: stopping.set())
-    service.start(before_gateway=lambda host: _load(host, data_dir, load or [], stopping))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it gives up what is started or loaded
     try:
+        service.start(before_gateway=lambda host: _load(host, data_dir, load or []))
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, lambda *_: stopping.set())
         presentation.show_started(service.url, data_dir)
         stopping.wait()
     finally:
@@ -135,8 +137,8 @@ def _claim(data_dir: Path, paths: list[Path], kb_id: str, root: str | None) -> N
     known.claim(directories(paths, name=root), kb_id, confirmed=root is not None)
 
 
-def _load(index_host: str, data_dir: Path, paths: list[Path], stopping: threading.Event) -> None:
-    if not paths or stopping.is_set():
+def _load(index_host: str, data_dir: Path, paths: list[Path]) -> None:
+    if not paths:
         return
     from gleaner.clients import pinecone
     from gleaner_local.ingest_command import run_ingest
@@ -151,8 +153,14 @@ def _load(index_host: str, data_dir: Path, paths: list[Path], stopping: threadin
 
 def main() -> None:
     """Entry point of the `gleaner` command. What cannot be done is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
     try:
         app()
+    except UnicodeEncodeError:
+        print("An argument is not valid text: the terminal must send UTF-8.", file=sys.stderr)
+        sys.exit(1)
     except (CannotStart, NotReady, CallFailed, GleanerError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

@@ -38,11 +38,10 @@ def serving(data_dir: Path, *options: str) -> Iterator[str]:
         log.close()
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command with these arguments, ended."""
-    return subprocess.run(
-        [GLEANER, *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False
-    )
+def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command with these arguments, and variables of its own, ended."""
+    command, env = [GLEANER, *map(str, arguments)], ENVIRONMENT | variables
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
 
 
 def one_line(result: subprocess.CompletedProcess[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -95,11 +96,15 @@ def test_ask_prints_an_answer_with_numbered_sources_and_tools(tmp_path: Path, do
         shown = run("ask", "Who was the keeper of the lighthouse?", "--data-dir", data_dir)
         raw = run("ask", "Who was the keeper of the lighthouse?", "--data-dir", data_dir, "--json")
         unknown = run("ask", "Anything?", "--kb-id", "nowhere", "--data-dir", data_dir)
+        broken = run("ask", "\udcff", "--data-dir", data_dir)
+        plain = run("ask", "Who was the keeper of the lighthouse?", "--data-dir", data_dir, PYTHONIOENCODING="ascii")
         again = run("ingest", documents, "--data-dir", data_dir)
     assert "Tobias Hume" in shown.stdout
     assert "[1] documents/lighthouses.md" in shown.stdout
     assert "knowledge_base_search" in shown.stdout
     assert json.loads(raw.stdout)["sources"]
+    assert "UTF-8" in one_line(broken)
+    assert plain.returncode == 0 and "Tobias Hume" in plain.stdout
     assert unknown.returncode == 1 and "no knowledge base" in unknown.stderr
     assert again.returncode == 0 and "unchanged" in again.stdout
 
@@ -123,6 +128,27 @@ def test_a_wrong_endpoint_is_said_before_anything_starts(tmp_path: Path) -> None
         command = [GLEANER, "serve", "--port", "0", "--data-dir", tmp_path / "data"]
         ended = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=60, check=False)
         assert variable in one_line(ended)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_start_that_loads_for_long_can_be_given_up(tmp_path: Path, signum: signal.Signals) -> None:
+    documents, data_dir = tmp_path / "documents", tmp_path / "data"
+    documents.mkdir()
+    for number in range(400):
+        (documents / f"{number}.md").write_text(
+            f"# Lamp {number}\n\n" + f"Lamp {number} burns until it is dawn. " * 200
+        )
+    command = [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, "--load", documents]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not (data_dir / "roots.json").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signum)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert not (data_dir / "running.json").exists()
+    assert said == ""
 
 
 @pytest.mark.slow
