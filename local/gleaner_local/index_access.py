@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.settings import index_host
 from gleaner_local import pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -17,8 +18,11 @@ from gleaner_local.start_failure import CannotStart
 
 @contextmanager
 def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase]:
-    """The knowledge base of `data_dir`, unless the environment names a Pinecone index. Raises CannotStart."""
-    host = env.get("PINECONE_INDEX_HOST") or running_service(data_dir).get("pinecone_index_host")
+    """The knowledge base of `data_dir`, unless the environment names a Pinecone index.
+
+    Raises CannotStart, ConfigurationError, and NotReady while the service of `data_dir` starts or stops.
+    """
+    host = index_host(env) or running_service(data_dir).get("pinecone_index_host")
     if host:
         yield connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
         return
@@ -26,7 +30,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
         data_dir.mkdir(parents=True, exist_ok=True)
         index = EmbeddedIndex.open(data_dir / "index")
     except OSError as error:
-        raise CannotStart(f"The index in {data_dir} cannot be opened: {error}.") from error
+        raise CannotStart(f"The index in {data_dir} cannot be opened: {error.strerror or error}.") from error
     server = AsgiServer(pinecone_server.create_app(index))
     server.start()
     try:

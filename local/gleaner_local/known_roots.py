@@ -48,10 +48,10 @@ class KnownRoots:
 
     def _read(self) -> dict[str, dict[str, dict[str, str]]]:
         try:
-            known: dict[str, dict[str, dict[str, str]]] = json.loads(self._file.read_text())
-        except FileNotFoundError:
+            known = json.loads(self._file.read_text())
+        except (FileNotFoundError, ValueError):  # what cannot be read is no reason to load nothing any more
             return {}
-        return known
+        return known if isinstance(known, dict) else {}
 
     def _write(self, known: dict[str, dict[str, dict[str, str]]]) -> None:
         whole = self._file.with_suffix(".new")

@@ -101,7 +101,7 @@ class LocalService:
         try:
             index = EmbeddedIndex.open(self._data_dir / "index")
         except OSError as error:
-            raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error}.") from error
+            raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error.strerror or error}.") from error
         self._stack.callback(index.close)
         return self._serve(pinecone_server.create_app(index))
 

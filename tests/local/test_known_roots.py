@@ -78,6 +78,13 @@ def test_knowledge_bases_and_indexes_have_names_of_their_own(tmp_path: Path, one
         here.claim(directories([other]), "a", confirmed=False)
 
 
+def test_a_memory_that_cannot_be_read_is_begun_anew(tmp_path: Path, one: Path, other: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "roots.json").write_text("no JSON")
+    assert ingest(tmp_path, str(one)).exit_code == 0
+    assert isinstance(ingest(tmp_path, str(other)).exception, InvalidInput)
+
+
 @pytest.mark.parametrize("name", ["", " ", "a/b", "a\nb"])
 def test_a_name_that_cannot_be_is_a_usage_error(tmp_path: Path, one: Path, name: str) -> None:
     assert ingest(tmp_path, str(one), "--root", name).exit_code == 2

@@ -11,10 +11,10 @@ from tests.infra.synthesis import EVERY, functions, synthesis
 
 
 class Recorded(Mapping[str, str]):
-    """Variables that know which of them were read. What CloudFormation fills in is there as `https://value`."""
+    """Variables that know which of them were read. What CloudFormation fills in is there as `https://value.example`."""
 
     def __init__(self, variables: Mapping[str, Any]) -> None:
-        self._values = {name: _filled_in(value, f"https://{name.lower()}") for name, value in variables.items()}
+        self._values = {name: _filled_in(value, f"https://{name.lower()}.example") for name, value in variables.items()}
         self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> str:

@@ -65,13 +65,13 @@ class Settings:
         _require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
         return cls(
             api_keys_secret_arn=secret,
-            openai_api_key=env.get("OPENAI_API_KEY") or "",
+            openai_api_key=_key(env, "OPENAI_API_KEY") or "",
             openai_base_url=_url(env, "OPENAI_BASE_URL"),
             openai_model=env.get("OPENAI_MODEL") or "gpt-5.4-mini",
             openai_max_completion_tokens=int(_positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
-            pinecone_api_key=env.get("PINECONE_API_KEY") or "",
-            pinecone_index_host=env["PINECONE_INDEX_HOST"],
-            perplexity_api_key=env.get("PERPLEXITY_API_KEY") or None,
+            pinecone_api_key=_key(env, "PINECONE_API_KEY") or "",
+            pinecone_index_host=index_host(env) or "",
+            perplexity_api_key=_key(env, "PERPLEXITY_API_KEY"),
             perplexity_base_url=_url(env, "PERPLEXITY_BASE_URL") or "https://api.perplexity.ai",
             perplexity_model=env.get("PERPLEXITY_MODEL") or "perplexity/sonar",
             keywords_table=env["KEYWORDS_TABLE"],
@@ -123,6 +123,24 @@ def default_kb_id(env: Mapping[str, str]) -> str:
     return value
 
 
+def index_host(env: Mapping[str, str]) -> str | None:
+    """The host of the vector index, with or without https://; None when none is named. Raises ConfigurationError."""
+    value = env.get("PINECONE_INDEX_HOST")
+    if not value:
+        return None
+    address = value if "//" in value else f"https://{value}"
+    if not _is_web_address(address) or not ("." in value or "localhost" in value):
+        raise ConfigurationError("PINECONE_INDEX_HOST must be the host of an index, such as `index create` prints.")
+    return value
+
+
+def _key(env: Mapping[str, str], name: str) -> str | None:
+    value = env.get(name) or None
+    if value and not (value.isascii() and value.isprintable()):
+        raise ConfigurationError(f"{name} must be printable ASCII, as a header carries it. Copy the key again.")
+    return value
+
+
 def _require(env: Mapping[str, str], names: Sequence[str]) -> None:
     missing = [name for name in names if not env.get(name)]
     if missing:
@@ -141,7 +159,8 @@ def _url(env: Mapping[str, str], name: str) -> str | None:
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        named = bool(parts.hostname) and parts.port != 0
+        return named and parts.scheme in ("http", "https") and not any(map(str.isspace, value))
     except ValueError:  # of a host or a port that is none
         return False
 
