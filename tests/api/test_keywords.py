@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from gleaner.api import cursors
 from gleaner.deadline import Deadline
+from gleaner.model import utc_now
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local import ministack
-from tests.conftest import Client, make_api
+from tests.conftest import Client, make_api, proxy_event
 from tests.stores.conftest import web_answer
 
 
@@ -146,6 +149,19 @@ def test_one_keyword_is_shown_to_admins_with_all_behind_it(client: Client, learn
     [answer] = details["answers"]
     assert answer["query"] == web_answer().query
     assert answer["citations"][0]["url"] == "https://q.example/a"
+
+
+def test_of_many_long_answers_those_that_fit_are_shown_the_newest_first(client: Client, learn: Any) -> None:
+    now = utc_now()
+    for number in range(9):
+        stored = web_answer(f"R{number}", answer="𝄞" * 50_000, created_at=now + timedelta(seconds=number))
+        learn("Clefs", query_id=f"Q{number}", answer=stored)
+    [keyword] = listed(client)[1]["keywords"]
+    event = proxy_event("GET", f"/api/keywords/{keyword['keyword_id']}", "admin")
+    answered = client.send(event)
+    assert len(json.dumps(answered).encode()) < 6_291_556  # bytes; Lambda refuses more
+    shown = [answer["perplexity_result_id"] for answer in json.loads(answered["body"])["answers"]]
+    assert shown == [f"R{8 - place}" for place in range(len(shown))] and 1 < len(shown) < 9
 
 
 @pytest.mark.parametrize(("keyword", "status"), [("0" * 32, 404), ("nope", 400)])

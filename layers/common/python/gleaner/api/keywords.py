@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
 from gleaner.api import cursors
+from gleaner.api.pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
 from gleaner.deadline import Deadline
@@ -73,7 +74,7 @@ class StoredAnswer(BaseModel):
 
 
 class KeywordDetailsItem(BaseModel):
-    """A keyword with its newest associations and the web answers among them."""
+    """A keyword with its newest associations and the web answers among them, the newest first, as far as they fit."""
 
     keyword: KeywordItem
     associations: list[AssociationItem]
@@ -141,11 +142,12 @@ class KeywordRoutes:
         request = self._current()
         request.caller.require_admin()
         details = self._catalog.get(keyword_id, deadline=request.deadline)
+        answers = sorted(details.answers, key=lambda answer: answer.created_at, reverse=True)
         return ok(
             KeywordDetailsItem(
                 keyword=_to_item(details.keyword),
                 associations=[_to_association(found) for found in details.associations],
-                answers=[_to_answer(answer) for answer in details.answers],
+                answers=fitting([_to_answer(answer) for answer in answers]),
             )
         )
 
