@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.model import Passage, SourceType
-from gleaner.model import Support
+from gleaner.model import Passage, SourceType, Support
 from gleaner.support import supports
 
 MERGING = "Duplicate keywords are merged by a conditional write within 1,500 ms: the usage count rises by ninety-five."
