@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from gleaner.api.invalid import invalid_fields
 from gleaner.api.messages import MessageItem, MessagePage, TurnAnswer
 from gleaner.api.problems import CONTENT_TYPE, TYPE_PREFIX
 from gleaner.api.schemas import ChatAnswer
@@ -57,9 +58,9 @@ class Probe:
         try:
             return model.model_validate_json(response.content)
         except ValidationError as error:
-            wrong = error.errors()[0]
-            place = ".".join(map(str, wrong["loc"])) or "the body"
-            raise CheckFailed(f"{method} {path}: {place}: {wrong['msg']}") from error
+            first = error.errors()[0]
+            [told] = invalid_fields([first | {"loc": ("body", *first["loc"])}])
+            raise CheckFailed(f"{method} {path}: {told.field} {told.message}") from error
 
     def refused(self, method: str, path: str, status: int, slug: str | None = None, **request: Any) -> None:
         """The request must end in a problem document of this status, and of this type when `slug` names one."""
