@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from aws_lambda_powertools import Logger, Metrics, Tracer
+from hypothesis import settings as hypothesis_settings
 
 from gleaner.api.app import Api
 from gleaner.clients import pinecone
@@ -26,6 +27,10 @@ from tests.doubles.scripted_web import ScriptedWeb
 
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
+
+# No test looks at a clock: how long an example takes depends on what else the machine does.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ texts = st.lists(st.tuples(words, breaks), max_size=400).map(
 @example("word " * 1000)
 @example("x" * 5000)
 @example("e.g. " * 900)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_word_is_in_a_chunk_in_order_and_no_chunk_is_too_large(text: str) -> None:
     chunks = chunk_text(text)
 
@@ -36,7 +36,7 @@ def test_every_word_is_in_a_chunk_in_order_and_no_chunk_is_too_large(text: str) 
 
 
 @given(st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=60))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whole_words_stay_whole_and_sentences_are_not_cut_when_they_fit(lengths: list[int]) -> None:
     sentences = [f"{' '.join(['Word'] * length)}." for length in lengths]
 
@@ -47,7 +47,7 @@ def test_whole_words_stay_whole_and_sentences_are_not_cut_when_they_fit(lengths:
 
 
 @given(st.integers(min_value=1, max_value=4000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_chunks_of_a_long_paragraph_are_of_like_size(count: int) -> None:
     sizes = [estimated_pieces(chunk) for chunk in chunk_text("one two three. " * count)]
 

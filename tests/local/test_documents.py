@@ -128,7 +128,7 @@ def test_a_very_long_heading_is_shortened_and_its_words_kept() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_markdown_is_read_or_refused_by_name(content: str) -> None:
     try:
         document = read("any.md", content)

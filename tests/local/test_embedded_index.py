@@ -183,7 +183,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(STEPS)
 def test_any_order_of_writes_gives_what_a_dictionary_would(steps: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
     model: dict[str, str] = {}

@@ -343,7 +343,7 @@ steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()
 
 
 @given(steps=steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_after_any_interruptions_a_full_run_leaves_the_index_equal_to_the_files(
     served: tuple[Wire, KnowledgeBase],
     tmp_path_factory: pytest.TempPathFactory,

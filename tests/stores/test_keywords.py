@@ -189,7 +189,7 @@ def test_strange_keywords_are_stored_or_refused_and_never_fail(keywords: Keyword
         assert keywords.find(valid[0]) == valid
 
 
-@hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

@@ -320,7 +320,6 @@ def bounded(examples: int, steps: int) -> settings:
     return settings(
         max_examples=examples,
         stateful_step_count=steps,
-        deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),
     )

@@ -134,7 +134,7 @@ _PIECES = (
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
 def test_a_reader_of_markdown_sees_links_to_sources_alone(answer: str) -> None:
     once = without_foreign_links(answer, {ALLOWED})

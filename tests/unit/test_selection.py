@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner import text
@@ -13,7 +13,6 @@ ODD = ["\r\n", "\r", "\u2028", "\t", "\ufeff", "\u200b", "\u200d", "\ufe0f", "\u
 TEXTS = st.lists(st.sampled_from([*ODD, "lamp", "oil ", "e", "x" * 400]), max_size=60).map("".join)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_a_passage_begins_where_its_position_says(sent: str) -> None:
     found = Selection(sent, None).search("lamp", top_k=1_000)
@@ -27,7 +26,6 @@ def test_a_passage_begins_where_its_position_says(sent: str) -> None:
 LOOSE = TEXTS.map(lambda sent: sent.translate(dict.fromkeys(map(ord, "\u200d\ufe0f\u0301"))))
 
 
-@settings(deadline=None)
 @given(LOOSE)
 def test_all_that_can_be_seen_is_in_a_passage_once(sent: str) -> None:
     found = Selection(sent, None).search("lamp", top_k=1_000)
@@ -37,7 +35,6 @@ def test_all_that_can_be_seen_is_in_a_passage_once(sent: str) -> None:
     assert [passage.chunk_index for passage in in_order] == list(range(len(found)))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_what_nobody_sees_reaches_no_model(sent: str) -> None:
     for passage in Selection(sent, None).search("lamp", top_k=1_000):
