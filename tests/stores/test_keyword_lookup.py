@@ -89,6 +89,7 @@ def test_the_cost_of_a_look_up_is_bounded_whatever_the_table_holds(keywords: Key
     assert sum(read) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
 
 
+@pytest.mark.slow
 def test_a_keyword_of_common_terms_is_found_by_their_pair(keywords: Keywords) -> None:
     for start in range(0, 60, 20):
         keywords.index(*[f"alpha w{n}" for n in range(start, start + 20)], query_id=f"Q{start}")

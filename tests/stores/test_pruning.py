@@ -236,7 +236,8 @@ def interrupt_after(keywords: Keywords, writes: int) -> Callable[[], None]:
     return lambda: events.unregister("before-call.dynamodb.TransactWriteItems", crash, "crash")
 
 
-@pytest.mark.parametrize("writes", [0, *(pytest.param(writes, marks=pytest.mark.slow) for writes in range(1, 5))])
+@pytest.mark.slow
+@pytest.mark.parametrize("writes", range(5))
 def test_a_keyword_with_much_behind_it_is_pruned_whole_after_an_interruption(keywords: Keywords, writes: int) -> None:
     for number in range(130):
         keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
