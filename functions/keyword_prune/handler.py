@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from gleaner.deadline import Deadline
 from gleaner.prune_rules import PruneRules
-from gleaner.settings import PruneSettings
+from gleaner.prune_settings import PruneSettings
 from gleaner.telemetry import make_logger, without_leaks
 from gleaner.wiring import build_pruner
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from gleaner.settings import PruneSettings, Settings
+from gleaner.prune_settings import PruneSettings
+from gleaner.settings import Settings
 from gleaner_local import api_gateway, ministack
 
 LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one

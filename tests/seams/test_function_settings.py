@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gleaner.settings import PruneSettings, Settings
+from gleaner.prune_settings import PruneSettings
+from gleaner.settings import Settings
 from infra.environments import Environment
 from tests.infra.synthesis import EVERY, functions, synthesis
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from gleaner.errors import ConfigurationError
-from gleaner.settings import PruneSettings, Settings
+from gleaner.prune_settings import PruneSettings
+from gleaner.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 QUICK_START, PRUNING = "02-quick-start-and-local-mode.md", "06-pruning-keywords.md"

@@ -1,16 +1,16 @@
-"""Settings, read once from a mapping of environment variables; nothing else reads the environment."""
+"""The settings of the query function, read once from a mapping of environment variables."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from gleaner.errors import ConfigurationError
 from gleaner.model import KB_ID_PATTERN
 from gleaner.pricing import ModelPrices, Prices
+from gleaner.variables import is_web_address, positive, require, url
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # unless a secret holds them
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
@@ -62,56 +62,31 @@ class Settings:
         Raises ConfigurationError that names every variable that is missing, or the one that is malformed.
         """
         secret = env.get(_SECRET) or None
-        _require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
+        require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
         return cls(
             api_keys_secret_arn=secret,
             openai_api_key=_key(env, "OPENAI_API_KEY") or "",
-            openai_base_url=_url(env, "OPENAI_BASE_URL"),
+            openai_base_url=url(env, "OPENAI_BASE_URL"),
             openai_model=env.get("OPENAI_MODEL") or "gpt-5.4-mini",
-            openai_max_completion_tokens=int(_positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
+            openai_max_completion_tokens=int(positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
             pinecone_api_key=_key(env, "PINECONE_API_KEY") or "",
             pinecone_index_host=index_host(env) or "",
             perplexity_api_key=_key(env, "PERPLEXITY_API_KEY"),
-            perplexity_base_url=_url(env, "PERPLEXITY_BASE_URL") or "https://api.perplexity.ai",
+            perplexity_base_url=url(env, "PERPLEXITY_BASE_URL") or "https://api.perplexity.ai",
             perplexity_model=env.get("PERPLEXITY_MODEL") or "perplexity/sonar",
             keywords_table=env["KEYWORDS_TABLE"],
             conversations_table=env["CONVERSATIONS_TABLE"],
             tool_calls_table=env["TOOL_CALLS_TABLE"],
             idempotency_table=env["IDEMPOTENCY_TABLE"],
-            dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            dynamodb_endpoint_url=url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=Prices(model=_model_prices(env), web_search=_price(env, "WEB_SEARCH_PRICE")),
             default_kb_id=default_kb_id(env),
-            query_deadline_seconds=_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
-            web_answer_max_age_days=_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
+            query_deadline_seconds=positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
+            web_answer_max_age_days=positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
             cors_origins=_origins(env),
             knowledge_base_access=_access(env),
             docs_routes=_switch(env, "DOCS_ROUTES"),
             admin_callers=_admins(env),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneSettings:
-    """How the prune function is configured."""
-
-    keywords_table: str
-    dynamodb_endpoint_url: str | None
-    max_age_days: float
-    min_usage: int
-    hard_max_age_days: float
-    answer_grace_days: float
-
-    @classmethod
-    def from_env(cls, env: Mapping[str, str]) -> PruneSettings:
-        """Read the settings from environment variables. Raises ConfigurationError as `Settings.from_env` does."""
-        _require(env, ("KEYWORDS_TABLE",))
-        return cls(
-            keywords_table=env["KEYWORDS_TABLE"],
-            dynamodb_endpoint_url=_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
-            max_age_days=_positive(env, "MAX_AGE_DAYS", 90.0),
-            min_usage=int(_positive(env, "MIN_USAGE", 3)),
-            hard_max_age_days=_positive(env, "HARD_MAX_AGE_DAYS", 365.0),
-            answer_grace_days=_positive(env, "ANSWER_GRACE_DAYS", 7.0),
         )
 
 
@@ -129,7 +104,7 @@ def index_host(env: Mapping[str, str]) -> str | None:
     if not value:
         return None
     address = value if "//" in value else f"https://{value}"
-    if not _is_web_address(address) or not ("." in value or "localhost" in value):
+    if not is_web_address(address) or not ("." in value or "localhost" in value):
         raise ConfigurationError("PINECONE_INDEX_HOST must be the host of an index, such as `index create` prints.")
     return value
 
@@ -139,30 +114,6 @@ def _key(env: Mapping[str, str], name: str) -> str | None:
     if value and not (value.isascii() and value.isprintable()):
         raise ConfigurationError(f"{name} must be printable ASCII, as a header carries it. Copy the key again.")
     return value
-
-
-def _require(env: Mapping[str, str], names: Sequence[str]) -> None:
-    missing = [name for name in names if not env.get(name)]
-    if missing:
-        raise ConfigurationError(f"Set the environment variable(s) {', '.join(missing)}.")
-
-
-def _url(env: Mapping[str, str], name: str) -> str | None:
-    value = env.get(name)
-    if not value:
-        return None
-    if not _is_web_address(value):
-        raise ConfigurationError(f"{name} must be an http or https URL.")
-    return value
-
-
-def _is_web_address(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        named = bool(parts.hostname) and parts.port != 0
-        return named and parts.scheme in ("http", "https") and not any(map(str.isspace, value))
-    except ValueError:  # of a host or a port that is none
-        return False
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:
@@ -181,7 +132,7 @@ def _origins(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def _is_origin(value: str) -> bool:
     """Whether a browser would send it: scheme, host and port, in small letters and without a path."""
-    return _is_web_address(value) and value == value.lower() and value.count("/") == len("//")
+    return is_web_address(value) and value == value.lower() and value.count("/") == len("//")
 
 
 def _admins(env: Mapping[str, str]) -> frozenset[str]:
@@ -244,16 +195,3 @@ def _price(env: Mapping[str, str], name: str) -> float | None:
 
 def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-
-
-def _positive(env: Mapping[str, str], name: str, default: float) -> float:
-    value = env.get(name)
-    if not value:
-        return default
-    try:
-        number = float(value)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise ConfigurationError(f"{name} must be a positive number.")
-    return number

@@ -10,8 +10,6 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from gleaner.settings import PruneSettings, Settings
-
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -23,7 +21,9 @@ if TYPE_CHECKING:
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
     from gleaner.deadline import Deadline
+    from gleaner.prune_settings import PruneSettings
     from gleaner.pruning import Pruner
+    from gleaner.settings import Settings
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.tool_calls import ToolCallStore
