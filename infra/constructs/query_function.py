@@ -47,6 +47,9 @@ class QueryFunction(Construct):
             layer=layer,
             size=environment.query,
             variables=_variables(environment, data, pinecone_index_host, admin_callers),
+            # The CDK names the version by the template, where the host is a reference that stays the same: what makes
+            # CloudFormation publish another version for another host is this text.
+            version_description=f"Index {pinecone_index_host}",
         )
         self.function = made.function
         self.log_group = made.log_group
@@ -89,7 +92,8 @@ def _allow(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",), indexes=("by_owner",))
     # A rating is kept when its query is the caller's, and replaced when it changes.
     looked_up = [name for name, *_ in TOOL_CALL_INDEXES]
-    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE), indexes=looked_up)
+    # The records of a session go with it, on the condition that they are its owner's.
+    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"), indexes=looked_up)
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])

@@ -18,6 +18,8 @@ from gleaner.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.session_deletion import SessionDeletion
+from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local import ministack
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
@@ -199,8 +201,11 @@ def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: Conversa
 
 
 def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
-    client: Client, store: ConversationStore, items: Any
+    settings: dict[str, str], client: Client, store: ConversationStore, items: Any
 ) -> None:
+    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    calls_table = Table(dynamodb, settings["TOOL_CALLS_TABLE"])
+    deletion = SessionDeletion(Table(dynamodb, settings["CONVERSATIONS_TABLE"]), ToolCallStore(calls_table))
     session_id = begin(client)["session_id"]
     for _ in range(30):
         store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
@@ -212,10 +217,10 @@ def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
         if cut == 2:
             raise KeyboardInterrupt
 
-    events = store._table._client.meta.events
+    events = dynamodb.meta.events
     events.register("before-call.dynamodb.BatchWriteItem", crash, "crash")
     with pytest.raises(KeyboardInterrupt):
-        store.delete(session_id, "key:local", deadline=Deadline.after(5))
+        deletion.delete(session_id, "key:local", deadline=Deadline.after(5))
     events.unregister("before-call.dynamodb.BatchWriteItem", crash, "crash")
     path = f"{PATH}/{session_id}"
     assert 0 < len(items("CONVERSATIONS_TABLE")) < 61

@@ -18,7 +18,7 @@ QUERY_MAY = {
     "Keywords/index/by_last_use": {"dynamodb:Query"},
     "Conversations": READ | WRITE | {"dynamodb:BatchWriteItem"},
     "Conversations/index/by_owner": {"dynamodb:Query"},
-    "ToolCalls": READ | WRITE | {"dynamodb:ConditionCheckItem"},
+    "ToolCalls": READ | WRITE | {"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"},
     "ToolCalls/index/by_session": {"dynamodb:Query"},
     "ToolCalls/index/by_tool": {"dynamodb:Query"},
     "ToolCalls/index/by_status": {"dynamodb:Query"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -17,7 +18,14 @@ from gleaner.clients.perplexity import WebSearch
 from gleaner.conversation import conversation
 from gleaner.criteria import assess
 from gleaner.deadline import Deadline
-from gleaner.errors import KnowledgeBaseUnavailable, UnknownKnowledgeBase
+from gleaner.errors import (
+    DeadlineExceeded,
+    GleanerError,
+    KnowledgeBaseUnavailable,
+    StoreUnavailable,
+    UnknownKnowledgeBase,
+    UnknownSession,
+)
 from gleaner.execution import CallOutcome
 from gleaner.learning import Learning
 from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
@@ -30,7 +38,10 @@ from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
+logger = logging.getLogger(__name__)
+
 _OF_ONE_QUESTION = 2  # messages of a conversation without earlier turns: the system prompt and the question
+_FORGET_SECONDS = 1.0  # what a question that has failed may take to look after its session
 _HISTORY_MESSAGES = 40  # that are read; how many reach the model is a matter of their length
 
 
@@ -76,7 +87,13 @@ def answer_question(
         agent.run(messages)
         answer = _to_answer(workspace, agent, recorder.outcomes, _cost(agent, workspace, services), began)
         _keep(answer, asked, asked_at, services, deadline)
+    except GleanerError:
+        workspace.background.flush()
+        if asked.session_id is not None:
+            _forget_if_deleted(recorder, workspace.question, services, deadline.part(_FORGET_SECONDS))
+        raise
     finally:
+        # Of a session that is deleted while the last records are written, after its turn, these may stay.
         workspace.background.flush()
         carried = len(messages) > _OF_ONE_QUESTION and not agent.shortened if history else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=carried)
@@ -189,12 +206,34 @@ def _keep(answer: Answer, asked: Asked, asked_at: datetime, services: Services, 
     services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)
 
 
+def _forget_if_deleted(recorder: _Recorder, question: Question, services: Services, deadline: Deadline) -> None:
+    """Delete the records of a question that leaves no turn, when its session was deleted meanwhile.
+
+    A deletion marks the session before it deletes records. Of a session without the mark, now that the records are
+    written, any deletion will find them; one that began before may have missed them. They stay when there is no time
+    left for this, when the store fails, and when a record's write takes longer than it is waited for.
+    """
+    try:
+        if not _exists(question.session_id, recorder.owner, services, deadline):
+            recorder.forget(deadline)
+    except (StoreUnavailable, DeadlineExceeded):
+        logger.exception("records of a deleted session may stay")
+
+
+def _exists(session_id: str, owner: str, services: Services, deadline: Deadline) -> bool:
+    try:
+        services.conversations.get(session_id, owner, deadline=deadline)
+    except UnknownSession:
+        return False
+    return True
+
+
 class _Recorder:
     """Writes the records of tool calls beside the work."""
 
     def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
         self._workspace = workspace
-        self._owner = owner
+        self.owner = owner
         self._tool_calls = tool_calls
         self.outcomes: list[CallOutcome] = []
 
@@ -204,7 +243,7 @@ class _Recorder:
         record = ToolCallRecord(
             query_id=question.query_id,
             session_id=question.session_id,
-            owner=self._owner,
+            owner=self.owner,
             position=len(self.outcomes),
             tool_call_id=outcome.call.id,
             tool_name=outcome.call.name,
@@ -221,3 +260,8 @@ class _Recorder:
         self._workspace.background.submit(
             "tool call record", lambda: self._tool_calls.record(record, deadline=deadline)
         )
+
+    def forget(self, deadline: Deadline) -> None:
+        """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
+        counts = {self._workspace.question.query_id: len(self.outcomes)}
+        self._tool_calls.delete_of_queries(counts, self.owner, deadline=deadline)

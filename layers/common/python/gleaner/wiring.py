@@ -146,12 +146,14 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
+    from gleaner.stores.session_deletion import SessionDeletion
 
     stores = build_stores(settings)
     answering = Answering(settings, stores, tracer)
     client, kb_id = stores.client, settings.default_kb_id
     catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
+    deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
     pruner = _pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     once = Once(client, settings.idempotency_table)
 
@@ -161,7 +163,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
         )
         areas = (
             chat,
-            SessionRoutes(stores.conversations, current),
+            SessionRoutes(stores.conversations, deletion, current),
             MessageRoutes(stores.conversations, chat.answer, once, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
             FeedbackRoutes(feedback, current, metrics),

@@ -17,6 +17,7 @@ from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import new_id, utc_now
 from gleaner.stores.conversation_items import Session
 from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.session_deletion import SessionDeletion
 
 PATH = "/api/sessions"
 
@@ -58,8 +59,9 @@ class SessionPage(BaseModel):
 class SessionRoutes:
     """/api/sessions and /api/sessions/{session_id}."""
 
-    def __init__(self, conversations: ConversationStore, current: Current) -> None:
+    def __init__(self, conversations: ConversationStore, deletion: SessionDeletion, current: Current) -> None:
         self._conversations = conversations
+        self._deletion = deletion
         self._current = current
 
     def routes(self) -> list[Route]:
@@ -104,7 +106,7 @@ class SessionRoutes:
 
     def _delete(self, session_id: Id) -> Response[None]:
         request = self._current()
-        self._conversations.delete(session_id, request.caller.id, deadline=request.deadline)
+        self._deletion.delete(session_id, request.caller.id, deadline=request.deadline)
         return Response(HTTPStatus.NO_CONTENT.value)
 
 

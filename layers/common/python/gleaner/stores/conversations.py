@@ -24,8 +24,7 @@ from gleaner.stores.dynamodb import ConditionFailed, Table
 
 Position = tuple[str, str]  # updated_at and id of the session that a page ended with
 
-_UNKNOWN = "There is no such session. Leave session_id out to begin a new one."
-_DELETE_BATCH = 500  # items whose keys are read before they are deleted
+UNKNOWN = "There is no such session. Leave session_id out to begin a new one."
 
 
 class ConversationStore:
@@ -112,32 +111,6 @@ class ConversationStore:
                 return
             raise UnknownSession("The session was deleted while the question was answered.") from error
 
-    def delete(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
-        """Delete a session with all that belongs to it. Called again after it was cut off, it goes on.
-
-        The session is marked first, so that nobody sees it or adds to it, and goes last, so that what
-        belongs to it can still be found. Raises UnknownSession.
-        """
-        key = schema.session_key(session_id)
-        mark = self._table.update(
-            key,
-            expression="SET #deleted_at = if_not_exists(#deleted_at, :now) REMOVE #updated_at",
-            condition="#owner = :owner",  # of the caller; a session marked before keeps its owner
-            values={":now": utc_now(), ":owner": owner},
-        )
-        try:
-            self._table.transact([mark], deadline=deadline)
-        except ConditionFailed as error:
-            raise UnknownSession(_UNKNOWN) from error
-        while belongings := self._belongings(session_id, deadline):
-            self._table.delete_many(belongings, deadline=deadline)
-        self._table.delete_many([key], deadline=deadline)
-
-    def _belongings(self, session_id: str, deadline: Deadline) -> list[dict[str, str]]:
-        key = schema.session_key(session_id)
-        items = self._table.query(partition=key["pk"], limit=_DELETE_BATCH, deadline=deadline, consistent=True)
-        return [{"pk": item["pk"], "sk": item["sk"]} for item in items if item["sk"] != key["sk"]]
-
     def _messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
         heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]
         pieces = self._pieces([key for head in heads for key in _piece_keys(head, "content")], deadline)
@@ -169,7 +142,7 @@ def _piece_keys(head: Mapping[str, Any], attribute: str) -> list[schema.Key]:
 
 def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:
     if item is None or item["owner"] != owner or "deleted_at" in item:
-        raise UnknownSession(_UNKNOWN)
+        raise UnknownSession(UNKNOWN)
     return item
 
 

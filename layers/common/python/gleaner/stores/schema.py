@@ -199,6 +199,11 @@ def message_key(session_id: str, query_id: str, position: int) -> Key:
     return {"pk": f"S#{session_id}", "sk": f"{MESSAGE_PREFIX}{query_id}#{position}"}
 
 
+def query_of_message(sort_key: str) -> str:
+    """The id of the query whose message has this sort key."""
+    return sort_key.removeprefix(MESSAGE_PREFIX).partition(KEY_SEPARATOR)[0]
+
+
 def selection_key(session_id: str, query_id: str) -> Key:
     """Key of the selected text that a question was asked about."""
     return {"pk": f"S#{session_id}", "sk": f"EXCERPT#{query_id}"}
@@ -220,3 +225,8 @@ TOOL_CALL_PREFIX = "C#"
 def tool_call_key(query_id: str, position: int) -> Key:
     """Key of a tool call; `position` counts the calls of one query."""
     return {"pk": f"Q#{query_id}", "sk": f"{TOOL_CALL_PREFIX}{position:04d}"}
+
+
+def query_of_call(call_key: Key) -> str:
+    """The id of the query whose tool call has this key."""
+    return call_key["pk"].removeprefix("Q#")

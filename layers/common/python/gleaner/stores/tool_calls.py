@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,13 +11,15 @@ from gleaner.deadline import Deadline
 from gleaner.errors import UnknownQuery
 from gleaner.redaction import redact, redact_json
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import Table
+from gleaner.stores.dynamodb import TRANSACTION_LIMIT, Table
 from gleaner.stores.items import from_timestamp
 from gleaner.stores.schema import Index
 
 Place = tuple[str, str, str]  # created_at and keys of the call that a page ended with
 
 _LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
+_INDEX_PAGE = 1_000  # keys that one read of an index brings
+_DELETED_AT_ONCE = TRANSACTION_LIMIT // 2  # calls; with one that is the first of its query goes the feedback
 LONGEST_NAME = 200  # characters of what the model named: a key of an index holds 1,024 bytes
 
 
@@ -91,6 +93,47 @@ class ToolCallStore:
         keys = [{"pk": item["pk"], "sk": item["sk"]} for item in found]
         items = sorted(self._table.get_many(keys, deadline=deadline), key=_place, reverse=True)
         return [(_place(item), _to_record(item)) for item in items]
+
+    def delete_of_queries(self, call_counts: Mapping[str, int], owner: str, *, deadline: Deadline) -> None:
+        """Delete the records of queries of `owner`, and the feedback on them; the counts are of their calls.
+
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        counted = call_counts.items()
+        keys = [schema.tool_call_key(query_id, position) for query_id, count in counted for position in range(count)]
+        self._delete(keys, owner, deadline)
+
+    def delete_of_session(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
+        """Delete the records of all queries of `owner` in a session, and the feedback on them.
+
+        Those that the index does not show yet stay. Raises StoreUnavailable or DeadlineExceeded.
+        """
+        # All keys are read first, and once: the index goes on to show for a moment what was deleted.
+        found = list(
+            self._table.oldest(
+                schema.BY_SESSION, partition=session_id, before="\uffff", page=_INDEX_PAGE, deadline=deadline
+            )
+        )
+        self._delete([{"pk": item["pk"], "sk": item["sk"]} for item in found], owner, deadline)
+
+    def _delete(self, keys: Sequence[schema.Key], owner: str, deadline: Deadline) -> None:
+        """Delete the records under these keys, some at a time; ones that are gone are gone."""
+        for start in range(0, len(keys), _DELETED_AT_ONCE):
+            some = keys[start : start + _DELETED_AT_ONCE]
+            actions = [self._deletion(key, owner) for key in some]
+            # With the first call in one transaction: it is what allows feedback, so none can come in between.
+            feedback = [schema.feedback_key(schema.query_of_call(key)) for key in some if _is_first(key)]
+            actions += [self._deletion(key, owner) for key in feedback]
+            self._table.transact(actions, deadline=deadline)
+
+    def _deletion(self, key: schema.Key, owner: str) -> dict[str, Any]:
+        # Only the owner's, whatever key is given; what an earlier try deleted must not stop this one.
+        condition = "attribute_not_exists(#pk) OR #owner = :owner"
+        return self._table.delete(key, condition=condition, values={":owner": owner})
+
+
+def _is_first(key: schema.Key) -> bool:
+    return key == schema.tool_call_key(schema.query_of_call(key), 0)
 
 
 def _place(item: Mapping[str, Any]) -> Place:

@@ -1,0 +1,144 @@
+"""What goes with a session that is deleted: records of tool calls and feedback, of answered questions and of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse
+
+from gleaner.deadline import Deadline
+from gleaner.model import new_id, utc_now
+from gleaner.stores.dynamodb import ConditionFailed, Table
+from gleaner.stores.session_deletion import SessionDeletion
+from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner_local import ministack
+from tests.conftest import Client, make_api
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+
+Items = Callable[[str], list[dict[str, Any]]]
+
+NO_MODEL = JSONResponse({"error": {"message": "no"}}, status_code=401)
+
+
+@pytest.fixture
+def tool_calls(settings: dict[str, str]) -> ToolCallStore:
+    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    return ToolCallStore(Table(dynamodb, settings["TOOL_CALLS_TABLE"]))
+
+
+@pytest.fixture
+def session(client: Client, model: ScriptedModel) -> str:
+    """A session of `local` with a rated answer, and a question that ended in an error."""
+    model.plays(calls(search()), calls(answer()))
+    asked = client.ask()[1]
+    assert client.post(f"/api/queries/{asked['query_id']}/feedback", {"rating": 1, "comment": "c"})[0] == 200
+    model.plays(calls(search()), NO_MODEL)
+    assert client.ask(session_id=asked["session_id"])[0] == 503
+    return str(asked["session_id"])
+
+
+def delete(client: Client, session_id: str, caller: str = "local") -> int:
+    return client.request("DELETE", f"/api/sessions/{session_id}", caller=caller)[0]
+
+
+def test_records_and_feedback_go_with_their_session(
+    client: Client, model: ScriptedModel, session: str, items: Items
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    other = client.ask()[1]
+    client.post(f"/api/queries/{other['query_id']}/feedback", {"rating": 5})
+    assert len(items("TOOL_CALLS_TABLE")) == 4 + 3
+    assert delete(client, session) == 204
+    assert {item["pk"] for item in items("TOOL_CALLS_TABLE")} == {f"Q#{other['query_id']}"}
+    assert len(items("TOOL_CALLS_TABLE")) == 3
+    shown = client.request("GET", "/api/tool-calls", caller="admin", queryStringParameters={"status": "success"})[1]
+    assert {call["session_id"] for call in shown["tool_calls"]} == {other["session_id"]}
+
+
+def test_somebody_else_deletes_no_records(
+    client: Client, session: str, items: Items, tool_calls: ToolCallStore
+) -> None:
+    kept = sorted(map(str, items("TOOL_CALLS_TABLE")))
+    assert delete(client, session, "somebody") == 404
+    with pytest.raises(ConditionFailed):
+        tool_calls.delete_of_session(session, "key:somebody", deadline=Deadline.after(5))
+    assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == kept
+
+
+@pytest.mark.parametrize("write", range(1, 6))
+def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
+    settings: dict[str, str], client: Client, session: str, items: Items, write: int
+) -> None:
+    made = 0
+
+    def crash(**_: Any) -> None:
+        nonlocal made
+        made += 1
+        if made == write:
+            raise KeyboardInterrupt
+
+    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    for operation in ("TransactWriteItems", "BatchWriteItem"):
+        dynamodb.meta.events.register(f"before-call.dynamodb.{operation}", crash)
+    conversations, calls_table = (
+        Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "TOOL_CALLS")
+    )
+    with pytest.raises(KeyboardInterrupt):
+        SessionDeletion(conversations, ToolCallStore(calls_table)).delete(
+            session, "key:local", deadline=Deadline.after(5)
+        )
+    assert items("CONVERSATIONS_TABLE")
+    assert delete(client, session) == 204
+    assert items("CONVERSATIONS_TABLE") == items("TOOL_CALLS_TABLE") == []
+
+
+@pytest.mark.parametrize("end", [calls(answer()), NO_MODEL])
+def test_a_question_whose_session_is_deleted_meanwhile_leaves_no_records(
+    settings: dict[str, str], client: Client, model: ScriptedModel, session: str, items: Items, end: Any
+) -> None:
+    of_another_process = Client(make_api(settings))
+
+    def delete_then_go_on(_request: Any) -> Any:
+        assert delete(of_another_process, session) == 204
+        return end
+
+    model.plays(calls(search()), delete_then_go_on)
+    assert client.ask(session_id=session)[0] in (404, 503)
+    assert items("TOOL_CALLS_TABLE") == items("CONVERSATIONS_TABLE") == []
+
+
+def test_a_question_that_fails_in_a_session_that_stays_keeps_its_records(
+    client: Client, model: ScriptedModel, session: str
+) -> None:
+    model.plays(calls(search()), NO_MODEL)
+    status, problem = client.ask(session_id=session)
+    assert status == 503
+    page = client.request("GET", f"/api/queries/{problem['query_id']}/tool-calls")[1]
+    assert [call["tool_name"] for call in page["tool_calls"]] == ["knowledge_base_search"]
+
+
+def test_records_of_many_queries_go(client: Client, session: str, items: Items, tool_calls: ToolCallStore) -> None:
+    for _ in range(40):
+        query_id = new_id()
+        for position in range(3):
+            record = ToolCallRecord(
+                query_id=query_id,
+                session_id=session,
+                owner="key:local",
+                position=position,
+                tool_call_id="call",
+                tool_name="knowledge_base_search",
+                parameters="{}",
+                result="{}",
+                status="success",
+                error_message=None,
+                duration_ms=1.0,
+                retry_count=0,
+                created_at=utc_now(),
+            )
+            tool_calls.record(record, deadline=Deadline.after(5))
+    assert len(items("TOOL_CALLS_TABLE")) == 124
+    assert delete(client, session) == 204
+    assert items("TOOL_CALLS_TABLE") == []
