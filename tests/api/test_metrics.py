@@ -156,6 +156,48 @@ def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
     }
 
 
+@pytest.mark.parametrize(
+    ("after_feedback", "recovered"),
+    [
+        (calls(index("Starlette release", "ASGI framework")), 1),
+        (calls(index("x")), 0),
+        (says("I would rather not."), 0),
+        (JSONResponse({"error": {"message": "no"}}, status_code=401), 0),
+    ],
+)
+def test_feedback_for_keywords_is_recovered_from_when_the_model_indexes_some_itself(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted, after_feedback: Any, recovered: int
+) -> None:
+    web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+    asked_web = calls(("perplexity_search", {"query": "Starlette release"}))
+    model.plays(calls(search()), asked_web, calls(answer("In 2026. [web-1]", ("web-1",))), after_feedback)
+    assert client.ask("When was Starlette 1.0 released?")[0] == 200
+    assert shares(counted()) == {
+        "KnowledgeBaseSearched": 1,
+        "AnsweredOnFirstAttempt": 1,
+        "KeywordsAfterWeb": 1,  # the service indexes what the model does not
+        "RetriesRecovered": recovered,
+    }
+
+
+def test_one_recovery_does_not_make_up_for_another_that_failed(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+) -> None:
+    web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+    asked_web = calls(("perplexity_search", {"query": "Starlette release"}))
+    model.plays(says("Later."), calls(search()), asked_web, calls(answer("In 2026. [web-1]", ("web-1",))), says("No."))
+    assert client.ask("When was Starlette 1.0 released?")[0] == 200
+    assert shares(counted())["RetriesRecovered"] == 0
+
+
+def test_a_search_after_feedback_is_a_recovery_also_of_a_question_that_fails_later(
+    client: Client, model: ScriptedModel, counted: Counted
+) -> None:
+    model.plays(says("I know it."), calls(search()), JSONResponse({"error": {"message": "no"}}, status_code=401))
+    assert client.ask()[0] == 503
+    assert shares(counted())["RetriesRecovered"] == 1
+
+
 def test_a_question_without_an_answer_is_counted_too(client: Client, model: ScriptedModel, counted: Counted) -> None:
     model.plays(says("I just know it."))
     assert client.ask()[0] == 502
