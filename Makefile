@@ -11,7 +11,10 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
+CDK_FLAGS ?=
 STACKS = "gleaner-$(ENV)/$(STACK)"
+# As index consoles show it, too: without https://.
+INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
 .PHONY: run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
 
@@ -53,11 +56,11 @@ bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK, o
 	$(CDK) bootstrap
 
 deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see README
-	$(CDK) deploy $(STACKS) --outputs-file cdk.out/outputs-$(ENV).json \
-		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(PINECONE_INDEX_HOST))
+	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
+		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST))
 
 destroy: .venv/infra.stamp ## remove ENV=...; data that the environment keeps stays
-	$(CDK) destroy $(STACKS)
+	$(CDK) destroy $(STACKS) $(CDK_FLAGS)
 
 pins: ## pin the requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \

@@ -31,7 +31,9 @@ class PythonFunction(Construct):
         layer: lambda_.ILayerVersion,
         size: Function,
         variables: Mapping[str, str],
+        version_description: str | None = None,
     ) -> None:
+        """`version_description`: CloudFormation publishes a new version whenever it changes."""
         super().__init__(scope, id)
         self.log_group = log_group(self, "Logs", environment=environment)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -50,6 +52,7 @@ class PythonFunction(Construct):
             reserved_concurrent_executions=size.reserved_concurrency,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if size.snap_start else None,
             environment=dict(variables),
+            current_version_options=lambda_.VersionOptions(description=version_description),
             role=self.role,
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,

@@ -167,6 +167,16 @@ def test_a_second_version_moves_the_alias(cloud: Cloud) -> None:
     assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
 
 
+def test_another_index_reaches_the_version_that_answers(cloud: Cloud) -> None:
+    first, host = _live_version(cloud), cloud.index_host
+    for index_host in (f"{host}/", host):
+        cloud.index_host = index_host
+        cloud.deploy_service(cloud.environment)
+        assert _live_variables(cloud)["PINECONE_INDEX_HOST"] == index_host
+    assert int(_live_version(cloud)) > int(first)
+    assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
+
+
 def test_a_user_of_the_pool_signs_in_and_asks(cloud: Cloud) -> None:
     """The steps of docs/09, by the calls that its commands make."""
     environment = replace(cloud.environment, name="users", authorizer=Authorizer.COGNITO)
@@ -249,6 +259,15 @@ def _live_version(cloud: Cloud, *, ready: bool = False) -> str:
         client.get_waiter("function_active_v2").wait(FunctionName=function, Qualifier="live")
     version: str = client.get_alias(FunctionName=function, Name="live")["FunctionVersion"]
     return version
+
+
+def _live_variables(cloud: Cloud) -> dict[str, str]:
+    """The variables of the version that the API invokes."""
+    client, function = cloud.deployment.client("lambda"), cloud.outputs["QueryFunctionName"]
+    found: dict[str, str] = client.get_function_configuration(FunctionName=function, Qualifier="live")["Environment"][
+        "Variables"
+    ]
+    return found
 
 
 def _until(holds: Callable[[], bool], *, seconds: float = 60) -> None:

@@ -68,6 +68,14 @@ def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis
     assert all(alias_id in uri for uri in uris)
 
 
+def test_another_host_of_the_index_makes_another_version(synthesised: Synthesis) -> None:
+    template = synthesised.service["dev"]
+    host = {"Ref": "PineconeIndexHost"}
+    assert functions(template)["query"]["Environment"]["Variables"]["PINECONE_INDEX_HOST"] == host
+    # CloudFormation replaces a version whose description changes, and no other of its properties knows the host.
+    assert one(template, "AWS::Lambda::Version")["Description"] == {"Fn::Join": ["", ["Index ", host]]}
+
+
 def test_the_query_deadline_ends_before_the_gateway_gives_up() -> None:
     assert PROD.query_deadline_seconds < PROD.query.timeout_seconds <= 29
 
