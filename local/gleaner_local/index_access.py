@@ -11,9 +11,15 @@ from gleaner.settings import index_host
 from gleaner_local import pinecone_server
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.parts import LOCAL_KEY
+from gleaner_local.parts import LOCAL_KEY, Part
 from gleaner_local.running import running_service
 from gleaner_local.start_failure import CannotStart
+
+# Who names a key means Pinecone, and would find nothing loaded there.
+_KEY_WITHOUT_HOST = (
+    "PINECONE_API_KEY is set and PINECONE_INDEX_HOST is not. Set it to the host of your index, "
+    "or unset the key to load into the index of this machine."
+)
 
 
 @contextmanager
@@ -22,7 +28,12 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
 
     Raises CannotStart, ConfigurationError, and NotReady while the service of `data_dir` starts or stops.
     """
-    host = index_host(env) or running_service(data_dir).get("pinecone_index_host")
+    host = index_host(env)
+    if host is None:
+        service = running_service(data_dir)
+        if env.get("PINECONE_API_KEY") and (not service or Part.INDEX in service["local"]):
+            raise CannotStart(_KEY_WITHOUT_HOST)
+        host = service.get("pinecone_index_host")
     if host:
         yield connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
         return
