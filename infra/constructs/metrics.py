@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import Duration
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -10,7 +12,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
 from infra import criteria
-from infra.constructs.tables import Tables
+from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index, Tables
 from infra.environments import Bar, Environment
 
 _FIVE_MINUTES = Duration.minutes(5)
@@ -86,28 +88,20 @@ class Metrics:
         """Keywords that runs of pruning took out of use."""
         return self._own("KeywordsPruned", "Sum", service=criteria.PRUNE_SERVICE)
 
-    def store_throttles(self) -> cloudwatch.MathExpression:
-        """Reads and writes that DynamoDB throttled, in all tables.
+    def store_throttles(self) -> dict[str, cloudwatch.MathExpression]:
+        """Reads and writes that DynamoDB throttled, by table, each with its indexes.
 
-        It counts throttled ones only. Alarms ignore what is missing in its namespace, whatever they are told, and would
-        go on ringing: hence the zeros.
+        An index counts its own: a write that it cannot take is throttled for the whole table, and told of here alone.
+        Each table has its expression, since an alarm takes ten metrics at most. Only what is throttled is counted:
+        alarms ignore what is missing in this namespace, whatever they are told, and would ring on without the zeros.
         """
-        tables = {
-            "keywords": self._tables.keywords,
-            "conversations": self._tables.conversations,
-            "calls": self._tables.tool_calls,
-            "idempotency": self._tables.idempotency,
+        tables = self._tables
+        return {
+            "Keywords": _throttles(tables.keywords, KEYWORD_INDEXES),
+            "Conversations": _throttles(tables.conversations, CONVERSATION_INDEXES),
+            "ToolCalls": _throttles(tables.tool_calls, TOOL_CALL_INDEXES),
+            "Idempotency": _throttles(tables.idempotency, ()),
         }
-        metrics: dict[str, cloudwatch.IMetric] = {}
-        for name, table in tables.items():
-            metrics[f"{name}Reads"] = _throttles(table, "ReadThrottleEvents")
-            metrics[f"{name}Writes"] = _throttles(table, "WriteThrottleEvents")
-        return cloudwatch.MathExpression(
-            expression=" + ".join(f"FILL({name}, 0)" for name in metrics),
-            using_metrics=metrics,
-            label="throttled",
-            period=_FIVE_MINUTES,
-        )
 
     def _own(self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
         return cloudwatch.Metric(
@@ -119,5 +113,26 @@ class Metrics:
         )
 
 
-def _throttles(table: dynamodb.TableV2, name: str) -> cloudwatch.Metric:
-    return table.metric(name, statistic="Sum", period=_FIVE_MINUTES)
+def _throttles(table: dynamodb.TableV2, indexes: Sequence[Index]) -> cloudwatch.MathExpression:
+    metrics: dict[str, cloudwatch.IMetric] = {}
+    for index in (None, *(name for name, *_ in indexes)):
+        where = {"TableName": table.table_name} | ({"GlobalSecondaryIndexName": index} if index else {})
+        for kind in ("Read", "Write"):
+            metrics[_identifier(table.node.id, index or "", kind)] = cloudwatch.Metric(
+                namespace="AWS/DynamoDB",
+                metric_name=f"{kind}ThrottleEvents",
+                dimensions_map=where,
+                statistic="Sum",
+                period=_FIVE_MINUTES,
+            )
+    return cloudwatch.MathExpression(
+        expression=" + ".join(f"FILL({name}, 0)" for name in metrics),
+        using_metrics=metrics,
+        label=table.node.id,
+        period=_FIVE_MINUTES,
+    )
+
+
+def _identifier(*parts: str) -> str:
+    """A name for an expression, which begins with a small letter."""
+    return "_".join(part.lower() for part in parts if part)

@@ -79,12 +79,14 @@ class Monitoring(Construct):
         dead = metrics.dead_letters()
         lost = self._alarm("DeadLetters", "A run of pruning was given up", dead, _MORE, 0, windows=_ONE)
         refused = metrics.store_throttles()
-        slowed = self._alarm("StoreThrottled", "DynamoDB throttles reads or writes", refused, _MORE, 0)
+        for table, events in refused.items():
+            text = f"DynamoDB throttles reads or writes of {table} or of its indexes"
+            self._alarm(f"{table}Throttled", text, events, _MORE, 0)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
             _graph("Failed requests (share)", [errors], failing),
             _graph("Throttled invocations", [throttled], busy),
-            _graph("Throttled reads and writes", [refused], slowed),
+            _graph("Throttled reads and writes", list(refused.values())),
             _graph("Failed runs of pruning", [pruning], broken),
             _graph("Dead letters", [dead], lost),
             _graph("Pruned keywords", [metrics.pruned_keywords()]),

@@ -16,6 +16,7 @@ from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, r
 
 README = ROOT / "README.md"
 DAY = 24 * 60  # minutes
+METRICS_OF_AN_ALARM = 10  # at most
 BARS = [
     (name, value)
     for environment in ENVIRONMENTS
@@ -97,13 +98,26 @@ def test_failures_ring(synthesised: Synthesis, environment: Environment) -> None
 
 
 @EVERY
-def test_a_throttled_store_rings_and_stops_ringing(synthesised: Synthesis, environment: Environment) -> None:
-    (alarm,) = _alarms(synthesised.service[environment.name], "DynamoDB throttles")
-    expression, of = _expression(alarm)
-    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (0, "GreaterThanThreshold")
-    assert sorted(metric for metric, _, _ in of.values()) == ["ReadThrottleEvents"] * 4 + ["WriteThrottleEvents"] * 4
-    # DynamoDB writes no zeros, and CloudWatch leaves an alarm on its metrics as it is while data is missing.
-    assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(of)
+def test_a_throttled_table_or_index_rings_and_stops_ringing(synthesised: Synthesis, environment: Environment) -> None:
+    alarms = _alarms(synthesised.service[environment.name], "DynamoDB throttles")
+    watched = []
+    for alarm in alarms:
+        assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (0, "GreaterThanThreshold")
+        expression, of = _expression(alarm)
+        assert len(of) <= METRICS_OF_AN_ALARM
+        # DynamoDB writes no zeros, and CloudWatch leaves an alarm on its metrics as it is while data is missing.
+        assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(of)
+        watched += [_throttled(query) for query in alarm["Metrics"] if not query["ReturnData"]]
+    tables = resources(synthesised.data[environment.name], "AWS::DynamoDB::GlobalTable").values()
+    throttled = [
+        (metric, index)
+        for table in tables
+        for index in ("", *(one["IndexName"] for one in table["Properties"].get("GlobalSecondaryIndexes", ())))
+        for metric in ("ReadThrottleEvents", "WriteThrottleEvents")
+    ]
+    assert sorted((metric, index) for metric, _, index in watched) == sorted(throttled)
+    assert len(set(watched)) == len(watched)
+    assert len({table for _, table, _ in watched}) == len(tables) == len(alarms)
 
 
 @EVERY
@@ -122,7 +136,7 @@ def test_silence_is_no_alarm(synthesised: Synthesis, environment: Environment) -
 def test_the_readme_prices_every_metric_under_an_alarm(synthesised: Synthesis) -> None:
     alarms = properties(synthesised.service["dev"], "AWS::CloudWatch::Alarm")
     metrics = sum(max(1, sum("MetricStat" in query for query in alarm.get("Metrics", ()))) for alarm in alarms)
-    assert f"alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
+    assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
 
 
 def test_alarms_reach_the_address_of_the_record(synthesised: Synthesis) -> None:
@@ -150,6 +164,14 @@ def _expression(alarm: dict[str, Any]) -> tuple[str, dict[str, tuple[str, str, i
     (judged,) = [query["Expression"] for query in alarm["Metrics"] if query["ReturnData"]]
     stats = {query["Id"]: query["MetricStat"] for query in alarm["Metrics"] if not query["ReturnData"]}
     return judged, {id: (stat["Metric"]["MetricName"], stat["Stat"], stat["Period"]) for id, stat in stats.items()}
+
+
+def _throttled(query: dict[str, Any]) -> tuple[str, str, str]:
+    """Metric, table and index, which is empty for the table itself."""
+    metric = query["MetricStat"]["Metric"]
+    of = {one["Name"]: one["Value"] for one in metric["Dimensions"]}
+    assert metric["Namespace"] == "AWS/DynamoDB"
+    return metric["MetricName"], json.dumps(of["TableName"]), of.get("GlobalSecondaryIndexName", "")
 
 
 def _shown_expressions(template: Template) -> set[tuple[str, str]]:
