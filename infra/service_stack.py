@@ -62,6 +62,7 @@ class ServiceStack(Stack):
         metrics = Metrics(
             environment,
             api=api.api,
+            health=api.health,
             query=query.function,
             prune=pruning.function,
             dead_letters=pruning.dead_letters,

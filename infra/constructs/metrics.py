@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 
 from infra import criteria
 from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index, Tables
-from infra.environments import Bar, Environment
+from infra.environments import Bar, Environment, FailureBar
 
 _FIVE_MINUTES = Duration.minutes(5)
 
@@ -26,6 +26,7 @@ class Metrics:
         environment: Environment,
         *,
         api: apigateway.RestApi,
+        health: apigateway.Method,
         query: lambda_.Function,
         prune: lambda_.Function,
         dead_letters: sqs.Queue,
@@ -33,6 +34,7 @@ class Metrics:
     ) -> None:
         self._namespace = criteria.namespace(environment)
         self._api = api
+        self._health = health
         self._query = query
         self._prune = prune
         self._dead_letters = dead_letters
@@ -66,9 +68,24 @@ class Metrics:
             self._api.metric_client_error(period=_FIVE_MINUTES, statistic="Sum"),
         ]
 
-    def server_errors(self) -> cloudwatch.Metric:
-        """Requests that failed, as a share of all: the average of this metric is that."""
-        return self._api.metric_server_error(period=_FIVE_MINUTES, statistic="Average")
+    def server_errors(self, bar: FailureBar) -> cloudwatch.MathExpression:
+        """Requests that failed, as a share of all but the health checks that succeeded; no data below the bar's count.
+
+        Health checks come in any number and reach nothing that fails, so they would hide that no question is answered.
+        """
+        period = Duration.minutes(bar.minutes)
+        stage, health = self._api.deployment_stage, self._health
+        return cloudwatch.MathExpression(
+            expression=f"IF(failed >= {bar.failures}, failed / (requests - FILL(checks, 0) + FILL(unhealthy, 0)))",
+            using_metrics={
+                "failed": self._api.metric_server_error(period=period, statistic="Sum"),
+                "requests": self._api.metric_count(period=period, statistic="Sum"),
+                "checks": health.metric_count(stage, period=period, statistic="Sum"),
+                "unhealthy": health.metric_server_error(stage, period=period, statistic="Sum"),
+            },
+            label="failed",
+            period=period,
+        )
 
     def query_throttles(self) -> cloudwatch.Metric:
         """Invocations that found no free environment."""

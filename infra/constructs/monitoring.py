@@ -16,7 +16,7 @@ from infra.criteria import Share, judged_over, shares
 from infra.environments import Environment
 
 _LESS = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
-_ONE = (1, 1)  # of what happens once a day, one failure is enough
+_ONE = (1, 1)  # of what happens once a day, or is judged over long, one is enough
 _TWO_OF_THREE = (3, 2)  # what passes by itself rings nobody
 _MORE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 
@@ -69,9 +69,12 @@ class Monitoring(Construct):
 
     def _show_operation(self) -> None:
         metrics = self._metrics
-        percent = self._environment.alarms.server_errors_percent
-        errors = metrics.server_errors()
-        failing = self._alarm("ServerErrors", f"More than {percent:g} % of requests fail", errors, _MORE, percent / 100)
+        bar = self._environment.alarms.server_errors
+        errors, text = (
+            metrics.server_errors(bar),
+            f"More than {bar.percent:g} % of requests fail, {bar.failures} at least",
+        )
+        failing = self._alarm("ServerErrors", text, errors, _MORE, bar.percent / 100, windows=_ONE)
         throttled = metrics.query_throttles()
         busy = self._alarm("QueryThrottled", "Requests found no free place in Lambda", throttled, _MORE, 0)
         pruning = metrics.prune_errors()

@@ -20,6 +20,7 @@ from infra.retention import log_group
 # What the runtime takes across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
 _OPEN = "Open by design: it tells callers without credentials that the service is up"
+_HEALTH = "/api/health/GET"
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS = "Open by design: it describes the API, in environments that say so"
 
@@ -57,7 +58,7 @@ class QueryApi(Construct):
                 stage_name=environment.name,
                 throttling_rate_limit=environment.throttle.rate_per_second,
                 throttling_burst_limit=environment.throttle.burst,
-                method_options=_limit_open_routes(environment),
+                method_options=_open_routes(environment),
                 tracing_enabled=True,
                 access_log_destination=apigateway.LogGroupLogDestination(self.access_log),
                 access_log_format=_access_log_format(),
@@ -84,7 +85,7 @@ class QueryApi(Construct):
         health = paths.add_resource("health")
         chat = paths.add_resource("chat")
         question = chat.add_resource("query")
-        self._open(health, _OPEN)
+        self.health = self._open(health, _OPEN)
         self._guarded(
             question,
             "POST",
@@ -107,18 +108,23 @@ class QueryApi(Construct):
         for rule, why in self._admission.accepted.items():
             acknowledge(method, rule, why)
 
-    def _open(self, resource: apigateway.Resource, reason: str) -> None:
+    def _open(self, resource: apigateway.Resource, reason: str) -> apigateway.Method:
         method = resource.add_method("GET", self._integration, authorization_type=apigateway.AuthorizationType.NONE)
         for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
             acknowledge(method, rule, reason)
+        return method
 
 
-def _limit_open_routes(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
-    """Anybody may call these, so they get few of the function's environments."""
+def _open_routes(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
+    """Anybody may call these, so they get few of the function's environments. Health checks are counted apart."""
     rate = environment.throttle.open_rate_per_second
-    limit = apigateway.MethodDeploymentOptions(throttling_rate_limit=rate, throttling_burst_limit=2 * rate)
     described = [f"/{name}/GET" for name in _DESCRIPTIONS if environment.docs_routes]
-    return dict.fromkeys(["/api/health/GET", *described], limit)
+    return {
+        route: apigateway.MethodDeploymentOptions(
+            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=route == _HEALTH
+        )
+        for route in (_HEALTH, *described)
+    }
 
 
 def _access_log_format() -> apigateway.AccessLogFormat:

@@ -94,7 +94,36 @@ def test_failures_ring(synthesised: Synthesis, environment: Environment) -> None
     watched = {alarm.get("MetricName"): alarm["Threshold"] for alarm in alarms}
     nothing = {"Throttles": 0, "Errors": 0, "ApproximateNumberOfMessagesVisible": 0}
     assert nothing.items() <= watched.items()
-    assert watched["5XXError"] == environment.alarms.server_errors_percent / 100
+
+
+@EVERY
+def test_a_service_that_is_down_rings_whoever_checks_its_health(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    template, bar = synthesised.service[environment.name], environment.alarms.server_errors
+    (alarm,) = _alarms(template, "More than")
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (bar.percent / 100, "GreaterThanThreshold")
+    expression, of = _expression(alarm)
+    share = "failed / (requests - FILL(checks, 0) + FILL(unhealthy, 0))"
+    assert expression == f"IF(failed >= {bar.failures}, {share})"
+    period = bar.minutes * 60
+    assert of == {
+        "failed": ("5XXError", "Sum", period),
+        "requests": ("Count", "Sum", period),
+        "checks": ("Count", "Sum", period),
+        "unhealthy": ("5XXError", "Sum", period),
+    }
+    assert _routes(alarm) == {"failed": "", "requests": "", "checks": "/api/health", "unhealthy": "/api/health"}
+    # API Gateway writes metrics of a method where its stage says so, and no others: each of them is paid for.
+    settings = one(template, "AWS::ApiGateway::Stage")["MethodSettings"]
+    measured = [setting["ResourcePath"] for setting in settings if setting.get("MetricsEnabled")]
+    assert measured == ["/~1api~1health"]
+
+
+def test_two_failures_are_enough_and_one_is_not() -> None:
+    bar = DEV.alarms.server_errors
+    assert bar.failures == 2
+    assert 60 <= bar.minutes <= DAY  # of a service that is little used, two questions fall into it
 
 
 @EVERY
@@ -164,6 +193,15 @@ def _expression(alarm: dict[str, Any]) -> tuple[str, dict[str, tuple[str, str, i
     (judged,) = [query["Expression"] for query in alarm["Metrics"] if query["ReturnData"]]
     stats = {query["Id"]: query["MetricStat"] for query in alarm["Metrics"] if not query["ReturnData"]}
     return judged, {id: (stat["Metric"]["MetricName"], stat["Stat"], stat["Period"]) for id, stat in stats.items()}
+
+
+def _routes(alarm: dict[str, Any]) -> dict[str, str]:
+    """The route whose metric stands behind each name of an expression; empty for the whole API."""
+    stats = {query["Id"]: query["MetricStat"]["Metric"] for query in alarm["Metrics"] if not query["ReturnData"]}
+    return {
+        id: next((one["Value"] for one in metric["Dimensions"] if one["Name"] == "Resource"), "")
+        for id, metric in stats.items()
+    }
 
 
 def _throttled(query: dict[str, Any]) -> tuple[str, str, str]:
