@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_apigateway as apigateway
 from constructs import Construct
 
@@ -49,3 +50,5 @@ class Admission(Construct):
         )
         for key in self._callers.api_keys:
             plan.add_api_key(key)
+        # What a key is added to that an operator makes.
+        CfnOutput(Stack.of(self), "UsagePlanId", value=plan.usage_plan_id)

@@ -37,6 +37,8 @@ def test_callers_with_keys_are_held_to_rate_and_quota(synthesised: Synthesis) ->
     plan = one(template, "AWS::ApiGateway::UsagePlan")
     assert plan["Throttle"] == {"RateLimit": DEV.throttle.rate_per_second, "BurstLimit": DEV.throttle.burst}
     assert plan["Quota"] == {"Limit": DEV.throttle.quota_per_day, "Period": "DAY"}
+    (plan_id,) = resources(template, "AWS::ApiGateway::UsagePlan")
+    assert template["Outputs"]["UsagePlanId"]["Value"] == {"Ref": plan_id}
     limited = {_imported(key["KeyId"]) for key in properties(template, "AWS::ApiGateway::UsagePlanKey")}
     made = {json.dumps({"Ref": key}) for key in resources(synthesised.data["dev"], "AWS::ApiGateway::ApiKey")}
     assert limited == {_exported(synthesised.data["dev"], key) for key in made}
