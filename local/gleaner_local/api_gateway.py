@@ -8,7 +8,7 @@ import logging
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
+from gleaner_local import web_pages
 from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
 
 LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
@@ -32,7 +33,7 @@ Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the gateway answers by itself, in the words of the deployed one."""
+    """What the gateway answers by itself; what the deployed one answers too, in its words."""
 
     status: int
     slug: str
@@ -44,14 +45,17 @@ TOO_SLOW = Refusal(504, "deadline-exceeded", "The answer took too long. Ask agai
 FUNCTION_FAILED = Refusal(502, "function-failed", "The function failed. Its log says why.")
 
 
-def create_app(invoke: Invoke, *, cross_origin: bool = False) -> Router:
-    """An application that hands every request to `invoke(event, request_id)`.
+def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
+    """An application that hands every request of this machine to `invoke(event, request_id)`.
 
-    `cross_origin`: pages of other origins may call, so that they may read the gateway's own refusals as well.
+    `origins`: those whose pages may call. If there are any, pages may read the gateway's own refusals as well.
     """
+    cross_origin = bool(origins)
 
     async def proxy(request: Request) -> Response:
         request_id = str(uuid.uuid4())
+        if (objection := web_pages.objection(request.headers, origins)) is not None:
+            return _refused(Refusal(403, "not-allowed", objection), request_id, cross_origin=False)
         body = await _body(request)
         if body is None:
             return _refused(TOO_LARGE, request_id, cross_origin=cross_origin)

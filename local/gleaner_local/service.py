@@ -144,7 +144,7 @@ class LocalService:
             environments.warm_up()
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
-        gateway = api_gateway.create_app(environments.invoke, cross_origin=bool(function_env.get("CORS_ORIGINS")))
+        gateway = api_gateway.create_app(environments.invoke, origins=function_env.get("CORS_ORIGINS", "").split())
         self.url = self._serve(gateway, port=self._port)
         index_host = function_env["PINECONE_INDEX_HOST"]
         state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,13 +11,14 @@ import httpx
 import pytest
 
 from gleaner_local import api_gateway
+from gleaner_local.api_gateway import Invoke
 from gleaner_local.asgi import AsgiServer
 from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
 
 
 @contextmanager
-def gateway(invoke: Callable[[dict[str, Any], str], dict[str, Any]]) -> Iterator[httpx.Client]:
-    server = AsgiServer(api_gateway.create_app(invoke))
+def gateway(invoke: Invoke, *origins: str) -> Iterator[httpx.Client]:
+    server = AsgiServer(api_gateway.create_app(invoke, origins=origins))
     server.start()
     try:
         with httpx.Client(base_url=server.url) as client:
@@ -32,8 +33,8 @@ def seen() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def client(seen: list[dict[str, Any]]) -> Iterator[httpx.Client]:
-    def invoke(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+def invoke(seen: list[dict[str, Any]]) -> Invoke:
+    def made(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
         seen.append(event)
         return {
             "statusCode": 201,
@@ -43,6 +44,11 @@ def client(seen: list[dict[str, Any]]) -> Iterator[httpx.Client]:
             "isBase64Encoded": False,
         }
 
+    return made
+
+
+@pytest.fixture
+def client(invoke: Invoke) -> Iterator[httpx.Client]:
     with gateway(invoke) as connected:
         yield connected
 
@@ -95,3 +101,48 @@ def test_a_function_that_fails_shows_no_trace(failure: type[HandlerFailed], stat
         response = client.get("/")
     assert response.status_code == status
     assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.9.9.9:1", "[::1]", "[::1]:8000"]
+)
+def test_names_and_addresses_of_this_machine_are_answered(client: httpx.Client, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1"],
+)
+def test_a_name_that_was_made_to_point_here_is_refused_before_the_function(
+    client: httpx.Client, seen: list[dict[str, Any]], host: str
+) -> None:
+    response = client.post("/api/keywords/prune", json={}, headers={"Host": host, "x-api-key": "admin"})
+    assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert "localhost" in response.json()["detail"]
+    assert seen == []
+
+
+FOREIGN = ["https://evil.example", "http://localhost.evil.example", "null", "", "https://app.example:8443"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_pages_of_other_sites_are_refused(invoke: Invoke, seen: list[dict[str, Any]], origin: str, method: str) -> None:
+    with gateway(invoke, "https://app.example") as client:
+        response = client.request(method, "/api/chat/query", content=b'{"query": "x"}', headers={"Origin": origin})
+    assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert "CORS_ORIGINS" in response.json()["detail"]
+    assert "access-control-allow-origin" not in response.headers
+    assert seen == []
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://localhost:3000", "https://app.example"])
+def test_pages_of_this_machine_and_of_allowed_origins_are_answered(invoke: Invoke, origin: str) -> None:
+    with gateway(invoke, "https://app.example") as client:
+        assert client.get("/", headers={"Origin": origin}).status_code == 201
+
+
+def test_all_origins_may_be_allowed(invoke: Invoke) -> None:
+    with gateway(invoke, "*") as client:
+        assert client.get("/", headers={"Origin": "https://any.example"}).status_code == 201

@@ -33,7 +33,7 @@ def test_a_refusal_is_that_of_an_environment(
     def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
         raise failure
 
-    server = AsgiServer(api_gateway.create_app(invoke, cross_origin=cross_origin))
+    server = AsgiServer(api_gateway.create_app(invoke, origins=["*"] if cross_origin else []))
     server.start()
     try:
         response = httpx.post(server.url, content=body)
