@@ -106,7 +106,7 @@ class Environment:
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # callers not named use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
-    keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks
+    keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks, which are protected
     log_retention_days: int
     pruning: Pruning
     alarms: Alarms

@@ -33,6 +33,8 @@ class ServiceStack(Stack):
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
+        # It can be built anew, but with another URL, and nothing is answered until then.
+        self.termination_protection = environment.keep_data
         layer = self._layer(code)
         query = QueryFunction(
             self,

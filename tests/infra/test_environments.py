@@ -13,9 +13,9 @@ from aws_cdk import Stack
 from aws_cdk import aws_s3 as s3
 
 from infra.app import FUNCTIONS, make_app
-from infra.environments import ENVIRONMENTS
+from infra.environments import ENVIRONMENTS, Environment
 from infra.service_stack import Code
-from tests.infra.synthesis import NAMES, Synthesis
+from tests.infra.synthesis import EVERY, NAMES, Synthesis
 
 # "Dependency already enforced": the CDK writes such dependencies itself.
 IGNORED = ["W3005"]
@@ -32,6 +32,15 @@ def test_the_same_record_under_another_name_makes_the_same_stacks(synthesised: S
     templates = getattr(synthesised, stack)
     prod, twin = (json.dumps(templates[name]) for name in ("prod", "twin"))
     assert _named_by_content(prod.replace("prod", "twin")) == _named_by_content(twin)
+
+
+@EVERY
+def test_stacks_that_keep_data_are_protected(synthesised: Synthesis, environment: Environment) -> None:
+    manifest = json.loads((synthesised.path / f"assembly-gleaner-{environment.name}" / "manifest.json").read_text())
+    stacks = [one for one in manifest["artifacts"].values() if one["type"] == "aws:cloudformation:stack"]
+    assert len(stacks) == 2
+    for stack in stacks:
+        assert stack["properties"].get("terminationProtection", False) is environment.keep_data
 
 
 def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
