@@ -29,13 +29,14 @@ class Monitoring(Construct):
         self._environment = environment
         self._metrics = metrics
         self._topic = self._make_topic(environment.alarms.email)
-        self._dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=f"gleaner-{environment.name}")
+        region = Stack.of(self).region
+        # Dashboards of all regions of an account share their names.
+        name = f"gleaner-{environment.name}-{region}"
+        self._dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
         self._show_criteria()
         self._show_operation()
-        region = Stack.of(self).region
         self.dashboard_url = (
-            f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
-            f"#dashboards/dashboard/gleaner-{environment.name}"
+            f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}#dashboards/dashboard/{name}"
         )
 
     def _show_criteria(self) -> None:

@@ -168,6 +168,14 @@ def test_the_readme_prices_every_metric_under_an_alarm(synthesised: Synthesis) -
     assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
 
 
+def test_environments_of_two_regions_have_two_dashboards(synthesised: Synthesis) -> None:
+    template, region = synthesised.service["dev"], {"Ref": "AWS::Region"}
+    name = one(template, "AWS::CloudWatch::Dashboard")["DashboardName"]
+    assert name == {"Fn::Join": ["", ["gleaner-dev-", region]]}
+    (_, parts) = template["Outputs"]["DashboardUrl"]["Value"]["Fn::Join"]
+    assert parts[-2:] == ["#dashboards/dashboard/gleaner-dev-", region]
+
+
 def test_alarms_reach_the_address_of_the_record(synthesised: Synthesis) -> None:
     template = synthesised.service["email"]
     (topic,) = resources(template, "AWS::SNS::Topic")
