@@ -141,7 +141,7 @@ def _access_log_format() -> apigateway.AccessLogFormat:
         "responseLength": "$context.responseLength",
         "responseLatency": "$context.responseLatency",
         "integrationLatency": "$context.integrationLatency",
-        "error": "$context.error.message",
+        "error": "$context.error.responseType",  # its message may have quotes, which nothing here would escape
     }
     pairs = ", ".join(f'"{name}": "{value}"' for name, value in fields.items())
     return apigateway.AccessLogFormat.custom(f"{{{pairs}}}")
