@@ -85,6 +85,14 @@ def test_what_cannot_be_looked_up_is_refused(client: Client, query: str) -> None
     assert status == 400 and problem["detail"]
 
 
+@pytest.mark.parametrize("query", ["", "?tool_name=a&status=error"])
+def test_both_parameters_are_named_when_not_one_of_them_is_given(client: Client, query: str) -> None:
+    _, problem = get(client, f"{ALL}{query}", "admin")
+    assert problem["type"] == "urn:gleaner:problem:validation-failed"
+    assert [error["field"] for error in problem["errors"]] == ["tool_name", "status"]
+    assert all("either" in error["message"] for error in problem["errors"])
+
+
 def test_a_cursor_is_of_its_own_list(client: Client, asked: Any) -> None:
     cursor = get(client, f"{ALL}?status=success&limit=1", "admin")[1]["next_cursor"]
     assert get(client, f"{ALL}?tool_name=success&cursor={cursor}", "admin")[0] == 400

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel, StringConstraints
 
@@ -13,7 +14,7 @@ from gleaner.api import cursors
 from gleaner.api.pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import Cursor, Limit, QueryId, SessionId
-from gleaner.errors import InvalidCursor, InvalidInput, NotAllowed, UnknownQuery, UnknownSession
+from gleaner.errors import InvalidCursor, NotAllowed, UnknownQuery, UnknownSession
 from gleaner.stores import schema
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import LONGEST_NAME, Place, ToolCallRecord, ToolCallStore
@@ -23,6 +24,9 @@ OF_SESSION = "/api/sessions/<session_id>/tool-calls"
 OF_ALL = "/api/tool-calls"
 
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+
+# An error as pydantic describes one, without its place.
+_EITHER = {"type": "value_error", "ctx": {"error": "name either tool_name or status, and not both"}}
 
 
 class ToolCallItem(BaseModel):
@@ -96,7 +100,7 @@ class ToolCallRoutes:
             return ok(self._recent(schema.BY_TOOL, tool_name, limit, cursor))
         if status is not None and tool_name is None:
             return ok(self._recent(schema.BY_STATUS, status, limit, cursor))
-        raise InvalidInput("Name either tool_name or status.")
+        raise RequestValidationError([_EITHER | {"loc": ("query", name)} for name in ("tool_name", "status")])
 
     def _recent(self, index: schema.Index, value: str, limit: int, cursor: str | None) -> ToolCallPage:
         request = self._current()
