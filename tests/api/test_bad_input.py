@@ -64,6 +64,7 @@ WORDS = [
     ("POST", CHAT, {"query": "x", "kb_id": "A"}, "kb_id", "must be 1 to 63 small letters, digits, hyphens and"),
     ("POST", CHAT, {"query": "x", "kb_id": "\ud800"}, "kb_id", "must be a text of valid Unicode characters"),
     ("POST", CHAT, {"query": "x", "selected_text": "y"}, "body", "the mode selected_text and the field selected_text"),
+    ("POST", CHAT, {"query": "x", "chapter_origin": "y"}, "body", "leave it out without one"),
     ("POST", "/api/sessions", {"metadata": {"a": 1}}, "metadata.a", "must be a text"),
     ("POST", "/api/sessions", {"metadata": []}, "metadata", "must be an object of names and texts"),
     (

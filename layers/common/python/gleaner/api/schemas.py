@@ -76,13 +76,15 @@ class TurnQuery(BaseModel):
     kb_id: KbId | None = None
     mode: Annotated[Mode, Field(strict=False)] = Mode.WHOLE_BOOK
     selected_text: SelectedText | None = Field(None, description="With the mode selected_text, and only then.")
-    chapter_origin: ChapterOrigin | None = None
+    chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
     grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
 
     @model_validator(mode="after")
     def _selection_fits_mode(self) -> Self:
         if (self.mode is Mode.SELECTED_TEXT) != (self.selected_text is not None):
             raise ValueError("the mode selected_text and the field selected_text go together")
+        if self.chapter_origin is not None and self.selected_text is None:
+            raise ValueError("the field chapter_origin says where a selected_text comes from: leave it out without one")
         return self
 
 
