@@ -101,9 +101,9 @@ class Metrics:
             period=_FIVE_MINUTES, statistic="Maximum"
         )
 
-    def pruned_keywords(self) -> cloudwatch.Metric:
-        """Keywords that runs of pruning took out of use."""
-        return self._own("KeywordsPruned", "Sum", service=criteria.PRUNE_SERVICE)
+    def pruning(self, *names: str) -> list[cloudwatch.IMetric]:
+        """Metrics that the prune function writes, once for each run."""
+        return [self._own(name, "Sum", service=criteria.PRUNE_SERVICE) for name in names]
 
     def store_throttles(self) -> dict[str, cloudwatch.MathExpression]:
         """Reads and writes that DynamoDB throttled, by table, each with its indexes.

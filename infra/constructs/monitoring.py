@@ -93,7 +93,11 @@ class Monitoring(Construct):
             _graph("Throttled reads and writes", list(refused.values())),
             _graph("Failed runs of pruning", [pruning], broken),
             _graph("Dead letters", [dead], lost),
-            _graph("Pruned keywords", [metrics.pruned_keywords()]),
+            _graph(
+                "Pruning (kept on the right)",
+                metrics.pruning("KeywordsPruned", "BrokenKeywords", "WebAnswersDeleted", "UnfinishedRuns"),
+                right=metrics.pruning("KeywordsKept"),
+            ),
             _graph("Tokens", [metrics.own(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
             _graph("Web searches", [metrics.own("WebSearches", "Sum")]),
             _graph("Estimated cost (USD)", [metrics.own("EstimatedCost", "Sum")]),

@@ -168,6 +168,15 @@ def test_the_readme_prices_every_metric_under_an_alarm(synthesised: Synthesis) -
     assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
 
 
+def test_the_readme_prices_the_snapshot() -> None:
+    gigabytes = DEV.query.memory_mb / 1024
+    kept = gigabytes * AWS.snap_start_gb_second * 30 * DAY * 60
+    restored = 1_000 * gigabytes * AWS.snap_start_restored_gb
+    for text in (README.read_text(), (ROOT / "docs" / "11-costs-and-limits.md").read_text()):
+        assert f" {kept:.2f} " in text
+        assert f"1,000 starts cost {restored:.2f}" in text
+
+
 def test_environments_of_two_regions_have_two_dashboards(synthesised: Synthesis) -> None:
     template, region = synthesised.service["dev"], {"Ref": "AWS::Region"}
     name = one(template, "AWS::CloudWatch::Dashboard")["DashboardName"]

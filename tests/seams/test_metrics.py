@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from gleaner_local.execution_environment import ExecutionEnvironments
 from gleaner_local.service import PRUNE_HANDLER, QUERY_HANDLER
 from infra import criteria
 from infra.environments import DEV
+from infra.layer_build import ROOT
 from tests.conftest import proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.infra.synthesis import Template, resources, synthesis
 
+README = ROOT / "README.md"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 0.1, "output": 10}', "WEB_SEARCH_PRICE": "0.005"}
 
@@ -36,7 +39,12 @@ def test_what_is_watched_is_written(
             made.stop()
     watched = _watched(synthesis().service["dev"])
     assert {(criteria.SERVICE, share.metric) for share in criteria.shares(DEV)} < watched
-    assert watched - _written(log) == set()
+    written = _written(log)
+    assert watched - written == set()
+    # Each of them is paid for by the month.
+    of_service = Counter(service for service, _ in written)
+    assert f"the function's {of_service[criteria.SERVICE]} metrics" in " ".join(README.read_text().split())
+    assert f"pruning's {of_service[criteria.PRUNE_SERVICE]} metrics" in README.read_text()
 
 
 def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:
