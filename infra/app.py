@@ -12,6 +12,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from infra import layer_build
 from infra.environments import ENVIRONMENTS, Environment
+from infra.modes import make_readable
 from infra.service_stack import Code
 from infra.stage import GleanerStage
 
@@ -36,6 +37,12 @@ def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | 
     return app
 
 
+def write(app: App) -> None:
+    """Synthesise the application, so that what it ships can be read where it runs."""
+    for asset in Path(app.synth().directory).glob("asset.*/"):
+        make_readable(asset)
+
+
 def code_of(layer: layer_build.Layer) -> Code:
     """What the functions run: this layer, and their own files."""
     return Code(
@@ -52,7 +59,7 @@ def main() -> None:
     print(layer_build.describe(layer), file=sys.stderr)
     # The CDK's command line names the directory; without it the CDK would take one that nobody finds.
     outdir = Path(os.environ.get("CDK_OUTDIR") or layer_build.ROOT / "cdk.out")
-    make_app(ENVIRONMENTS, code_of(layer), outdir=outdir).synth()
+    write(make_app(ENVIRONMENTS, code_of(layer), outdir=outdir))
 
 
 if __name__ == "__main__":

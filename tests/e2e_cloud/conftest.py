@@ -18,7 +18,7 @@ from gleaner_local.asgi import AsgiServer
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ministack import Ministack
 from infra import layer_build
-from infra.app import code_of, make_app
+from infra.app import code_of, make_app, write
 from infra.environments import DEV, Environment
 from tests.conftest import MERGING
 from tests.e2e_cloud.deployment import Deployment
@@ -111,7 +111,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 def _synthesise(environment: Environment, path: Path) -> Path:
     """The assembly of the stage, with a layer for this machine: the emulator runs functions in its own Python."""
     code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
-    make_app([environment], code, outdir=path / "cdk.out").synth()
+    write(make_app([environment], code, outdir=path / "cdk.out"))
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from infra.environments import ENVIRONMENTS, PROD, Environment
+from infra.app import make_app, write
+from infra.environments import DEV, ENVIRONMENTS, PROD, Environment
+from infra.service_stack import Code
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 
 
@@ -78,6 +81,22 @@ def test_another_host_of_the_index_makes_another_version(synthesised: Synthesis)
 
 def test_the_query_deadline_ends_before_the_gateway_gives_up() -> None:
     assert PROD.query_deadline_seconds < PROD.query.timeout_seconds <= 29
+
+
+def test_what_ships_can_be_read_whatever_the_umask(tmp_path: Path) -> None:
+    code = {name: tmp_path / name for name in ("layer", "query", "prune")}
+    for path in code.values():
+        (path / "python").mkdir(parents=True, mode=0o700)
+        for name, mode in (("handler.py", 0o600), ("python/tool", 0o700)):
+            (path / name).write_text(path.name)
+            (path / name).chmod(mode)
+        path.chmod(0o700)
+    write(make_app([DEV], Code(layer_hash="0" * 64, **code), outdir=tmp_path / "cdk.out"))
+    assets = list((tmp_path / "cdk.out").glob("asset.*/"))
+    assert len(assets) == len(code)
+    for asset in assets:
+        modes = {str(path.relative_to(asset)): f"{path.stat().st_mode & 0o777:o}" for path in asset.rglob("*")}
+        assert modes == {"handler.py": "644", "python": "755", "python/tool": "755"}
 
 
 @EVERY
