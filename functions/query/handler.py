@@ -10,18 +10,17 @@ import os
 import random
 from typing import Any
 
-from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from gleaner.settings import Settings
-from gleaner.telemetry import make_logger, without_leaks
+from gleaner.telemetry import make_logger, make_metrics, without_leaks
 from gleaner.tracing import make_tracer
 from gleaner.wiring import build_api
 
 logger = make_logger()
 tracer = make_tracer("botocore")
-metrics = Metrics(service="query")
+metrics = make_metrics("query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
 # Without a snapshot, an environment that is asked for no answer does not load what only answers need.
 register_before_snapshot(api.prepare)

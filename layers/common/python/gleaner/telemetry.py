@@ -1,4 +1,4 @@
-"""Logs of the functions, and the errors that they end in. Whatever leaves a process through them is redacted here."""
+"""Logs and metrics of the functions, and the errors that they end in. What may hold text of others is redacted here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from aws_lambda_powertools import Logger
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
 from gleaner.redaction import redact_value
 
@@ -19,6 +20,18 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 class FunctionFailed(Exception):
     """What Lambda is told of an error that nobody foresaw: its text is in the log, redacted."""
+
+
+class _Provider(AmazonCloudWatchEMFProvider):
+    def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
+        """As the provider it derives from, which warns when there is nothing to publish, as after most requests."""
+        if self.metric_set or raise_on_empty_metrics:
+            super().flush_metrics(raise_on_empty_metrics)
+
+
+def make_metrics(service: str) -> Metrics:
+    """The metrics of a function; an invocation that counts nothing publishes nothing."""
+    return Metrics(provider=_Provider(service=service))
 
 
 def make_logger() -> Logger:
