@@ -67,6 +67,23 @@ def test_somebody_else_deletes_no_records(
     assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == kept
 
 
+def test_records_of_a_turn_go_that_the_index_of_sessions_does_not_show_yet(
+    settings: dict[str, str], client: Client, model: ScriptedModel, items: Items
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    asked = client.ask()[1]
+    client.post(f"/api/queries/{asked['query_id']}/feedback", {"rating": 1})
+    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    for item in items("TOOL_CALLS_TABLE"):  # what is not under the session's id is not among what the index shows of it
+        dynamodb.update_item(
+            TableName=settings["TOOL_CALLS_TABLE"],
+            Key={"pk": {"S": item["pk"]}, "sk": {"S": item["sk"]}},
+            UpdateExpression="REMOVE session_id",
+        )
+    assert delete(client, asked["session_id"]) == 204
+    assert items("TOOL_CALLS_TABLE") == []
+
+
 @pytest.mark.parametrize("write", range(1, 6))
 def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
     settings: dict[str, str], client: Client, session: str, items: Items, write: int
