@@ -34,7 +34,8 @@ def check_keys(keys: Mapping[str, str], arn: str) -> Finding:
         return problem(
             SUBJECT,
             f"It holds no key in {', '.join(missing)}.",
-            f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string '{{{fields}}}'",
+            f"Write {{{fields}}} to keys.json, then run: aws secretsmanager put-secret-value --secret-id {arn} "
+            "--secret-string file://keys.json",
         )
     if _OPTIONAL not in keys:
         return note(SUBJECT, f"It holds the keys {', '.join(_NEEDED)}; without {_OPTIONAL} the web is not searched.")
