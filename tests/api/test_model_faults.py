@@ -72,7 +72,7 @@ def test_a_fault_that_passes_ends_in_an_answer(
     assert turns.new() == 1
 
 
-@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("place", [pytest.param("search", marks=pytest.mark.slow), "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_that_stays_ends_in_a_problem(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
@@ -117,6 +117,7 @@ def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
     assert turns.new() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_keywords_come_of_every_web_answer_whatever_the_model_does(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str

@@ -90,6 +90,7 @@ def test_two_services_run_side_by_side(tmp_path: Path) -> None:
         assert ask(one, "Anything?")["session_id"] != ask(other, "Anything?")["session_id"]
 
 
+@pytest.mark.slow
 def test_ask_prints_an_answer_with_numbered_sources_and_tools(tmp_path: Path, documents: Path) -> None:
     data_dir = tmp_path / "data"
     with serving(data_dir, "--load", str(documents)):

@@ -43,6 +43,7 @@ def test_stacks_that_keep_data_are_protected(synthesised: Synthesis, environment
         assert stack["properties"].get("terminationProtection", False) is environment.keep_data
 
 
+@pytest.mark.slow
 def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
     files = sorted(map(str, synthesised.path.glob("assembly-*/*.template.json")))
     assert len(files) == 2 * len(synthesised.data)

@@ -72,7 +72,7 @@ def test_answers_come_newest_first_and_from_this_knowledge_base(keywords: Keywor
     assert match.usage_count == 13
 
 
-@pytest.mark.parametrize("size", [10, 120])
+@pytest.mark.parametrize("size", [10, pytest.param(120, marks=pytest.mark.slow)])
 def test_the_cost_of_a_look_up_is_bounded_whatever_the_table_holds(keywords: Keywords, size: int) -> None:
     for start in range(0, size, 20):
         keywords.index(*[f"common word{n}" for n in range(start, min(size, start + 20))], query_id=f"Q{start}")
