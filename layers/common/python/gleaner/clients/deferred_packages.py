@@ -15,7 +15,7 @@ def defer_packages(root: str) -> None:
     """Leave the `__init__` of package `root`, and of the packages in it, unrun until an attribute is asked for.
 
     Meanwhile their modules can be imported. That is for packages whose `__init__` imports all their modules to list
-    them by name; what was imported before the call stays as it is.
+    them by name, and has no `__getattr__` of its own. What was imported before the call stays as it is.
     """
     sys.meta_path.insert(0, _DeferringFinder(root))
 
