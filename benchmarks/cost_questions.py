@@ -33,7 +33,6 @@ from tests.doubles.scripted_web import result
 ANSWER_WORDS = (60, 30)  # that an answer quotes of the two best passages
 WEB_ANSWER_WORDS = 60  # that a web answer quotes of each page
 PAGE_CHARACTERS = 800  # of a page in the results of a web search
-_BESIDE = "beside"
 _FIRST_SEARCH = 1  # model calls before it
 
 
@@ -43,6 +42,15 @@ class Kind(StrEnum):
     KNOWLEDGE_BASE = "knowledge base"
     WEB = "web"
     LEARNED = "learned"
+
+
+class Place(StrEnum):
+    """What a request of the store is made for, and so what waits for it."""
+
+    TURN = "turn"  # the history and the turn, before and after everything else
+    LEARNING = "learning"  # the keywords, before the turn
+    LOOK_UP = "look-up"  # nothing waits for it but beside the vector search
+    BESIDE = "beside"  # records and counts: nothing waits for it before the end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,22 +106,21 @@ class Measured:
     output_tokens: int
     requests: tuple[Request, ...]  # of the store
 
-    def waited_for(self) -> dict[str, int]:
-        """Requests of the store by what waits for them.
+    def waited_for(self) -> int:
+        """Requests of the store that the answer alone waits for; each begins when the one before has ended."""
+        return self.count(Place.TURN) + self.count(Place.LEARNING)
 
-        `turn` and `learning` the answer alone waits for, one after the other; of `look-up` none is waited for but
-        beside the vector search, and of `beside` none before the end.
-        """
-        places = [_place(request) for request in self.requests]
-        return {place: places.count(place) for place in ("turn", "learning", "look-up", _BESIDE)}
+    def count(self, place: Place) -> int:
+        """Requests of the store of one place."""
+        return sum(_place(request) is place for request in self.requests)
 
 
-def _place(request: Request) -> str:
-    if request.thread.startswith(_BESIDE):
-        return _BESIDE
+def _place(request: Request) -> Place:
+    if request.thread.startswith(Place.BESIDE):
+        return Place.BESIDE
     if request.thread == "MainThread":
-        return "turn"
-    return "look-up" if request.stage == _FIRST_SEARCH else "learning"
+        return Place.TURN
+    return Place.LOOK_UP if request.stage == _FIRST_SEARCH else Place.LEARNING
 
 
 class Questioner:
@@ -171,7 +178,7 @@ class Questioner:
 @contextlib.contextmanager
 def _separate_background(services: Services) -> Iterator[Services]:
     """The services with threads of their own for what goes on beside the answer, to tell its requests apart."""
-    with ThreadPoolExecutor(8, thread_name_prefix=_BESIDE) as executor:
+    with ThreadPoolExecutor(8, thread_name_prefix=Place.BESIDE) as executor:
         yield replace(services, io_executor=executor)
 
 

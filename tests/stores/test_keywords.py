@@ -44,6 +44,39 @@ def test_spellings_merge_and_the_first_is_shown(keywords: Keywords) -> None:
     assert counts(keywords) == {"Straße": 2}
 
 
+def requests(keywords: Keywords) -> list[str]:
+    """The operations that are asked for from now on."""
+    seen: list[str] = []
+    keywords.client.meta.events.register(
+        "before-parameter-build.dynamodb", lambda model, **_: seen.append(model.name), unique_id="requests"
+    )
+    return seen
+
+
+def test_new_keywords_are_one_request_and_known_ones_two(keywords: Keywords) -> None:
+    seen = requests(keywords)
+    keywords.index("one topic", "another topic", answer=web_answer())
+    assert seen == ["TransactWriteItems"]
+    seen.clear()
+    indexed = keywords.index("One Topic", "a third topic", query_id="Q2", answer=web_answer("R2"))
+    assert seen == ["TransactWriteItems"] * 2
+    assert {item.keyword_text: item.existed for item in indexed} == {"one topic": True, "a third topic": False}
+
+
+def test_a_keyword_of_another_knowledge_base_becomes_findable_in_this_one(keywords: Keywords) -> None:
+    keywords.index("Quantum Computing", kb_id="other_kb")
+    assert keywords.find("quantum") == []
+    [indexed] = keywords.index("quantum computing", query_id="Q2")
+    assert indexed.existed and indexed.keyword_text == "Quantum Computing"
+    assert keywords.find("quantum") == keywords.find("quantum", "other_kb") == ["Quantum Computing"]
+
+
+def test_a_repeated_call_merges_no_more_than_the_first_did(keywords: Keywords) -> None:
+    keywords.index("known topic", query_id="Q0")
+    first, again = ({i.keyword_text: i.existed for i in keywords.index("known topic", "new topic")} for _ in range(2))
+    assert first == again == {"known topic": True, "new topic": False}
+
+
 def test_a_repeated_call_changes_nothing(keywords: Keywords) -> None:
     keywords.index("one topic", "another topic", answer=web_answer())
     before = sorted(map(str, keywords.items()))

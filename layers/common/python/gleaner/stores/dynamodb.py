@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.retries import with_retries
-from gleaner.stores.failures import failed_conditions, retry_after
+from gleaner.stores.failures import failed_conditions, found_items, retry_after
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -35,11 +35,15 @@ _NAME = re.compile(r"#(\w+)")
 
 
 class ConditionFailed(GleanerError):
-    """Conditions of a write did not hold; nothing was written. `positions` are the actions they belong to."""
+    """Conditions of a write did not hold; nothing was written. `positions` are the actions they belong to.
 
-    def __init__(self, positions: tuple[int, ...]) -> None:
+    `found` has the items of those of them that ask for it (`Table.update`), where there is one.
+    """
+
+    def __init__(self, positions: tuple[int, ...], found: Mapping[int, dict[str, Any]]) -> None:
         super().__init__("The condition of a write did not hold.")
         self.positions = positions
+        self.found = found
 
 
 class Table:
@@ -207,13 +211,22 @@ class Table:
         }
 
     def update(
-        self, key: Mapping[str, str], *, expression: str, condition: str, values: Mapping[str, Any]
+        self,
+        key: Mapping[str, str],
+        *,
+        expression: str,
+        condition: str,
+        values: Mapping[str, Any],
+        show_found: bool = False,
     ) -> dict[str, Any]:
-        """The action that updates an item under a condition.
+        """The action that updates an item under a condition; `show_found` has ConditionFailed tell what it found.
 
         Attributes are written `#name` in expressions: half of all good names are reserved words.
         """
-        return {"Update": {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)}
+        action = {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)
+        if show_found:
+            action["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return {"Update": action}
 
     def delete(
         self, key: Mapping[str, str], *, condition: str = "", values: Mapping[str, Any] | None = None
@@ -244,7 +257,8 @@ class Table:
         except ClientError as error:
             positions = failed_conditions(error)
             if positions:
-                raise ConditionFailed(positions) from error
+                found = {position: from_item(item) for position, item in found_items(error).items()}
+                raise ConditionFailed(positions, found) from error
             code = error.response.get("Error", {}).get("Code", "unknown")
             raise StoreUnavailable(f"The store failed ({code}).") from error
         except BotoCoreError as error:

@@ -25,9 +25,14 @@ _LOST_ANSWERS = frozenset(
 _CONDITION_FAILED = "ConditionalCheckFailed"
 
 
-def _reasons(error: ClientError) -> list[str]:
+def _reasons(error: ClientError) -> list[dict[str, Any]]:
     response: Any = error.response
-    return [reason.get("Code", "None") for reason in response.get("CancellationReasons", [])]
+    reasons: list[dict[str, Any]] = response.get("CancellationReasons", [])
+    return reasons
+
+
+def _codes(error: ClientError) -> list[str]:
+    return [reason.get("Code", "None") for reason in _reasons(error)]
 
 
 def _is_server_error(error: ClientError) -> bool:
@@ -40,7 +45,12 @@ def failed_conditions(error: ClientError) -> tuple[int, ...]:
     """The positions of the actions whose condition did not hold."""
     if error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
         return (0,)
-    return tuple(position for position, code in enumerate(_reasons(error)) if code == _CONDITION_FAILED)
+    return tuple(position for position, code in enumerate(_codes(error)) if code == _CONDITION_FAILED)
+
+
+def found_items(error: ClientError) -> dict[int, dict[str, Any]]:
+    """Attribute values of the items that a cancelled transaction tells of, by the position of their action."""
+    return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 
 
 def retry_after(error: Exception) -> float | None:
@@ -53,5 +63,5 @@ def retry_after(error: Exception) -> float | None:
         return None
     if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS or _is_server_error(error):
         return 0.0
-    reasons = set(_reasons(error)) - {"None"}
+    reasons = set(_codes(error)) - {"None"}
     return 0.0 if reasons and reasons <= _PASSING_REASONS else None

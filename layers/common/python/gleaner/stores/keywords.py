@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gleaner import text
@@ -21,10 +22,11 @@ from gleaner.stores.keyword_items import (
     query_use,
     to_answer,
 )
-from gleaner.stores.keyword_pruning import KeywordPruning, is_unfinished
+from gleaner.stores.keyword_pruning import Head, KeywordPruning, is_unfinished
+from gleaner.stores.schema import Waiting
 
-# A transaction is planned from what was read, and its conditions name that. Another writer can make the
-# plan stale only by adding, pruning or restoring the same keyword in between.
+# Keywords are taken for new until a transaction tells what it found instead; the next is planned from that. Another
+# writer can make that plan stale only by adding, pruning or restoring the same keyword in between.
 _PLANS = 32
 _ACTIONS_PER_USE = 2
 
@@ -54,16 +56,17 @@ class KeywordStore:
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
         """Merge `keywords` (valid ones, of different identity) into the index for `use`, each whole or not at all.
 
-        What fits into one transaction is written in one, with the web answer first. A repeated call, also
-        one that follows a crash between two transactions, changes only what the first left undone.
-        Raises StoreUnavailable or DeadlineExceeded.
+        What fits into one transaction is written in one, with the web answer first: one round trip when all
+        are new, two when some are not. A repeated call, also one that follows a crash between two transactions,
+        changes only what the first left undone. Raises StoreUnavailable or DeadlineExceeded.
         """
         waiting = {schema.keyword_id(text.fold(keyword)): keyword for keyword in keywords}
+        heads: dict[str, Head] = {}
         done: dict[str, IndexedKeyword] = {}
         for _ in range(_PLANS):
-            planned = self._plan(waiting, use, deadline)
+            planned = [self._plan(key, shown, heads.get(key), use) for key, shown in waiting.items()]
             for chunk in _chunks(planned):
-                for item in self._write(chunk, use, deadline):
+                for item in self._write(chunk, heads, use, deadline):
                     done[item.keyword_id] = item
                     del waiting[item.keyword_id]
             if not waiting:
@@ -108,15 +111,7 @@ class KeywordStore:
         keys = [schema.answer_key(result_id) for result_id in result_ids]
         return [to_answer(item) for item in self._table.get_many(keys, deadline=deadline)]
 
-    def _plan(self, keywords: Mapping[str, str], use: KeywordUse, deadline: Deadline) -> list[_Planned]:
-        keys = [schema.keyword_key(keyword_id) for keyword_id in keywords]
-        found = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline, consistent=True)}
-        for head in found.values():
-            if is_unfinished(head):  # else its new entries could be taken for old ones
-                self._pruning.finish(head, deadline=deadline)
-        return [self._plan_one(key, shown, found.get(key), use) for key, shown in keywords.items()]
-
-    def _plan_one(self, keyword: str, shown: str, stored: dict[str, Any] | None, use: KeywordUse) -> _Planned:
+    def _plan(self, keyword: str, shown: str, stored: Head | None, use: KeywordUse) -> _Planned:
         now = to_timestamp(utc_now())
         findable = stored is not None and stored["status"] == "active" and use.kb_id in stored.get("kb_ids", ())
         actions = [self._keyword_update(keyword, shown, findable, stored, use, now)]
@@ -132,18 +127,11 @@ class KeywordStore:
         keyword: str,
         shown: str,
         findable: bool,
-        stored: dict[str, Any] | None,
+        stored: Head | None,
         use: KeywordUse,
         now: str,
     ) -> dict[str, Any]:
-        # The condition names the state that the plan rests on, and no more: counting up is commutative, so
-        # writers of one keyword need not exclude each other.
-        if findable:
-            condition = "#status = :active AND contains(#kb_ids, :kb)"
-        elif stored is None:
-            condition = "attribute_not_exists(#pk)"
-        else:
-            condition = "attribute_exists(#pk) AND (#status <> :active OR NOT contains(#kb_ids, :kb))"
+        condition, values = _as_planned(stored, findable, use.kb_id)
         return self._table.update(
             schema.keyword_key(keyword),
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
@@ -159,7 +147,8 @@ class KeywordStore:
                 ":one": 1,
                 ":kbs": {use.kb_id},
             }
-            | ({} if stored is None else {":kb": use.kb_id}),
+            | values,
+            show_found=True,
         )
 
     def _entries(self, keyword: str, shown: str, kb_id: str) -> list[dict[str, Any]]:
@@ -175,19 +164,45 @@ class KeywordStore:
             for key in entry_keys(keyword, shown, kb_id)
         ]
 
-    def _write(self, chunk: Sequence[_Planned], use: KeywordUse, deadline: Deadline) -> list[IndexedKeyword]:
-        """The keywords of `chunk` that are done; those whose plan was stale are left for the next plan."""
-        actions = self._answer_actions(chunk, use) + [action for item in chunk for action in item.actions]
+    def _write(
+        self, chunk: Sequence[_Planned], heads: dict[str, Head], use: KeywordUse, deadline: Deadline
+    ) -> list[IndexedKeyword]:
+        """The keywords of `chunk` that are done; of those whose plan was wrong, what was found goes into `heads`."""
+        answers = self._answer_actions(chunk, use)
         try:
-            self._table.transact(actions, deadline=deadline)
+            self._table.transact([*answers, *(action for item in chunk for action in item.actions)], deadline=deadline)
         except ConditionFailed as error:
-            return _already_counted(chunk, error.positions, first=len(actions) - sum(len(i.actions) for i in chunk))
+            if any(position < len(answers) for position in error.positions):
+                raise StoreUnavailable("A stored web answer belongs to another knowledge base.") from error
+            found = _found(chunk, error, first=len(answers))
+            for head in found.values():
+                if is_unfinished(head):
+                    self._pruning.finish(head, deadline=deadline)
+            heads |= found
+            return _counted_before(chunk, error, first=len(answers))
         return [item.keyword for item in chunk]
 
     def _answer_actions(self, chunk: Sequence[_Planned], use: KeywordUse) -> list[dict[str, Any]]:
         if use.answer is None:
             return []
         return [answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk})]
+
+
+def _as_planned(stored: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:
+    """The condition that a keyword is in the state that the plan rests on, and its values.
+
+    It names no more: counting up is commutative, so writers of one keyword need not exclude each other.
+    """
+    if stored is None:
+        return "attribute_not_exists(#pk)", {}
+    if findable:
+        return "#status = :active AND contains(#kb_ids, :kb)", {":kb": kb_id}
+    # While a pruning is unfinished, new entries could be taken for old ones.
+    return (
+        "attribute_exists(#pk) AND (#status <> :active OR NOT contains(#kb_ids, :kb))"
+        " AND NOT begins_with(#queue, :unfinished)",
+        {":kb": kb_id, ":unfinished": Waiting.UNFINISHED.value},
+    )
 
 
 def _chunks(planned: Sequence[_Planned]) -> list[list[_Planned]]:
@@ -203,14 +218,30 @@ def _chunks(planned: Sequence[_Planned]) -> list[list[_Planned]]:
     return chunks
 
 
-def _already_counted(chunk: Sequence[_Planned], failed: tuple[int, ...], *, first: int) -> list[IndexedKeyword]:
+def _places(chunk: Sequence[_Planned], first: int) -> Iterator[tuple[int, _Planned]]:
+    """The keywords of a transaction with the position of their first action."""
+    sizes = (len(item.actions) for item in chunk)
+    return zip(itertools.accumulate(sizes, initial=first), chunk, strict=False)
+
+
+def _found(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> dict[str, Head]:
+    """The keywords that are not as they were planned for, by id. None is ever deleted."""
+    return {
+        item.keyword.keyword_id: error.found[position]
+        for position, item in _places(chunk, first)
+        if position in error.found
+    }
+
+
+def _counted_before(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> list[IndexedKeyword]:
     """The keywords whose association was there already: an earlier try of this very call wrote them."""
-    if any(position < first for position in failed):
-        raise StoreUnavailable("A stored web answer belongs to another knowledge base.")
     done = []
-    position = first
-    for item in chunk:
-        if position + 1 in failed:
-            done.append(item.keyword)
-        position += len(item.actions)
+    for position, item in _places(chunk, first):
+        if position + 1 in error.positions:
+            head = error.found.get(position)
+            done.append(
+                replace(item.keyword, keyword_text=head["keyword_text"], existed=head["usage_count"] > 1)
+                if head
+                else item.keyword
+            )
     return done
