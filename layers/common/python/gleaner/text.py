@@ -27,17 +27,17 @@ _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _PICTURES = "\xa9\xae\u2010-\u32ff\U0001f000-\U0001faff"
 # The scripts in which joining or not joining two letters is spelling: Arabic and its kin, and those of India.
 _JOINED = "\u0600-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc\U00011000-\U00011fff\U0001e900-\U0001e95f"
+_JOINERS_AND_SELECTORS = "\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
 # A variation selector belongs to the one character before it; a row of them, or one after a letter, carries
 # hidden data.
-_STRAY_SELECTOR = re.compile(
-    f"(?<![#*0-9{_PICTURES}{_HAN}\u1000-\u109f])[\ufe00-\ufe0f]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
-)
+_STRAY_SELECTOR = f"(?<![#*0-9{_PICTURES}{_HAN}\u1000-\u109f])[\ufe00-\ufe0f]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
 # Zero-width joiner and non-joiner: text between two such letters or pictures, hidden everywhere else.
-_STRAY_JOINER = re.compile(f"(?<![{_JOINED}{_PICTURES}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}{_PICTURES}])")
+_STRAY_JOINER = f"(?<![{_JOINED}{_PICTURES}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}{_PICTURES}])"
+_JOINER_OR_SELECTOR = re.compile(f"[{_JOINERS_AND_SELECTORS}]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Joiners and selectors in front have nothing to belong to.
-_UNSEEN_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef])*")
-_IGNORED_IN_IDENTITY = re.compile("[\u180b-\u180f\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_UNSEEN_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[{_JOINERS_AND_SELECTORS}])*")
+_IGNORED_IN_IDENTITY = re.compile(f"[\u180b-\u180f{_JOINERS_AND_SELECTORS}]")
 
 # Words of the stop-words list that name topics all the same: it was made from web pages, not for keywords.
 _TOPICAL = frozenset(
@@ -65,7 +65,9 @@ def clean(text: str) -> str:
     Joiners and variation selectors stay where they are spelling: in emoji and in the scripts that use them.
     """
     visible = _HIDDEN.sub("", _LINE_END.sub("\n", unicodedata.normalize("NFC", text)))
-    return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", _STRAY_SELECTOR.sub("", visible)))
+    if _JOINER_OR_SELECTOR.search(visible):  # else the patterns, which take long to compile, are not needed
+        visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))
+    return unicodedata.normalize("NFC", visible)
 
 
 def encodable(text: str) -> str:
