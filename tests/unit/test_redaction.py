@@ -14,6 +14,7 @@ from ulid import ULID
 
 from gleaner import redaction
 from gleaner.redaction import redact, redact_json, redact_value
+from gleaner.secret_forms import RULES, Rule
 from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
 
 
@@ -120,6 +121,32 @@ def test_ordinary_technical_text_stays(words: list[str], separator: str) -> None
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
     assert redact(text) == text
+
+
+_OTHER_CASES = str.maketrans("skiSKI", "\u017f\u212a\u0131\u017f\u212a\u0130")  # that `re` takes for the same
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.pattern[:40])
+@given(st.data())
+def test_what_a_pattern_matches_is_looked_at(rule: Rule, data: st.DataObject) -> None:
+    found = data.draw(st.from_regex(rule.pattern))
+    cased = data.draw(st.sampled_from([found, found.upper(), found.lower(), found.translate(_OTHER_CASES)]))
+    assert rule.may_match(cased.casefold()) or not rule.pattern.search(cased)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*FORMS.values(), *(text for text, _ in IN_CONTEXT)])
+        | st.from_regex(r"\A[a-z]{1,9}[ .:=/_-]{1,2}[0-9]{1,6}\Z"),
+        max_size=6,
+    ),
+    st.sampled_from(["", " ", "\n", "; ", "\\n"]),
+)
+def test_looking_for_hints_first_changes_nothing(parts: list[str], between: str) -> None:
+    text = expected = between.join(parts)
+    for rule in RULES:
+        expected = rule.pattern.sub(rule.replace, expected)
+    assert redact(text) == expected
 
 
 @given(st.text())

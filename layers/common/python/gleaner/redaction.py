@@ -32,9 +32,10 @@ def redact(text: str) -> str:
     """`text` with each secret and each piece of personal data replaced by `[redacted: its kind]`."""
     for secret in _protected:
         text = text.replace(secret, "[redacted: key]")
+    folded = text.casefold()
     for rule in RULES:
-        if not rule.hints or any(hint in text for hint in rule.hints):
-            text = rule.pattern.sub(rule.replace, text)
+        if rule.may_match(folded) and (redacted := rule.pattern.sub(rule.replace, text)) != text:
+            text, folded = redacted, redacted.casefold()
     return text
 
 
@@ -61,10 +62,11 @@ def redact_json(text: str) -> str:
         redacted = redact_json(value) if isinstance(value, str) else redact_value(value)
     except (ValueError, RecursionError):
         return _redact_broken(text)
-    # Both are asked: of two equal names the parser keeps one only.
-    if redacted == value and redact(text) == text:
+    shown = json.dumps(redacted, ensure_ascii=False)
+    # Both are asked where they differ: of two equal names the parser keeps one only.
+    if shown != text and redacted == value and redact(text) == text:
         return text
-    return json.dumps(redacted, ensure_ascii=False)
+    return shown
 
 
 def _redact_broken(text: str) -> str:

@@ -13,11 +13,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to look for, and what stands there instead; the order of the rules matters."""
+    """What to look for, and what stands there instead; the order of the rules matters.
+
+    Most text holds nothing, and the patterns take long. So what is found fast is looked for first, in the case-folded
+    text: where no hint stands and the shape does not match, the pattern cannot match.
+    """
 
     pattern: re.Pattern[str]
     replace: Callable[[re.Match[str]], str]
-    hints: tuple[str, ...] = ()  # without one of them in the text the pattern cannot match
+    # Those of a pattern that ignores case have no "i": it takes the dotless one, too, which folding leaves as it is.
+    hints: tuple[str, ...] = ()
+    shape: re.Pattern[str] | None = None  # begins with one of few characters, so that `re` skips all others
+
+    def may_match(self, folded: str) -> bool:
+        """Whether the text, which is given case-folded, is to be looked at closely."""
+        return any(hint in folded for hint in self.hints) or bool(self.shape and self.shape.search(folded))
 
 
 def _as(kind: str, accept: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
@@ -87,6 +97,28 @@ _VENDOR_KEYS = "|".join(
     )
 )
 
+_VENDOR_HINTS = (
+    *("pplx", "xai", "tvly", "gsk", "nvapi", "pcsk_", "akia", "asia", "abia", "acca", "aroa", "aida", "ghp_", "gho_"),
+    *(
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+        "glpat-",
+        "glrt-",
+        "gldt-",
+        "xox",
+        "xapp-",
+        "aiza",
+        "ya29.",
+        "hf_",
+        "npm_",
+    ),
+    *("pypi-", "eyj"),
+)
+_VENDOR_SHAPE = re.compile(r"k[-_][\w-]{16}|g\.[\w-]{16}|/b[0-9a-z]{6,16}/|:aa[\w-]{30}")
+_PASSWORD_HINTS = ("pass", "pwd", "kennwort")
+
 RULES = (
     Rule(
         re.compile(
@@ -95,14 +127,14 @@ RULES = (
             r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20,})*)"  # cut off: its lines
         ),
         _as("private key"),
-        ("PRIVATE KEY",),
+        hints=("private key",),
     ),
     Rule(  # user:password@ of an address
         re.compile(r"""(?P<kept>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
         lambda match: f"{match['kept']}[redacted: password]@",
-        ("://",),
+        hints=("://",),
     ),
-    Rule(re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII), _as("key")),
+    Rule(re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII), _as("key"), hints=_VENDOR_HINTS, shape=_VENDOR_SHAPE),
     Rule(
         re.compile(
             rf"(?P<kept>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
@@ -110,17 +142,17 @@ RULES = (
             re.I,
         ),
         _as("key"),
-        ("uthorization", "UTHORIZATION"),
+        hints=("author",),
     ),
     Rule(
         re.compile(rf"(?P<kept>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I),
         _as("key"),
-        ("earer", "EARER"),
+        hints=("bearer",),
     ),
     Rule(
         re.compile(rf"""(?P<kept>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
         _as("cookie"),
-        ("ookie", "OOKIE"),
+        hints=("cook",),
     ),
     Rule(
         re.compile(
@@ -130,25 +162,32 @@ RULES = (
             re.I,
         ),
         _as("password"),
+        hints=_PASSWORD_HINTS,
     ),
     Rule(  # in a sentence, where a word that follows may be part of it
         re.compile(
             rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
         ),
         _as("password"),
+        hints=_PASSWORD_HINTS,
     ),
     Rule(  # of a command
         re.compile(rf"""(?P<kept>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
         _as("password"),
-        ("--",),
+        hints=("--",),
     ),
     Rule(
         re.compile(rf"(?P<kept>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
         _as("key"),
+        shape=re.compile(
+            r"""(?:key(?:[_ -]?\S{1,2}d)?|secret|token|gnature|credent\S{3,5})"""
+            r"""(?:\\{0,4}["']?\s{0,4}[=:]|\s{1,4}\S{1,2}s\s)"""
+        ),
     ),
     Rule(
         re.compile(rf"{_START}" r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])", re.ASCII),
         _as("account number", _is_iban),
+        shape=re.compile(r"[0-9][0-9](?<=[a-z]{2}..)(?: ?[a-z0-9]{4}){2}"),
     ),
     Rule(
         re.compile(
@@ -159,6 +198,7 @@ RULES = (
             re.ASCII,
         ),
         _as("card number", _is_card),
+        shape=re.compile(r"[0-9]{4}[ -]?[0-9]{4}"),
     ),
     Rule(  # with its country code
         re.compile(
@@ -167,7 +207,7 @@ RULES = (
             re.ASCII,
         ),
         _as("phone number", _is_phone),
-        ("+",),
+        hints=("+",),
     ),
     Rule(  # as written within a country: (555) 123-4567, 0171 1234567, 06 12 34 56 78
         re.compile(
@@ -177,6 +217,7 @@ RULES = (
             re.ASCII,
         ),
         _as("phone number", _is_phone),
+        shape=re.compile(r"[0-9][0-9](?:\) ?|[ ./-])[0-9][0-9]"),
     ),
     Rule(
         re.compile(
@@ -185,10 +226,11 @@ RULES = (
             re.I | re.ASCII,
         ),
         _as("phone number"),
+        hints=("phone", "tel", "mob", "fax"),
     ),
     Rule(
         re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?!\w)"),
         _as("e-mail address"),
-        ("@",),
+        hints=("@",),
     ),
 )
