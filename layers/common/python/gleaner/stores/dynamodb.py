@@ -285,5 +285,11 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
 
 def connect(*, endpoint_url: str | None) -> DynamoDBClient:
     """A DynamoDB client that does not retry by itself: retries are held inside the deadline."""
-    config = Config(connect_timeout=1, read_timeout=3, retries={"total_max_attempts": 1}, max_pool_connections=50)
+    config = Config(
+        connect_timeout=1,
+        read_timeout=3,
+        retries={"total_max_attempts": 1},
+        max_pool_connections=50,
+        user_agent="gleaner",  # botocore's own is put together anew, twice, for each request
+    )
     return boto3.client("dynamodb", endpoint_url=endpoint_url, config=config)
