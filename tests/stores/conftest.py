@@ -1,4 +1,4 @@
-"""Keyword stores over moto, for speed; statements about concurrency have ministack."""
+"""Keyword stores over ministack: it is exact under threads, and its transactions do not copy the table as moto's do."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from gleaner.deadline import Deadline
 from gleaner.model import Citation, WebAnswer, utc_now
@@ -20,8 +18,6 @@ from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 from gleaner.stores.schema import KEYWORDS
 from gleaner_local import ministack
-
-TABLE = "keywords"
 
 
 @dataclass(slots=True)
@@ -83,23 +79,8 @@ def executor() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def one_thread() -> Iterator[ThreadPoolExecutor]:
-    """For moto, which copies its tables while other threads write to them."""
-    with ThreadPoolExecutor(1) as pool:
-        yield pool
-
-
-@pytest.fixture
-def keywords(one_thread: ThreadPoolExecutor) -> Iterator[Keywords]:
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name="us-east-1")
-        ministack.create_tables(client, {TABLE: KEYWORDS})
-        yield Keywords(client, TABLE, one_thread)
-
-
-@pytest.fixture
-def strict_keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
-    """The same over ministack, in a table of this test alone."""
+def keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
+    """In a table of this test alone."""
     client = ministack.admin_client(dynamodb_url)
     name = f"keywords-{abs(hash(request.node.nodeid)):x}"
     ministack.create_tables(client, {name: KEYWORDS})

@@ -16,7 +16,7 @@ CALLS = 12
 POOL = [f"topic {letter}" for letter in "abcdefgh"]
 
 
-def test_concurrent_writers_lose_and_double_nothing(strict_keywords: Keywords) -> None:
+def test_concurrent_writers_lose_and_double_nothing(keywords: Keywords) -> None:
     expected: Counter[str] = Counter()
     plans = [
         (f"Q{writer}-{call}", [POOL[(writer + call + step) % len(POOL)] for step in range(3)])
@@ -26,50 +26,50 @@ def test_concurrent_writers_lose_and_double_nothing(strict_keywords: Keywords) -
     for _, chosen in plans:
         expected.update(chosen)
     with ThreadPoolExecutor(WRITERS) as pool:
-        futures = [pool.submit(strict_keywords.index, *chosen, query_id=query) for query, chosen in plans]
+        futures = [pool.submit(keywords.index, *chosen, query_id=query) for query, chosen in plans]
         for future in futures:
             future.result()
-    stored = {item["keyword_text"]: item["usage_count"] for item in strict_keywords.items("KEYWORD")}
+    stored = {item["keyword_text"]: item["usage_count"] for item in keywords.items("KEYWORD")}
     assert stored == expected
-    assert len(strict_keywords.items("A#")) == sum(expected.values())
+    assert len(keywords.items("A#")) == sum(expected.values())
 
 
-def test_the_same_call_made_at_once_counts_once(strict_keywords: Keywords) -> None:
+def test_the_same_call_made_at_once_counts_once(keywords: Keywords) -> None:
     answer = web_answer()
     with ThreadPoolExecutor(WRITERS) as pool:
-        calls = [pool.submit(strict_keywords.index, *POOL, answer=answer) for _ in range(WRITERS)]
+        calls = [pool.submit(keywords.index, *POOL, answer=answer) for _ in range(WRITERS)]
         for call in calls:
             call.result()
-    assert [item["usage_count"] for item in strict_keywords.items("KEYWORD")] == [1] * len(POOL)
-    assert len(strict_keywords.items("A#")) == len(POOL)
+    assert [item["usage_count"] for item in keywords.items("KEYWORD")] == [1] * len(POOL)
+    assert len(keywords.items("A#")) == len(POOL)
 
 
-def test_a_failed_condition_names_its_action(strict_keywords: Keywords) -> None:
+def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:
     from gleaner.deadline import Deadline
 
-    table = strict_keywords.table
+    table = keywords.table
     item = {"pk": "X", "sk": "1"}
     assert table.put_new(item, deadline=Deadline.after(5))
     assert not table.put_new(item, deadline=Deadline.after(5))
     with pytest.raises(ConditionFailed) as failed:
         table.transact([table.new_item({"pk": "X", "sk": "2"}), table.new_item(item)], deadline=Deadline.after(5))
     assert failed.value.positions == (1,)
-    assert [found["sk"] for found in strict_keywords.items()] == ["1"]
+    assert [found["sk"] for found in keywords.items()] == ["1"]
 
 
-def test_the_store_honours_a_request_token(strict_keywords: Keywords) -> None:
+def test_the_store_honours_a_request_token(keywords: Keywords) -> None:
     """The tests above rest on a store that tells a repeated transaction from a second one."""
     add = {
         "Update": {
-            "TableName": strict_keywords.table_name,
+            "TableName": keywords.table_name,
             "Key": {"pk": {"S": "N"}, "sk": {"S": "N"}},
             "UpdateExpression": "ADD n :one",
             "ExpressionAttributeValues": {":one": {"N": "1"}},
         }
     }
     for _ in range(2):
-        strict_keywords.client.transact_write_items(TransactItems=[add], ClientRequestToken="token-1")
-    assert [item["n"] for item in strict_keywords.items()] == [1]
+        keywords.client.transact_write_items(TransactItems=[add], ClientRequestToken="token-1")
+    assert [item["n"] for item in keywords.items()] == [1]
     with pytest.raises(ClientError, match="IdempotentParameterMismatch"):
         add["Update"]["UpdateExpression"] = "ADD m :one"
-        strict_keywords.client.transact_write_items(TransactItems=[add], ClientRequestToken="token-1")
+        keywords.client.transact_write_items(TransactItems=[add], ClientRequestToken="token-1")

@@ -289,21 +289,21 @@ def test_reads_follow_the_candidates(keywords: Keywords) -> None:
     assert (report.counts.pruned, report.counts.examined) == (16, 16)
 
 
-def test_two_runs_at_once_prune_each_keyword_once(strict_keywords: Keywords) -> None:
+def test_two_runs_at_once_prune_each_keyword_once(keywords: Keywords) -> None:
     names = [f"topic w{number}" for number in range(40)]
     for start in range(0, 40, 20):
-        strict_keywords.index(*names[start : start + 20], query_id=f"Q{start}", answer=web_answer())
+        keywords.index(*names[start : start + 20], query_id=f"Q{start}", answer=web_answer())
     for name in names:
-        age(strict_keywords, name, 100)
+        age(keywords, name, 100)
     with ThreadPoolExecutor(8) as inner, ThreadPoolExecutor(3) as outer:
 
         def prune(_: int) -> PruneReport:
-            table = Table(strict_keywords.client, strict_keywords.table_name)
+            table = Table(keywords.client, keywords.table_name)
             own = Pruner(table, inner, answer_grace=timedelta(days=7))
             return own.run(RULES, by="t", dry_run=False, deadline=Deadline.after(60))
 
         reports = list(outer.map(prune, range(3)))
     assert sum(report.counts.pruned for report in reports) == 40
-    records = strict_keywords.items("K#")
+    records = keywords.items("K#")
     assert len({item["keyword_id"] for item in records}) == len(records) == 40
-    assert {item["status"] for item in strict_keywords.items("A#")} == {"archived"}
+    assert {item["status"] for item in keywords.items("A#")} == {"archived"}

@@ -29,7 +29,7 @@ from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.stores.schema import KEYWORDS
 from gleaner.text import fold
 from gleaner_local import ministack
-from tests.stores.conftest import TABLE, Keywords, web_answer
+from tests.stores.conftest import Keywords, web_answer
 
 T = TypeVar("T")
 Items = list[dict[str, Any]]
@@ -39,6 +39,7 @@ LONG = " ".join(chr(0x431 + number) for number in range(25))  # terms of one let
 SHORT = ("alpha topic", "beta topic", "gamma")
 EVERY_TEXT = f"alpha topic beta gamma {LONG[:1]}"
 KB_IDS = ("default_kb", "other_kb")
+TABLE = "keywords"
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
 NOTHING = PruneRules(max_age_days=36_500, min_usage=0, hard_max_age_days=36_500)
 UNKNOWN_RUN = "?"  # of a run that died before it could tell its id
@@ -340,7 +341,13 @@ def test_a_restoring_that_was_cut_off_goes_on(lives: int) -> None:
         machine.teardown()
 
 
+class LongerMachine(PruningMachine):
+    """The same, for longer."""
+
+
 TestPruning = PruningMachine.TestCase
-TestPruning.settings = bounded(8, 10)
+TestPruning.settings = bounded(5, 10)
+TestPruningLonger = pytest.mark.slow(LongerMachine.TestCase)
+TestPruningLonger.settings = bounded(12, 12)
 TestPruningLong = pytest.mark.slow(LongMachine.TestCase)
 TestPruningLong.settings = bounded(3, 4)

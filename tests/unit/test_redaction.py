@@ -8,7 +8,7 @@ import string
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ulid import ULID
 
@@ -127,6 +127,7 @@ _OTHER_CASES = str.maketrans("skiSKI", "\u017f\u212a\u0131\u017f\u212a\u0130")  
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.pattern[:40])
+@settings(max_examples=30)
 @given(st.data())
 def test_what_a_pattern_matches_is_looked_at(rule: Rule, data: st.DataObject) -> None:
     found = data.draw(st.from_regex(rule.pattern))
