@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import function_stores
 import scripted_services
+from own_environment import positive
 
 from infra import layer_build
 from infra.interpreters import find_python
@@ -44,7 +45,7 @@ STEPS = ("ready", "first", "second")
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=positive, default=8)
     rounds = parser.parse_args().rounds
     python = find_python(LAMBDA.python_version)
     if python is None:

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from capacity import Requests
 from local_services import running
+from own_environment import positive
 
 from gleaner.deadline import Deadline
 from gleaner.model import TokenUsage, new_id, utc_now
@@ -32,7 +33,7 @@ PAGE = 100
 def main() -> None:
     """Write a session of as many messages as were asked for and page through it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--messages", type=int, default=1000)
+    parser.add_argument("--messages", type=positive, default=1000)
     messages = parser.parse_args().messages
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as local:
         store = local.services.conversations

@@ -11,7 +11,6 @@ base, which does not hold their answers: they should go to the web.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from own_environment import positive, without_remote_services
 from retrieval import Collection, read_collection
 
 from gleaner.clients.pinecone import connect
@@ -33,8 +33,6 @@ from gleaner_local.running import running_service
 START_SECONDS = 60.0
 LOAD_SECONDS = 600.0
 ASK_SECONDS = 60.0
-# Variables that would put a remote service in the place of a local server.
-REMOTE = ("OPENAI_", "PINECONE_", "PERPLEXITY_", "AWS_ENDPOINT_URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +81,14 @@ def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
 @contextmanager
 def service(data_dir: Path) -> Iterator[dict[str, str]]:
     """A `gleaner serve` process of our own with local servers only; its `url` and `pinecone_index_host`."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(REMOTE)}
     command = [sys.executable, "-c", "from gleaner_local.cli import main; main()"]
     log = data_dir / "serve.log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "serve", "--port", "0", "--data-dir", str(data_dir)], env=env, stdout=output, stderr=output
+            [*command, "serve", "--port", "0", "--data-dir", str(data_dir)],
+            env=without_remote_services(),
+            stdout=output,
+            stderr=output,
         )
         try:
             give_up = time.monotonic() + START_SECONDS
@@ -128,7 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("directory", metavar="DIR", type=Path)
     parser.add_argument("--other", metavar="DIR", type=Path, help="a collection whose answers DIR does not hold")
-    parser.add_argument("--limit", type=int, help="ask only the first N questions of each")
+    parser.add_argument("--limit", type=positive, help="ask only the first N questions of each")
     options = parser.parse_args()
     collection = read_collection(options.directory)
     with tempfile.TemporaryDirectory() as directory, service(Path(directory)) as running:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import os
 import statistics
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from aws_lambda_powertools import Metrics
+from own_environment import use_local_credentials
 from starlette.responses import JSONResponse, Response
 
 from gleaner_local import ministack
@@ -185,7 +185,7 @@ def running(folder: Path) -> Iterator[Bench]:
         store.start()
         stack.callback(store.stop)
         ministack.create_tables(ministack.admin_client(database.url), ministack.table_schemas(TABLES))
-        os.environ.update(ministack.CREDENTIALS)  # boto3 takes them from there
+        use_local_credentials()
         urls = {
             "OPENAI_BASE_URL": f"{servers[0].url}/v1",
             "PINECONE_INDEX_HOST": servers[1].url,

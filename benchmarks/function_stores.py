@@ -10,7 +10,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import boto3
 import scripted_services
 
 from gleaner.clients import pinecone
@@ -52,12 +51,7 @@ def start(folder: Path, services: scripted_services.Services) -> Iterator[dict[s
 
 def _secret(url: str) -> str:
     """The ARN of a secret with keys, which the scripted services do not ask for."""
-    credentials = {
-        "aws_access_key_id": ministack.CREDENTIALS["AWS_ACCESS_KEY_ID"],
-        "aws_secret_access_key": ministack.CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-        "region_name": ministack.CREDENTIALS["AWS_DEFAULT_REGION"],
-    }
-    client = boto3.client("secretsmanager", endpoint_url=url, **credentials)
+    client = ministack.session().client("secretsmanager", endpoint_url=url)
     keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "key")
     arn: str = client.create_secret(Name="keys", SecretString=json.dumps(keys))["ARN"]
     return arn

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from own_environment import positive
 
 from gleaner_local.embedder import DIMENSIONS
 from gleaner_local.index.embedded import FILE_NAME, EmbeddedIndex
@@ -62,7 +63,7 @@ def ask(index: EmbeddedIndex, queries: list[str], matches: Predicate | None = No
 def main() -> None:
     """Fill an index in a temporary directory, open it, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--chunks", type=positive, default=100_000)
     chunks = parser.parse_args().chunks
     random = np.random.default_rng(7)
     weights = 1 / np.arange(1, WORDS + 1)

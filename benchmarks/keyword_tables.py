@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from own_environment import use_local_credentials
 
 from gleaner.stores import dynamodb
 from gleaner.stores.dynamodb import Table
@@ -39,7 +40,7 @@ class Database:
 @contextmanager
 def database() -> Iterator[Database]:
     """A DynamoDB process that is stopped, and its data deleted, at the end."""
-    os.environ.update(ministack.CREDENTIALS)
+    use_local_credentials()
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(READ_THREADS) as executor:
         server = ministack.Ministack(Path(directory) / "state", Path(directory) / "log")
         server.start()

@@ -15,6 +15,7 @@ from keyword_learning import measure_learning
 from keyword_lookup import SIZES, measure_lookup
 from keyword_merge import measure_merge
 from keyword_tables import database
+from own_environment import positive
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     parts = parser.add_subparsers(dest="part")
     parts.add_parser("merge", help="concurrent writers")
     lookup = parts.add_parser("lookup", help="cost by the size of the table")
-    lookup.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of keywords")
+    lookup.add_argument("--sizes", type=positive, nargs="+", default=SIZES, help="numbers of keywords")
     learning = parts.add_parser("learning", help="answers found again by other questions")
     learning.add_argument("directory", metavar="DIR", type=Path)
     everything = parts.add_parser("all", help="all three")

@@ -34,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import processes
 import scripted_services
+from own_environment import positive, without_remote_services
 
 from gleaner_local.running import running_service
 
@@ -57,8 +58,8 @@ class Run:
 def main() -> None:
     """Print the tables; ends with 1 if any question failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=5000)
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--questions", type=positive, default=5000)
+    parser.add_argument("--clients", type=positive, nargs="+", default=[1, 8, 32])
     options = parser.parse_args()
     step = max(100, options.questions // 10)
     numbers = iter(range(10**9))  # every question is another one
@@ -85,7 +86,10 @@ def service(services: scripted_services.Services) -> Iterator[tuple[str, int]]:
         data_dir, document = Path(folder) / "data", Path(folder) / "keywords.md"
         document.write_text(DOCUMENT)
         command = [Path(sys.executable).parent / "gleaner", "serve", "--port", "0", "--data-dir", data_dir]
-        env = os.environ | {"OPENAI_BASE_URL": services.model_url, "PERPLEXITY_BASE_URL": services.web_url}
+        env = without_remote_services() | {
+            "OPENAI_BASE_URL": services.model_url,
+            "PERPLEXITY_BASE_URL": services.web_url,
+        }
         process = subprocess.Popen([*command, "--load", document], env=env, stdout=subprocess.DEVNULL)
         try:
             give_up = time.monotonic() + START_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from own_environment import use_local_credentials
 
 from gleaner.answering import Services
 from gleaner.clients import pinecone
@@ -56,7 +57,7 @@ def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: No
             stack.callback(server.stop)
         ministack.create_tables(ministack.admin_client(store.url), ministack.table_schemas(_TABLES))
         load(pinecone.connect(host=index_server.url, api_key=lambda: "k"))
-        os.environ.update(ministack.CREDENTIALS)  # boto3 takes them from there
+        use_local_credentials()
         urls = {
             "OPENAI_BASE_URL": f"{model_server.url}/v1",
             "PERPLEXITY_BASE_URL": web_server.url,

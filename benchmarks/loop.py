@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import function_stores
 import scripted_services
+from own_environment import positive, without_remote_services
 
 from gleaner.prompts import read_prompt
 from gleaner.tools.registry import TOOLS, tool_spec
@@ -70,8 +71,8 @@ class Program:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=50, help="in a round, of each kind")
-    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--questions", type=positive, default=50, help="in a round, of each kind")
+    parser.add_argument("--rounds", type=positive, default=6)
     options = parser.parse_args()
     environments = {name: environment(name) for name in FRAMEWORKS}
     with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
@@ -114,7 +115,7 @@ def start_programs(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | env,
+            env=without_remote_services() | env,
         )
         stack.callback(process.wait)
         stack.callback(process.communicate)

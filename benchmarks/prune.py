@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from capacity import read_units, size_of
 from keyword_lookup import check_shape, made_up_keywords, stored_items, vocabulary, write_items
 from keyword_tables import Database, database, print_table
+from own_environment import positive
 
 from gleaner.deadline import Deadline
 from gleaner.model import utc_now
@@ -98,7 +99,7 @@ class Cost:
 def main() -> None:
     """Measure each size against a DynamoDB of its own."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of keywords")
+    parser.add_argument("--sizes", type=positive, nargs="+", default=SIZES, help="numbers of keywords")
     sizes = parser.parse_args().sizes
     with database() as running:
         rows = [_measure(running, size) for size in sizes]

@@ -19,6 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from own_environment import positive
+
 from gleaner.redaction import redact
 from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
 
@@ -33,7 +35,7 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("paths", nargs="*", type=Path, default=[Path(__file__).resolve().parents[1] / "docs"])
-    parser.add_argument("--show", type=int, default=5, help="examples of each kind")
+    parser.add_argument("--show", type=positive, default=5, help="examples of each kind")
     options = parser.parse_args()
     for path in options.paths:
         _measure(path, options.show)

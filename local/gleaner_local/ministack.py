@@ -11,10 +11,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 
 from gleaner.stores import schema
 from gleaner.stores.schema import TableSchema
@@ -30,6 +32,12 @@ CREDENTIALS = {
     "AWS_SECRET_ACCESS_KEY": "local",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
+_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+
+
+def with_credentials(env: Mapping[str, str]) -> dict[str, str]:
+    """`env` with credentials, and without a profile: boto3 fails at one that is not configured, without need."""
+    return {name: value for name, value in env.items() if name not in _PROFILES} | CREDENTIALS
 
 
 class Ministack:
@@ -52,8 +60,7 @@ class Ministack:
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
         env = (
-            os.environ
-            | CREDENTIALS
+            with_credentials(os.environ)
             | {
                 "BIND_HOST": "127.0.0.1",
                 "GATEWAY_PORT": str(port),
@@ -124,9 +131,14 @@ def table_schemas(env: Mapping[str, str]) -> dict[str, TableSchema]:
 
 def admin_client(endpoint_url: str) -> DynamoDBClient:
     """A client that may create tables of the local DynamoDB at `endpoint_url`."""
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=endpoint_url,
+    return session().client("dynamodb", endpoint_url=endpoint_url)
+
+
+@cache
+def session() -> boto3.Session:
+    """A session for clients of ministack, whatever profile the environment names."""
+    return boto3.Session(
+        botocore_session=botocore.session.Session(session_vars={"profile": (None, None, None, None)}),
         region_name=CREDENTIALS["AWS_DEFAULT_REGION"],
         aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],

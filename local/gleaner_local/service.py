@@ -93,7 +93,7 @@ class LocalService:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
             env["WEB_SEARCH_PRICE"] = "0"
         if Part.TABLES in local:
-            env |= ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+            env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
         self._local = {part.value: env[part] for part in local}
         return env
 

@@ -17,7 +17,7 @@ ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
-}
+} | {"AWS_PROFILE": "work"}  # many have one, and what runs here must not look for it
 
 
 @contextmanager

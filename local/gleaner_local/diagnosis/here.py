@@ -86,7 +86,7 @@ class HereCheck:
         if Part.MODEL.value in self._served:
             env["OPENAI_MODEL"] = openai_server.MODEL
         if Part.TABLES.value in self._served:
-            env |= ministack.CREDENTIALS
+            env = ministack.with_credentials(env)
         return env
 
     def _part(self, part: Part, settings: Settings) -> Iterator[Finding]:
@@ -147,7 +147,8 @@ class HereCheck:
 
     def _tables(self) -> Iterator[Finding]:
         env = self._function_env()
-        client = boto3.client(
+        session = ministack.session() if Part.TABLES.value in self._served else boto3.Session()
+        client = session.client(
             "dynamodb",
             endpoint_url=env[Part.TABLES.value],
             config=LIMITS,
