@@ -74,7 +74,9 @@ def test_a_keyword_of_another_knowledge_base_becomes_findable_in_this_one(keywor
 def test_a_repeated_call_merges_no_more_than_the_first_did(keywords: Keywords) -> None:
     keywords.index("known topic", query_id="Q0")
     first, again = ({i.keyword_text: i.existed for i in keywords.index("known topic", "new topic")} for _ in range(2))
-    assert first == again == {"known topic": True, "new topic": False}
+    keywords.index("new topic", query_id="Q2")  # a use in between changes nothing of what the first call did
+    later = {item.keyword_text: item.existed for item in keywords.index("known topic", "new topic")}
+    assert first == again == later == {"known topic": True, "new topic": False}
 
 
 def test_a_repeated_call_changes_nothing(keywords: Keywords) -> None:
@@ -170,8 +172,20 @@ CONFLICT = (
     '{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "message": "m",'
     ' "CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}'
 )
+CONFLICT_AND_CONDITION = '{"Code": "TransactionConflict"}, {"Code": "ConditionalCheckFailed"}, {"Code": "None"}'
 THROTTLED = '{"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "m"}'
 REFUSED = '{"__type": "com.amazonaws.dynamodb.v20120810#AccessDeniedException", "message": "m"}'
+
+
+def test_a_known_keyword_that_another_writes_is_looked_at_again(keywords: Keywords) -> None:
+    keywords.index("Quantum Computing", query_id="Q0")
+    keywords.index("quantum computing")
+    both = CONFLICT.replace('{"Code": "None"}, {"Code": "TransactionConflict"}', CONFLICT_AND_CONDITION)
+    attempts = refusals(keywords, both, times=1)
+    [again] = keywords.index("quantum computing")
+    assert len(attempts) == 2
+    assert again.existed and again.keyword_text == "Quantum Computing"
+    assert counts(keywords) == {"Quantum Computing": 2}
 
 
 @pytest.mark.parametrize("error", [CONFLICT, THROTTLED])

@@ -17,7 +17,9 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.text import fold
+from gleaner_local import ministack
 from tests.stores.conftest import Keywords, web_answer
 
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
@@ -273,6 +275,46 @@ def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Key
     assert keywords.find("popular") == ["popular topic"]
     [match] = keywords.lookup.find("default_kb", "popular", deadline=Deadline.after(5))
     assert match.result_ids == ("R-new",)
+
+
+def deletes_an_answer_once_read(keywords: Keywords) -> list[str]:
+    """Let another process delete a web answer right after the next consistent read of answers; its key."""
+    other = Table(ministack.admin_client(keywords.client.meta.endpoint_url), keywords.table_name)
+    deleted: list[str] = []
+
+    def after(parsed: dict[str, Any], **_: Any) -> None:
+        for item in parsed["Responses"][keywords.table_name]:
+            if not deleted and item["pk"]["S"].startswith("W#"):
+                deleted.append(item["pk"]["S"])
+                other.delete_many([{"pk": deleted[0], "sk": "ANSWER"}], deadline=Deadline.after(5))
+
+    keywords.client.meta.events.register("after-call.dynamodb.BatchGetItem", after)
+    return deleted
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["learned", pytest.param("restored", marks=pytest.mark.slow), pytest.param("pruned", marks=pytest.mark.slow)],
+)
+def test_an_answer_that_goes_between_read_and_write_disturbs_nothing(keywords: Keywords, what: str) -> None:
+    for number in range(130):
+        keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
+    keyword = head(keywords, "popular topic")["keyword_id"]
+    if what != "pruned":
+        live_again = interrupt_after(keywords, 1)
+        with pytest.raises(KeyboardInterrupt):
+            pruner(keywords).prune_one(keyword, by="t", deadline=Deadline.after(20))
+        live_again()
+    deleted = deletes_an_answer_once_read(keywords)
+    if what == "learned":
+        keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
+    elif what == "restored":
+        assert pruner(keywords).restore_one(keyword, deadline=Deadline.after(20))
+    else:
+        pruner(keywords).prune_one(keyword, by="t", deadline=Deadline.after(20))
+    assert deleted
+    assert keywords.find("popular") == ([] if what == "pruned" else ["popular topic"])
+    assert not is_unfinished(head(keywords, "popular topic"))
 
 
 def test_reads_follow_the_candidates(keywords: Keywords) -> None:

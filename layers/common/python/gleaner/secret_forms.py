@@ -97,24 +97,9 @@ _VENDOR_KEYS = "|".join(
     )
 )
 
-_VENDOR_HINTS = (
-    *("pplx", "xai", "tvly", "gsk", "nvapi", "pcsk_", "akia", "asia", "abia", "acca", "aroa", "aida", "ghp_", "gho_"),
-    *(
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-        "glpat-",
-        "glrt-",
-        "gldt-",
-        "xox",
-        "xapp-",
-        "aiza",
-        "ya29.",
-        "hf_",
-        "npm_",
-    ),
-    *("pypi-", "eyj"),
+_VENDOR_HINTS = tuple(
+    "pplx xai tvly gsk nvapi pcsk_ akia asia abia acca aroa aida ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- glrt- "
+    "gldt- xox xapp- aiza ya29. hf_ npm_ pypi- eyj".split()
 )
 _VENDOR_SHAPE = re.compile(r"k[-_][\w-]{16}|g\.[\w-]{16}|/b[0-9a-z]{6,16}/|:aa[\w-]{30}")
 _PASSWORD_HINTS = ("pass", "pwd", "kennwort")

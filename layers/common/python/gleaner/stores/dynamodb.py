@@ -32,6 +32,7 @@ _BATCH_WRITE_LIMIT = 25  # items of one BatchWriteItem
 TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
 
 _NAME = re.compile(r"#(\w+)")
+_SHOW_FOUND = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
 class ConditionFailed(GleanerError):
@@ -200,14 +201,18 @@ class Table:
         items: Any = list(actions)
         self._call(lambda: self._client.transact_write_items(TransactItems=items), deadline)
 
-    def new_item(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """The action that puts an item which must not exist yet: a repeated write must change nothing."""
+    def new_item(self, item: Mapping[str, Any], *, show_found: bool = False) -> dict[str, Any]:
+        """The action that puts an item which must not exist yet: a repeated write must change nothing.
+
+        `show_found` as for `update`.
+        """
         return {
             "Put": {
                 "TableName": self._name,
                 "Item": to_item(item),
                 "ConditionExpression": "attribute_not_exists(pk)",
             }
+            | (_SHOW_FOUND if show_found else {})
         }
 
     def update(
@@ -224,9 +229,7 @@ class Table:
         Attributes are written `#name` in expressions: half of all good names are reserved words.
         """
         action = {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)
-        if show_found:
-            action["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        return {"Update": action}
+        return {"Update": action | (_SHOW_FOUND if show_found else {})}
 
     def delete(
         self, key: Mapping[str, str], *, condition: str = "", values: Mapping[str, Any] | None = None

@@ -23,7 +23,8 @@ from gleaner.stores.schema import Waiting
 Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
-_PLANS = 8  # a plan is stale when a web answer was deleted since it was read
+PLANS = 8  # a plan is stale when a web answer was deleted since it was read
+TOO_FAST = "The store changed too fast to prune or restore a keyword."
 BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
 
 
@@ -40,7 +41,7 @@ class KeywordPruning:
 
     def prune(self, head: Head, run_id: str, *, deadline: Deadline) -> bool:
         """Prune the keyword as `head` was read; False when it was used, or pruned by another, since then."""
-        for _ in range(_PLANS):
+        for _ in range(PLANS):
             after = self._undoing(head, run_id, head.get("kb_ids", ()), deadline)
             unfinished = len(after) > BESIDE_HEAD
             first = [self._head_pruned(head, run_id, unfinished=unfinished), self._pruned_by(run_id, head)]
@@ -50,16 +51,19 @@ class KeywordPruning:
                 if 0 in error.positions:
                     return False
                 continue  # a web answer was deleted since it was read
-            if unfinished:
-                self._finish(head["keyword_id"], run_id, after[BESIDE_HEAD:], deadline)
+            if unfinished and not self._finish(head["keyword_id"], run_id, after[BESIDE_HEAD:], deadline):
+                self.finish({**head, "pruned_run_id": run_id}, deadline=deadline)
             return True
-        raise StoreUnavailable("The store changed too fast to prune a keyword.")
+        raise StoreUnavailable(TOO_FAST)
 
     def finish(self, head: Head, *, deadline: Deadline) -> None:
         """Do what an interrupted pruning of this keyword left undone."""
         keyword, run_id = head["keyword_id"], head["pruned_run_id"]
-        kb_ids = {item["kb_id"] for item in self.associations(keyword, deadline)}
-        self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline)
+        for _ in range(PLANS):
+            kb_ids = {item["kb_id"] for item in self.associations(keyword, deadline)}
+            if self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline):
+                return
+        raise StoreUnavailable(TOO_FAST)
 
     def reclassify(self, head: Head, *, deadline: Deadline) -> None:
         """Let a keyword that was used more than its queue says stand where it belongs, so that it is not read again."""
@@ -126,7 +130,8 @@ class KeywordPruning:
         found = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
         return sorted(item["result_id"] for item in found)
 
-    def _finish(self, keyword: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> None:
+    def _finish(self, keyword: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> bool:
+        """Whether nothing is left to do; False when a web answer was deleted since the actions were planned."""
         unfinished = self._table.check(
             schema.keyword_key(keyword),
             # Whoever finished it before may have gone on to learn it anew: its new entries must stay.
@@ -143,8 +148,8 @@ class KeywordPruning:
             self._write(actions, unfinished, deadline)
             self._table.transact([done], deadline=deadline)
         except ConditionFailed as error:
-            if 0 not in error.positions:
-                raise
+            return 0 in error.positions
+        return True
 
     def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
         """Do the actions in transactions that each hold only while `guard`, their first action, does."""

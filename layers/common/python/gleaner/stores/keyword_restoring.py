@@ -10,11 +10,21 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gleaner.deadline import Deadline
+from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_pruning import BESIDE_HEAD, Action, Head, KeywordPruning, entries, is_unfinished
+from gleaner.stores.keyword_pruning import (
+    BESIDE_HEAD,
+    PLANS,
+    TOO_FAST,
+    Action,
+    Head,
+    KeywordPruning,
+    entries,
+    is_unfinished,
+)
 
 
 class KeywordRestoring:
@@ -34,6 +44,16 @@ class KeywordRestoring:
             return False
         if is_unfinished(head):
             self._pruning.finish(head, deadline=deadline)
+        for _ in range(PLANS):
+            failed = self._bring_back(head, deadline)
+            if not failed:
+                return True
+            if 0 in failed:
+                return False
+        raise StoreUnavailable(TOO_FAST)
+
+    def _bring_back(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
+        """Restore it as it stands now; the positions of the actions whose condition did not hold, the head's is 0."""
         associations = self._pruning.associations(head["keyword_id"], deadline)
         kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
         history = [
@@ -48,10 +68,8 @@ class KeywordRestoring:
                 restored = self._head_restored(head, found_in, last=number == len(steps))
                 self._table.transact([restored, *actions], deadline=deadline)
         except ConditionFailed as error:
-            if 0 in error.positions:
-                return False
-            raise
-        return True
+            return error.positions
+        return ()
 
     def _head_restored(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
         # Every step sets the time of last use, so that a pruning planned before the step fails.

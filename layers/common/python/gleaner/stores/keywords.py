@@ -56,9 +56,9 @@ class KeywordStore:
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
         """Merge `keywords` (valid ones, of different identity) into the index for `use`, each whole or not at all.
 
-        What fits into one transaction is written in one, with the web answer first: one round trip when all
-        are new, two when some are not. A repeated call, also one that follows a crash between two transactions,
-        changes only what the first left undone. Raises StoreUnavailable or DeadlineExceeded.
+        What fits into one transaction is written in one, with the web answer first: that is one round trip when
+        all are new, two when some are not. A repeated call, also one that follows a crash between two
+        transactions, changes only what the first left undone. Raises StoreUnavailable or DeadlineExceeded.
         """
         waiting = {schema.keyword_id(text.fold(keyword)): keyword for keyword in keywords}
         heads: dict[str, Head] = {}
@@ -115,7 +115,7 @@ class KeywordStore:
         now = to_timestamp(utc_now())
         findable = stored is not None and stored["status"] == "active" and use.kb_id in stored.get("kb_ids", ())
         actions = [self._keyword_update(keyword, shown, findable, stored, use, now)]
-        actions.append(self._table.new_item(association(keyword, use, now)))
+        actions.append(self._table.new_item(association(keyword, use, now), show_found=True))
         if not findable:
             actions += self._entries(keyword, shown, use.kb_id)
         spelling = stored["keyword_text"] if stored else shown
@@ -221,11 +221,11 @@ def _chunks(planned: Sequence[_Planned]) -> list[list[_Planned]]:
 def _places(chunk: Sequence[_Planned], first: int) -> Iterator[tuple[int, _Planned]]:
     """The keywords of a transaction with the position of their first action."""
     sizes = (len(item.actions) for item in chunk)
-    return zip(itertools.accumulate(sizes, initial=first), chunk, strict=False)
+    return zip(itertools.accumulate(sizes, initial=first), chunk, strict=False)  # the last sum is the end
 
 
 def _found(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> dict[str, Head]:
-    """The keywords that are not as they were planned for, by id. None is ever deleted."""
+    """The keywords that are not as they were planned for, as they are, by id."""
     return {
         item.keyword.keyword_id: error.found[position]
         for position, item in _places(chunk, first)
@@ -234,14 +234,19 @@ def _found(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> 
 
 
 def _counted_before(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> list[IndexedKeyword]:
-    """The keywords whose association was there already: an earlier try of this very call wrote them."""
+    """The keywords whose association was there already: an earlier try of this very call wrote them.
+
+    A keyword that was taken for new, and of which nothing was found because another query writes it at this moment,
+    is left for the next plan.
+    """
     done = []
     for position, item in _places(chunk, first):
-        if position + 1 in error.positions:
-            head = error.found.get(position)
-            done.append(
-                replace(item.keyword, keyword_text=head["keyword_text"], existed=head["usage_count"] > 1)
-                if head
-                else item.keyword
-            )
+        if position + 1 not in error.positions:
+            continue
+        if head := error.found.get(position):
+            # What creates a keyword writes it and its association with one time.
+            existed = head["created_at"] != error.found[position + 1]["created_at"]
+            done.append(replace(item.keyword, keyword_text=head["keyword_text"], existed=existed))
+        elif item.keyword.existed:
+            done.append(item.keyword)
     return done
