@@ -17,7 +17,7 @@ ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("OPENAI", "PINECONE", "PERPLEXITY", "AWS"))
-} | {"AWS_PROFILE": "work"}  # many have one, and what runs here must not look for it
+}
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def serving(data_dir: Path, *options: str) -> Iterator[str]:
         [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
         stdout=log,
         stderr=log,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | {"AWS_PROFILE": "work"},  # many have one, and what runs here must not look for it
     )
     try:
         yield _url(process, data_dir)
