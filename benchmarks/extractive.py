@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from own_environment import positive, without_remote_services
-from retrieval import Collection, read_collection
 
 from gleaner.clients.pinecone import connect
 from gleaner.model import Record
-from gleaner_local.chunking import chunk_text
-from gleaner_local.running import running_service
+from gleaner_documents.chunking import chunk_text
+from gleaner_local.service.running import running_service
+from harness.own_environment import positive, without_remote_services
+from retrieval import Collection, read_collection
 
 START_SECONDS = 60.0
 LOAD_SECONDS = 600.0
@@ -81,7 +81,7 @@ def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
 @contextmanager
 def service(data_dir: Path) -> Iterator[dict[str, str]]:
     """A `gleaner serve` process of our own with local servers only; its `url` and `pinecone_index_host`."""
-    command = [sys.executable, "-c", "from gleaner_local.cli import main; main()"]
+    command = [sys.executable, "-c", "from gleaner_local.commands.main import main; main()"]
     log = data_dir / "serve.log"
     with log.open("w") as output:
         process = subprocess.Popen(

@@ -26,11 +26,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from aws_lambda_powertools import Metrics
-from own_environment import use_local_credentials
 from starlette.responses import JSONResponse, Response
 
-from gleaner_local import ministack
-from gleaner_local.asgi import AsgiServer
+from gleaner_local.aws import ministack
+from gleaner_local.servers.asgi import AsgiServer
+from harness.own_environment import use_local_credentials
 from tests.conftest import MERGING, Client, make_api
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.faulty_store import FaultyStore, How

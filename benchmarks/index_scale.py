@@ -17,13 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from own_environment import positive
 
-from gleaner_local.embedder import DIMENSIONS
 from gleaner_local.index.embedded import FILE_NAME, EmbeddedIndex
+from gleaner_local.index.embedder import DIMENSIONS
 from gleaner_local.index.filters import Predicate, compile_filter
 from gleaner_local.index.store import RecordStore, StoredRecord
 from gleaner_local.index.terms import count_terms
+from harness.own_environment import positive
 
 WORDS = 50_000
 CHUNK_WORDS = 150

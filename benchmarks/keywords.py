@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from keyword_learning import measure_learning
-from keyword_lookup import SIZES, measure_lookup
-from keyword_merge import measure_merge
-from keyword_tables import database
-from own_environment import positive
+from harness.keyword_learning import measure_learning
+from harness.keyword_lookup import SIZES, measure_lookup
+from harness.keyword_merge import measure_merge
+from harness.keyword_tables import database
+from harness.own_environment import positive
 
 
 def main() -> None:

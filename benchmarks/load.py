@@ -32,11 +32,9 @@ import openai
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import processes
-import scripted_services
-from own_environment import positive, without_remote_services
-
-from gleaner_local.running import running_service
+from gleaner_local.service.running import running_service
+from harness import processes, scripted_services
+from harness.own_environment import positive, without_remote_services
 
 DOCUMENT = "# Keywords\n\n## Merging\n\nDuplicate keywords are merged by a conditional write.\n"
 WEB_EVERY = 10  # questions

@@ -25,12 +25,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import function_stores
-import scripted_services
-from own_environment import positive, without_remote_services
-
 from gleaner.prompts import read_prompt
 from gleaner.tools.registry import TOOLS, tool_spec
+from harness import function_stores, scripted_services
+from harness.own_environment import positive, without_remote_services
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"

@@ -16,17 +16,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from capacity import read_units, size_of
-from keyword_lookup import check_shape, made_up_keywords, stored_items, vocabulary, write_items
-from keyword_tables import Database, database, print_table
-from own_environment import positive
-
-from gleaner.deadline import Deadline
 from gleaner.model import utc_now
-from gleaner.prune_rules import PruneRules
-from gleaner.pruning import Pruner
+from gleaner.pruning.rules import PruneRules
+from gleaner.pruning.run import Pruner
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.items import to_item, to_timestamp
+from harness.capacity import read_units, size_of
+from harness.keyword_lookup import check_shape, made_up_keywords, stored_items, vocabulary, write_items
+from harness.keyword_tables import Database, database, print_table
+from harness.own_environment import positive
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -19,9 +19,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from own_environment import positive
-
-from gleaner.redaction import redact
+from gleaner.guards.redaction import redact
+from harness.own_environment import positive
 from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
 
 _TAKEN_OUT = re.compile(r"\[redacted: ([^\]]+)\]")

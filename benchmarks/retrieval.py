@@ -24,10 +24,10 @@ from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner.model import Record
-from gleaner_local.asgi import AsgiServer
-from gleaner_local.chunking import chunk_text
+from gleaner_documents.chunking import chunk_text
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.pinecone_server import create_app
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.pinecone_server import create_app
 
 CHUNKS_ASKED_FOR = 50  # several chunks of one document count once, so more than ten are needed
 TIMEOUT = 600.0

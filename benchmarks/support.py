@@ -21,8 +21,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gleaner.guards.support import supports
 from gleaner.model import Passage, SourceType, Support
-from gleaner.support import supports
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WHOLE_NUMBER = re.compile(r"(?<=[ (])\d{1,9}(?=[ ),;:?!]|\.$)")

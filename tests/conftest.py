@@ -15,12 +15,13 @@ from hypothesis import settings as hypothesis_settings
 from gleaner.api.app import Api
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner.settings import Settings
+from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_api
-from gleaner_local import ministack, pinecone_server
-from gleaner_local.asgi import AsgiServer
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws import ministack
+from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.servers import pinecone_server
+from gleaner_local.servers.asgi import AsgiServer
 from tests.api_description import ApiDescription
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb

@@ -13,7 +13,7 @@ from worker import serve
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from functions.query.handler import lambda_handler
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws.execution_environment import LocalContext
 from tests.conftest import proxy_event
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from worker import MODEL_URL, PASSAGES, WEB, serve
 
-from gleaner.agent import Agent
-from gleaner.background import Background
+from gleaner.answering.agent import Agent
+from gleaner.answering.conversation import conversation
+from gleaner.answering.steps import LoopLimits
 from gleaner.clients import openai_chat
 from gleaner.clients.perplexity_answer import WebSearchResult
-from gleaner.conversation import conversation
-from gleaner.deadline import Deadline
-from gleaner.learning import Learning
+from gleaner.knowledge.learning import Learning
+from gleaner.knowledge.retrieval import Retrieved
 from gleaner.model import Citation, Grounding, Mode, Passage, SourceType, new_id
-from gleaner.retrieval import Retrieved
-from gleaner.steps import LoopLimits
+from gleaner.runtime.background import Background
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keywords import IndexedKeyword
 from gleaner.tools.workspace import Question, Workspace
 

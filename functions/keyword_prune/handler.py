@@ -14,10 +14,10 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from gleaner.deadline import Deadline
-from gleaner.prune_rules import PruneRules
-from gleaner.prune_settings import PruneSettings
-from gleaner.telemetry import make_logger, without_leaks
+from gleaner.pruning.rules import PruneRules
+from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.telemetry import make_logger, without_leaks
 from gleaner.wiring import build_pruner
 
 _RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end

@@ -13,9 +13,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
-from gleaner.settings import Settings
-from gleaner.telemetry import make_logger, make_metrics, without_leaks
-from gleaner.tracing import make_tracer
+from gleaner.runtime.settings import Settings
+from gleaner.runtime.telemetry import make_logger, make_metrics, without_leaks
+from gleaner.runtime.tracing import make_tracer
 from gleaner.wiring import build_api
 
 logger = make_logger()

@@ -6,8 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from gleaner_local.options import default_data_dir
-
+default_data_dir = Path(".gleaner")
 _NAME = "gleaner"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.doubles.turns import TurnChecks
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from gleaner.clients.secrets import ApiKeysSecret
 from gleaner.errors import ApiKeysUnavailable
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 

@@ -11,15 +11,15 @@ from typing import Any, NoReturn
 
 import pytest
 
-from gleaner.api.caller import Caller
+from gleaner.api._caller import Caller
 from gleaner.api.once import Once
 from gleaner.api.request import RequestContext
 from gleaner.api.schemas import ChatQuery
-from gleaner.deadline import Deadline
 from gleaner.errors import RequestInProgress
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import dynamodb
-from gleaner_local import ministack
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws import ministack
+from gleaner_local.aws.execution_environment import LocalContext
 from tests.conftest import Client, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
 

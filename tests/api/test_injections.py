@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gleaner.clients import pinecone
-from gleaner.disclosure import runs
+from gleaner.guards.disclosure import runs
 from gleaner.model import Record
 from gleaner.prompts import all_prompts
 from tests.conftest import Client

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from gleaner.api import cursors
-from gleaner.deadline import Deadline
+from gleaner.api import _cursors
 from gleaner.model import utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, proxy_event
 from tests.stores.conftest import web_answer
 
@@ -180,6 +180,6 @@ def test_other_methods_are_refused(client: Client) -> None:
 def test_a_forged_cursor_is_refused(client: Client, payload: str, q: str | None) -> None:
     scope = ("/api/keywords", "recent") if q is None else ("/api/keywords", "found", q, "default_kb")
     raw = payload.encode()
-    forged = base64.urlsafe_b64encode(cursors._check(raw, scope) + raw).decode().rstrip("=")[:1000]
+    forged = base64.urlsafe_b64encode(_cursors._check(raw, scope) + raw).decode().rstrip("=")[:1000]
     status, problem = listed(client, cursor=forged, **({} if q is None else {"q": q}))
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor")

@@ -9,7 +9,7 @@ import pytest
 from aws_lambda_powertools import Logger, Metrics, Tracer
 from starlette.responses import JSONResponse
 
-from gleaner.settings import Settings
+from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_api
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web

@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner.stores.items import from_item
-from gleaner_local import ministack
-from gleaner_local.execution_environment import ExecutionEnvironments, HandlerFailed
+from gleaner_local.aws import ministack
+from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from tests.conftest import proxy_event
 from tests.doubles.planted_secrets import FORGED, FORMS, IN_CONTEXT
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web

@@ -14,7 +14,7 @@ import pytest
 import schemathesis
 
 import gleaner
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws.execution_environment import LocalContext
 from tests.api_description import ApiDescription
 from tests.conftest import Client, make_api, proxy_event
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gleaner.deadline import Deadline
 from gleaner.model import new_id
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client
 
 PATH = "/api/keywords"

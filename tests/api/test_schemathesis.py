@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from gleaner_local import api_gateway
-from gleaner_local.asgi import AsgiServer
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws import api_gateway
+from gleaner_local.aws.execution_environment import LocalContext
+from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from gleaner_local.asgi import AsgiServer
+from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client, make_api
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.model_faults import refusing

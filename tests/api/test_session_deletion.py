@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
-from gleaner.deadline import Deadline
 from gleaner.model import new_id, utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 

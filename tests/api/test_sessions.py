@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse
 
-from gleaner.api import cursors
-from gleaner.deadline import Deadline
+from gleaner.api import _cursors
 from gleaner.model import TokenUsage, new_id, utc_now
-from gleaner.pricing import Cost
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallStore
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
@@ -147,13 +147,13 @@ def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
     turn = a_turn(session_id, question="𝄞" * 50_000, answer="𝄞" * 100_000, selected_text="s")
     store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
     scope = ("/api/sessions/<session_id>", session_id, "messages")
-    cursor = cursors.encode((position,), scope=scope)
+    cursor = _cursors.encode((position,), scope=scope)
     status, page = get(client, f"{PATH}/{session_id}/messages", cursor=cursor)
     if status == 200:
         assert [len(message["content"]) for message in page["messages"]] in ([], [50_000, 100_000])
     else:
         assert (status, page["type"]) == (400, "urn:gleaner:problem:invalid-cursor")
-    cursor = cursors.encode((position, position), scope=(PATH, "key:local"))
+    cursor = _cursors.encode((position, position), scope=(PATH, "key:local"))
     assert get(client, PATH, cursor=cursor)[0] in (200, 400)
 
 

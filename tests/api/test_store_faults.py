@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.faulty_store import FaultyStore, How, StoreCall
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from gleaner.api import cursors
+from gleaner.api import _cursors
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
@@ -108,7 +108,7 @@ def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(client: Client, a
         f"/api/sessions/{session_id}/tool-calls": (("tool-calls", "by_session", session_id, "key:local"), 3),
     }
     for path, (scope, length) in lists.items():
-        status, page = get(client, f"{path}?cursor={cursors.encode((position,) * length, scope=scope)}")
+        status, page = get(client, f"{path}?cursor={_cursors.encode((position,) * length, scope=scope)}")
         if status == 200:
             assert {call["session_id"] for call in page["tool_calls"]} <= {session_id}
         else:

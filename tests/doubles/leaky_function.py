@@ -9,9 +9,9 @@ import logging
 import warnings
 from typing import Any
 
-from gleaner.redaction import protect
-from gleaner.telemetry import make_logger, without_leaks
-from gleaner.tracing import make_tracer
+from gleaner.guards.redaction import protect
+from gleaner.runtime.telemetry import make_logger, without_leaks
+from gleaner.runtime.tracing import make_tracer
 from tests.doubles.planted_secrets import FORGED, PROTECTED, SECRETS
 
 logger = make_logger()

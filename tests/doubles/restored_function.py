@@ -21,7 +21,7 @@ from typing import Any
 from snapshot_restore_py import get_after_restore, get_before_snapshot
 
 from functions.query.handler import lambda_handler
-from gleaner_local.execution_environment import LocalContext
+from gleaner_local.aws.execution_environment import LocalContext
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from gleaner.stores.items import from_item
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 
 
 class TurnChecks:

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typer.testing import CliRunner
 
-from gleaner_local import cli
-from gleaner_local.asgi import AsgiServer
+from gleaner_local.commands import main as cli
+from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import one_line, run, serving
 
 KEYWORDS_CHAPTER = Path(__file__).parents[2] / "docs" / "05-keywords-and-learning.md"

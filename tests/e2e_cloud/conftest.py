@@ -13,10 +13,10 @@ import pytest
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from gleaner_local import openai_server, perplexity_server, pinecone_server
-from gleaner_local.asgi import AsgiServer
+from gleaner_local.aws.ministack import Ministack
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.ministack import Ministack
+from gleaner_local.servers import openai_server, perplexity_server, pinecone_server
+from gleaner_local.servers.asgi import AsgiServer
 from infra import layer_build
 from infra.app import code_of, make_app, write
 from infra.environments import DEV, Environment

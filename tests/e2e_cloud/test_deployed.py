@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from infra.environments import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
 from tests.e2e_cloud.conftest import Cloud

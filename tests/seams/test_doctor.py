@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gleaner_local.diagnosis import functions, secret
+from gleaner_local.diagnosis import _functions, _secret
 from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS
 from infra.data_stack import SECRET_FIELDS
 from infra.environments import Authorizer, Environment
@@ -21,9 +21,9 @@ def test_every_output_that_it_reads_is_made(environment: Environment) -> None:
 @EVERY
 def test_the_query_function_is_the_one_that_it_takes_for_it(environment: Environment) -> None:
     made = synthesis.functions(synthesis.synthesis().service[environment.name])
-    marked = [name for name, one in made.items() if functions.MARK in one["Environment"]["Variables"]]
+    marked = [name for name, one in made.items() if _functions.MARK in one["Environment"]["Variables"]]
     assert marked == ["query"]
 
 
 def test_the_fields_of_the_secret_are_those_that_are_filled_in() -> None:
-    assert set(secret.FIELDS) == set(SECRET_FIELDS)
+    assert set(_secret.FIELDS) == set(SECRET_FIELDS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gleaner.prune_settings import PruneSettings
-from gleaner.settings import Settings
+from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.settings import Settings
 from infra.environments import Environment
 from tests.infra.synthesis import EVERY, functions, synthesis
 

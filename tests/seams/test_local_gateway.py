@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gleaner_local import api_gateway
-from gleaner_local.asgi import AsgiServer
-from gleaner_local.execution_environment import HandlerFailed, HandlerTooSlow
+from gleaner_local.aws import api_gateway
+from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
+from gleaner_local.servers.asgi import AsgiServer
 from infra.environments import ENVIRONMENTS
 from tests.infra.synthesis import properties, synthesis
 

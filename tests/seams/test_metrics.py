@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from gleaner_local.execution_environment import ExecutionEnvironments
-from gleaner_local.service import PRUNE_HANDLER, QUERY_HANDLER
+from gleaner_local.aws.execution_environment import ExecutionEnvironments
+from gleaner_local.service.run import PRUNE_HANDLER, QUERY_HANDLER
 from infra import criteria
 from infra.environments import DEV
 from infra.layer_build import ROOT

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.conftest import proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from infra import layer_build
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,13 @@ NEVER = ("requests", "sqlalchemy", "psycopg2", "aiohttp", "aiobotocore", "numpy"
 # What only questions need is loaded at the first one, or before a snapshot is taken.
 FOR_QUESTIONS = (
     *("openai", "pinecone", "httpx", "httpx2"),
-    *("gleaner.agent", "gleaner.answering", "gleaner.clients", "gleaner.tools", "gleaner.retrieval"),
+    *(
+        "gleaner.answering.agent",
+        "gleaner.answering.question",
+        "gleaner.clients",
+        "gleaner.tools",
+        "gleaner.knowledge.retrieval",
+    ),
 )
 NOT_FOR_PRUNING = (*FOR_QUESTIONS, "pydantic", "aws_xray_sdk", "aws_lambda_powertools.event_handler", "gleaner.api")
 # The types of services of OpenAI that are not called; they would take longer to load than all the rest of the SDK.
@@ -100,7 +106,7 @@ def test_the_query_function_is_ready_without_what_only_questions_need(load: Load
 def test_a_snapshot_holds_what_questions_need(load: Load) -> None:
     loaded = load("query").snapshot
     assert _of(loaded, NEVER + NEVER_OF_OPENAI) == []
-    assert {"openai", "pinecone.index", "gleaner.answering", "aws_xray_sdk.ext.httpx"} <= set(loaded)
+    assert {"openai", "pinecone.index", "gleaner.answering.question", "aws_xray_sdk.ext.httpx"} <= set(loaded)
     assert len(loaded) <= MOST_MODULES["query, in a snapshot"], _packages(loaded)
 
 

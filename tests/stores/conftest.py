@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from gleaner.deadline import Deadline
 from gleaner.model import Citation, WebAnswer, utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 from gleaner.stores.schema import KEYWORDS
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 
 
 @dataclass(slots=True)

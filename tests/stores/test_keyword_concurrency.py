@@ -45,7 +45,7 @@ def test_the_same_call_made_at_once_counts_once(keywords: Keywords) -> None:
 
 
 def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:
-    from gleaner.deadline import Deadline
+    from gleaner.runtime.deadline import Deadline
 
     table = keywords.table
     item = {"pk": "X", "sk": "1"}

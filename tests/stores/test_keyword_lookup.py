@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gleaner.deadline import Deadline
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import (
     ASSOCIATIONS_PER_KEYWORD,
     ENTRIES_PER_TERM,

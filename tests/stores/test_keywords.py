@@ -11,9 +11,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from gleaner import text
-from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
-from gleaner.learning import check_keywords
+from gleaner.knowledge.learning import check_keywords
+from gleaner.runtime.deadline import Deadline
 from tests.stores.conftest import Keywords, web_answer
 
 

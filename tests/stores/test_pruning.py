@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownKeyword, UnknownRun
-from gleaner.prune_rules import PruneReport, PruneRules
-from gleaner.pruning import Pruner
+from gleaner.pruning.rules import PruneReport, PruneRules
+from gleaner.pruning.run import Pruner
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.text import fold
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.stores.conftest import Keywords, web_answer
 
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from moto import mock_aws
 
-from gleaner.deadline import Deadline
 from gleaner.model import new_id
-from gleaner.prune_rules import PruneReport, PruneRules
-from gleaner.pruning import Pruner
+from gleaner.pruning.rules import PruneReport, PruneRules
+from gleaner.pruning.run import Pruner
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.items import from_timestamp, to_item
 from gleaner.stores.keyword_items import KeywordUse, entry_keys
 from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.stores.schema import KEYWORDS
 from gleaner.text import fold
-from gleaner_local import ministack
+from gleaner_local.aws import ministack
 from tests.stores.conftest import Keywords, web_answer
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from gleaner.clients import pinecone
-from gleaner.deadline import Deadline
+from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Passage, SourceType, utc_now
-from gleaner.retrieval import Retrieval
+from gleaner.runtime.deadline import Deadline
 from tests.stores.conftest import Keywords, web_answer
 
 KB = "empty_kb"

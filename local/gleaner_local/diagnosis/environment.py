@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gleaner.errors import ConfigurationError
-from gleaner.settings import Settings
+from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
-from gleaner_local.credentials import Credentials
-from gleaner_local.diagnosis import functions, model_service, secret, stacks, vector_index, web_search
+from gleaner_local.clients.credentials import Credentials
+from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search
+from gleaner_local.diagnosis._stacks import Stack, read_stack
+from gleaner_local.diagnosis._table_upkeep import check_upkeep
+from gleaner_local.diagnosis._tables import check_tables
+from gleaner_local.diagnosis._watch import check_alarms, check_schedule
 from gleaner_local.diagnosis.aws import Account, aws_findings
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
 from gleaner_local.diagnosis.http_api import SUBJECT as API
 from gleaner_local.diagnosis.http_api import check_api
-from gleaner_local.diagnosis.stacks import Stack, read_stack
-from gleaner_local.diagnosis.table_upkeep import check_upkeep
-from gleaner_local.diagnosis.tables import check_tables
-from gleaner_local.diagnosis.watch import check_alarms, check_schedule
 
 TABLES = {
     "KeywordsTable": schema.KEYWORDS,
@@ -70,7 +70,7 @@ class EnvironmentCheck:
         if any(found.state is State.PROBLEM for found in account):
             yield from self._without_account()
             return
-        yield from aws_findings(stacks.SUBJECT, self._stacks())
+        yield from aws_findings(_stacks.SUBJECT, self._stacks())
         if self._data is not None:
             yield from self._stored(self._data)
         if self._service is not None:
@@ -100,14 +100,14 @@ class EnvironmentCheck:
             if stack is None:
                 region = client.meta.region_name
                 yield problem(
-                    stacks.SUBJECT, f"There is no gleaner-{self._name}-{kind} in {region}.", f"Deploy: {mend}"
+                    _stacks.SUBJECT, f"There is no gleaner-{self._name}-{kind} in {region}.", f"Deploy: {mend}"
                 )
             else:
                 yield stack.check(outputs, mend=mend)
         made = self._outputs()
         if any(made.get(name) != value for name, value in self._written.items()):
             seen = "The outputs that were written on this machine are not those of the stacks."
-            yield note(stacks.SUBJECT, seen, f"`{self._deploy}` writes them anew.")
+            yield note(_stacks.SUBJECT, seen, f"`{self._deploy}` writes them anew.")
 
     def _outputs(self) -> dict[str, str]:
         return {name: value for stack in (self._data, self._service) if stack for name, value in stack.outputs.items()}
@@ -118,7 +118,7 @@ class EnvironmentCheck:
         mend = f"{self._deploy} STACK=data"
         yield from aws_findings("tables", self._tables(tables, data.protected, mend))
         if arn := data.outputs.get("ApiKeysSecretArn"):
-            yield from aws_findings(secret.SUBJECT, self._secret(arn))
+            yield from aws_findings(_secret.SUBJECT, self._secret(arn))
 
     def _tables(self, tables: Mapping[str, schema.TableSchema], protected: bool, mend: str) -> Iterator[Finding]:
         client = self._account.client("dynamodb")
@@ -126,12 +126,12 @@ class EnvironmentCheck:
         yield from check_upkeep(client, tables, protected=protected, mend=mend)
 
     def _secret(self, arn: str) -> Iterator[Finding]:
-        self._keys = secret.read_keys(self._account.client("secretsmanager"), arn)
-        yield secret.check_keys(self._keys, arn)
+        self._keys = _secret.read_keys(self._account.client("secretsmanager"), arn)
+        yield _secret.check_keys(self._keys, arn)
 
     def _running(self, service: Stack) -> Iterator[Finding]:
         """The functions, what they call, and what runs beside them."""
-        yield from aws_findings(functions.SUBJECT, self._function(service))
+        yield from aws_findings(_functions.SUBJECT, self._function(service))
         if self._settings is not None:
             yield from self._called(self._settings)
         schedules = service.resources.get("AWS::Scheduler::Schedule", ())
@@ -146,9 +146,9 @@ class EnvironmentCheck:
     def _function(self, service: Stack) -> Iterator[Finding]:
         mend = f"{self._deploy} STACK=service"
         names = service.resources.get("AWS::Lambda::Function", ())
-        live = functions.read_live(self._account.client("lambda"), names)
+        live = _functions.read_live(self._account.client("lambda"), names)
         if live is None:
-            yield problem(functions.SUBJECT, "There is none.", mend)
+            yield problem(_functions.SUBJECT, "There is none.", mend)
             return
         yield live.check(mend=mend)
         try:
@@ -162,7 +162,7 @@ class EnvironmentCheck:
         """The remote services, from this machine, with the keys of the secret."""
         record = "of the environment's record in infra/environments.py"
         if key := self._keys.get("openai"):
-            yield model_service.check_model(
+            yield _model_service.check_model(
                 base_url=settings.openai_base_url,
                 api_key=key,
                 model=settings.openai_model,
@@ -174,7 +174,7 @@ class EnvironmentCheck:
             )
         if key := self._keys.get("pinecone"):
             host = f"PineconeIndexHost ({self._deploy} PINECONE_INDEX_HOST=https://INDEX-HOST)"
-            yield from vector_index.check_index(
+            yield from _vector_index.check_index(
                 host=settings.pinecone_index_host,
                 api_key=key,
                 control_host=self._control_host,
@@ -182,7 +182,7 @@ class EnvironmentCheck:
             )
         if key := self._keys.get("perplexity"):
             origin = Origin(key="`perplexity` of the secret", address=f"`perplexity_base_url` {record}")
-            yield web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
+            yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
 
     def _api(self, service: Stack) -> Iterator[Finding]:
         url = self._url or service.outputs.get("ApiUrl")

@@ -10,23 +10,25 @@ from typing import Any
 import boto3
 
 from gleaner.errors import ConfigurationError
-from gleaner.settings import Settings
-from gleaner_local import command_line, ministack, openai_server
-from gleaner_local.diagnosis import model_service, tables, vector_index, web_search
+from gleaner.runtime.settings import Settings
+from gleaner_local import command_line
+from gleaner_local.aws import ministack
+from gleaner_local.diagnosis import _model_service, _tables, _vector_index, _web_search
 from gleaner_local.diagnosis.aws import LIMITS, aws_findings
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem
 from gleaner_local.diagnosis.http_api import check_api
-from gleaner_local.embedder import Embedder, WeightsMissing
-from gleaner_local.parts import Part, function_settings, local_parts, with_defaults
-from gleaner_local.running import NotReady, running_service
+from gleaner_local.index.embedder import Embedder, WeightsMissing
+from gleaner_local.servers import openai_server
+from gleaner_local.service.parts import Part, function_settings, local_parts, with_defaults
+from gleaner_local.service.running import NotReady, running_service
 
 _SERVICE = "service"
 _CONFIGURATION = "configuration"
 _SUBJECTS = {
-    Part.MODEL: model_service.SUBJECT,
-    Part.INDEX: vector_index.SUBJECT,
-    Part.WEB: web_search.SUBJECT,
-    Part.TABLES: tables.SUBJECT,
+    Part.MODEL: _model_service.SUBJECT,
+    Part.INDEX: _vector_index.SUBJECT,
+    Part.WEB: _web_search.SUBJECT,
+    Part.TABLES: _tables.SUBJECT,
 }
 _BEHIND = {
     Part.MODEL: f"the extractive model {openai_server.MODEL}",
@@ -122,28 +124,28 @@ class HereCheck:
     def _reached(self, part: Part, settings: Settings) -> Iterator[Finding]:
         match part:
             case Part.MODEL:
-                yield model_service.check_model(
+                yield _model_service.check_model(
                     base_url=settings.openai_base_url,
                     api_key=settings.openai_api_key,
                     model=settings.openai_model,
                     origin=Origin(key="OPENAI_API_KEY", address=part.value, model="OPENAI_MODEL"),
                 )
             case Part.INDEX:
-                yield from vector_index.check_index(
+                yield from _vector_index.check_index(
                     host=settings.pinecone_index_host,
                     api_key=settings.pinecone_api_key,
                     control_host=self._env.get("PINECONE_CONTROLLER_HOST"),
                     origin=Origin(key="PINECONE_API_KEY", address=part.value),
                 )
             case Part.WEB:
-                yield web_search.check_web_search(
+                yield _web_search.check_web_search(
                     base_url=settings.perplexity_base_url,
                     api_key=settings.perplexity_api_key or "",
                     origin=Origin(key="PERPLEXITY_API_KEY", address=part.value),
                 )
             case Part.TABLES:
                 unreachable = f"Check {part.value}, and that its server runs."
-                yield from aws_findings(tables.SUBJECT, self._tables(), unreachable=unreachable)
+                yield from aws_findings(_tables.SUBJECT, self._tables(), unreachable=unreachable)
 
     def _tables(self) -> Iterator[Finding]:
         env = self._function_env()
@@ -158,4 +160,4 @@ class HereCheck:
             aws_session_token=env.get("AWS_SESSION_TOKEN"),
         )
         mend = "Make it as stores/schema.py has it, or unset AWS_ENDPOINT_URL_DYNAMODB."
-        yield from tables.check_tables(client, ministack.table_schemas(env), mend=mend)
+        yield from _tables.check_tables(client, ministack.table_schemas(env), mend=mend)

@@ -7,8 +7,8 @@ from http import HTTPStatus
 
 import httpx
 
-from gleaner_local.api_client import REFUSED, ApiClient, CallFailed, OutOfReach, json_object
-from gleaner_local.credentials import Credentials
+from gleaner_local.clients.credentials import Credentials
+from gleaner_local.clients.http_api import REFUSED, ApiClient, CallFailed, OutOfReach, json_object
 from gleaner_local.diagnosis.finding import Finding, State, note, ok, problem, shown
 
 SUBJECT = "API"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gleaner_local.embedder import Embedder, Vectors, WeightsMissing, unit_mean
-from gleaner_local.extractive.conversation import Passage
+from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive.question import Question, read_question
 from gleaner_local.extractive.scoring import ScoredText, Text, score_texts
+from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from gleaner.learning import check_keywords
+from gleaner.knowledge.learning import check_keywords
 from gleaner.text import fold, stem, stop_words, words
-from gleaner_local.extractive.word_lists import read_words
+from gleaner_local.extractive._word_lists import read_words
 
 MIN_KEYWORDS = 5
 MAX_KEYWORDS = 8

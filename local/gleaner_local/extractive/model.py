@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gleaner_local.extractive.answering import answer_from_passages, answer_from_web
-from gleaner_local.extractive.conversation import Conversation, Message, WebAnswer, read_conversation
-from gleaner_local.extractive.follow_up import reworded, standalone_query
+from gleaner_local.extractive._answering import answer_from_passages, answer_from_web
+from gleaner_local.extractive._conversation import Conversation, Message, WebAnswer, read_conversation
+from gleaner_local.extractive._follow_up import reworded, standalone_query
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 

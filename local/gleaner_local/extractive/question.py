@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gleaner.text import fold, stem, stop_words, words
-from gleaner_local.extractive.word_lists import read_words
+from gleaner_local.extractive._word_lists import read_words
 
 # Verbs and nouns that ask for something without naming a topic. They are matched by stem.
 _ASKING = frozenset(stem(word) for word in read_words("asking"))

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 
 from gleaner.text import stem, words
+from gleaner_local.extractive._sentences import Sentence, split_passage
 from gleaner_local.extractive.question import Question, fits
-from gleaner_local.extractive.sentences import Sentence, split_passage
 
 # A word in the heading, or in the sentence before, helps to place a sentence but is not in it.
 NEAR_SHARE = 0.4

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gleaner_local.embedder import DIMENSIONS, Embedder, Vectors, WeightsMissing, unit_mean
+from gleaner_local.index._rows import NamespaceRows, Row
+from gleaner_local.index.embedder import DIMENSIONS, Embedder, Vectors, WeightsMissing, unit_mean
 from gleaner_local.index.filters import Predicate
-from gleaner_local.index.rows import NamespaceRows, Row
 from gleaner_local.index.store import RecordStore, StoredRecord
 from gleaner_local.index.terms import count_terms
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gleaner_local.embedder import DIMENSIONS, Vectors
-from gleaner_local.index.rows import Row
+from gleaner_local.index._rows import Row
+from gleaner_local.index.embedder import DIMENSIONS, Vectors
 from gleaner_local.index.terms import Counts, Keys
 
 _SCHEMA = """

@@ -10,8 +10,8 @@ from importlib.metadata import Distribution, distributions
 from typing import cast
 from urllib.parse import quote
 
-from gleaner_local.outside_world.markdown_text import markdown_sections
-from gleaner_local.outside_world.rst_text import rst_sections
+from gleaner_local.outside_world._markdown_text import markdown_sections
+from gleaner_local.outside_world._rst_text import rst_sections
 
 # The beginning of a description says what a package is. Beyond this come change logs.
 MAX_DESCRIPTION_CHARS = 60_000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gleaner.api.health import Health
-from gleaner_local.api_client import ApiClient, CallFailed, OutOfReach
-from gleaner_local.verification import answers, conversations, refusals, selections
-from gleaner_local.verification.probe import CheckFailed, Probe, expect
+from gleaner_local.clients.http_api import ApiClient, CallFailed, OutOfReach
+from gleaner_local.verification import _answers, _conversations, _refusals, _selections
+from gleaner_local.verification._probe import CheckFailed, Probe, expect
 
 
 class Outcome(StrEnum):
@@ -53,22 +53,22 @@ def plan(
     def foreign() -> str:
         if other is None:
             raise Skipped("the caller can be chosen only on a local service, and without --api-key and --token")
-        return refusals.foreign(probe, Probe(other, kb_id=kb_id), covered)
+        return _refusals.foreign(probe, Probe(other, kb_id=kb_id), covered)
 
     return (
         Check("health", lambda: _health(probe)),
-        Check("tools", lambda: answers.tools(probe, covered)),
-        Check("covered question", lambda: answers.covered(probe, covered)),
-        Check("uncovered question", lambda: answers.uncovered(probe, uncovered)),
+        Check("tools", lambda: _answers.tools(probe, covered)),
+        Check("covered question", lambda: _answers.covered(probe, covered)),
+        Check("uncovered question", lambda: _answers.uncovered(probe, uncovered)),
         # After the open question: what the web has taught by now must not be cited either.
-        Check("strict grounding", lambda: answers.strict(probe, uncovered)),
-        Check("selected text", lambda: selections.selected_text(probe)),
-        Check("instructing text", lambda: selections.instructions(probe)),
-        Check("session", lambda: conversations.session(probe, covered, uncovered)),
-        Check("follow-up question", lambda: conversations.follow_up(probe, covered)),
-        Check("bad input", lambda: refusals.bad_input(probe)),
+        Check("strict grounding", lambda: _answers.strict(probe, uncovered)),
+        Check("selected text", lambda: _selections.selected_text(probe)),
+        Check("instructing text", lambda: _selections.instructions(probe)),
+        Check("session", lambda: _conversations.session(probe, covered, uncovered)),
+        Check("follow-up question", lambda: _conversations.follow_up(probe, covered)),
+        Check("bad input", lambda: _refusals.bad_input(probe)),
         Check("somebody else's", foreign),
-        Check("deletion", lambda: conversations.deletion(probe)),
+        Check("deletion", lambda: _conversations.deletion(probe)),
     )
 
 

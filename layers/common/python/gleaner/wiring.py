@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from gleaner.answering import Services
-    from gleaner.answers import Answer, Asked, Observation
+    from gleaner.answering.exchange import Answer, Asked, Observation
+    from gleaner.answering.question import Services
     from gleaner.api.app import Api
     from gleaner.api.request import Current, Route
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
-    from gleaner.deadline import Deadline
-    from gleaner.prune_settings import PruneSettings
-    from gleaner.pruning import Pruner
-    from gleaner.settings import Settings
+    from gleaner.pruning.run import Pruner
+    from gleaner.pruning.settings import PruneSettings
+    from gleaner.runtime.deadline import Deadline
+    from gleaner.runtime.settings import Settings
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.tool_calls import ToolCallStore
@@ -67,11 +67,11 @@ def build_stores(settings: Settings) -> Stores:
 
 def build_services(settings: Settings, stores: Stores) -> Services:
     """What answering a question needs, connected as `settings` say; sends nothing yet."""
-    from gleaner.answering import Services
+    from gleaner.answering.question import Services
+    from gleaner.answering.steps import LoopLimits
     from gleaner.clients import openai_chat, pinecone
-    from gleaner.learning import Learning
-    from gleaner.retrieval import Retrieval
-    from gleaner.steps import LoopLimits
+    from gleaner.knowledge.learning import Learning
+    from gleaner.knowledge.retrieval import Retrieval
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keywords import KeywordStore
 
@@ -124,9 +124,9 @@ class Answering:
     def __call__(
         self, asked: Asked, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
     ) -> Answer:
-        """As gleaner.answering.answer_question."""
+        """As gleaner.answering.question.answer_question."""
         services = self.prepare()
-        from gleaner.answering import answer_question
+        from gleaner.answering.question import answer_question
 
         return answer_question(asked, query_id, services, deadline, observe)
 
@@ -184,7 +184,7 @@ def build_pruner(settings: PruneSettings) -> Pruner:
 
 
 def _pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
-    from gleaner.pruning import Pruner
+    from gleaner.pruning.run import Pruner
     from gleaner.stores.dynamodb import Table
 
     executor = ThreadPoolExecutor(_PRUNE_THREADS, thread_name_prefix="prune")

@@ -18,17 +18,17 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 )
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from gleaner.api import openapi, problems
-from gleaner.api.caller import caller_of
-from gleaner.api.docs import DocsRoutes
+from gleaner.api import _openapi, problems
+from gleaner.api._caller import caller_of
+from gleaner.api._docs import DocsRoutes
+from gleaner.api._proxy_event import base_path, normalised
 from gleaner.api.invalid import invalid_fields, summary
 from gleaner.api.once import KeptAnswer
-from gleaner.api.proxy_event import base_path, normalised
 from gleaner.api.request import JSON, Current, RequestContext, Route
-from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
-from gleaner.settings import Settings
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.settings import Settings
 
 _RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the response
 _PREFLIGHT_SECONDS = 600
@@ -83,7 +83,7 @@ class Api:
         return answer
 
     def _describe(self) -> JsonObject:
-        return openapi.describe(self._app, self._routes)
+        return _openapi.describe(self._app, self._routes)
 
     def _current(self) -> RequestContext:
         request: RequestContext = self._app.context["request"]
@@ -91,7 +91,7 @@ class Api:
 
     def _add_routes(self, routes: Sequence[Route]) -> None:
         for route in sorted(routes, key=lambda route: "<" in route.path):  # the most specific path is met first
-            self._app.route(route.path, method=[route.method], **openapi.declaration(route))(route.handler)
+            self._app.route(route.path, method=[route.method], **_openapi.declaration(route))(route.handler)
             path = re.compile(_PARAMETER.sub("[^/]+", route.path) + "/*")
             self._methods[path].add(route.method)
 

@@ -10,11 +10,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
-from gleaner.answers import Answer, Asked, Observation
+from gleaner.answering.exchange import Answer, Asked, Observation
 from gleaner.api.once import Once
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
-from gleaner.deadline import Deadline
 from gleaner.errors import (
     AnswerRejected,
     ApiKeysUnavailable,
@@ -28,11 +27,12 @@ from gleaner.errors import (
     UnknownSession,
 )
 from gleaner.model import AnswerStatus, JsonObject
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 
 PATH = "/api/chat/query"
 
-# Answers a question under its id, and tells what was seen on the way; as gleaner.answering.answer_question does.
+# As gleaner.answering.question.answer_question: answers a question under its id, and reports what it observed.
 AnswerQuestion = Callable[[Asked, str, Deadline, Callable[[Observation], None]], Answer]
 
 # What a route raises that answers a question under an idempotency key.

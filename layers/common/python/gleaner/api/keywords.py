@@ -8,13 +8,13 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
-from gleaner.api import cursors
-from gleaner.api.pages import fitting
+from gleaner.api import _cursors
+from gleaner.api._pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
-from gleaner.deadline import Deadline
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 
@@ -120,23 +120,23 @@ class KeywordRoutes:
 
     def _recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "recent", *sorted(kb_ids or ()))
-        after = cursors.decode(cursor, scope=scope, length=2) if cursor else None
+        after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._catalog.recent(
             limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
         )
         shown = page[:limit]
         more = len(page) > limit
         ended_with = (shown[-1].last_used_at, shown[-1].keyword_id) if more else None
-        return _to_page(shown, cursors.encode(ended_with, scope=scope) if ended_with else None)
+        return _to_page(shown, _cursors.encode(ended_with, scope=scope) if ended_with else None)
 
     def _found(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "found", q, kb_id)
-        start = _start(cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
+        start = _start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
         matches = self._lookup.find(kb_id, q, deadline=deadline)
         end = start + limit
         keywords = self._catalog.get_many([match.keyword_id for match in matches[start:end]], deadline=deadline)
         more = len(matches) > end
-        return _to_page(keywords, cursors.encode((str(end),), scope=scope) if more else None)
+        return _to_page(keywords, _cursors.encode((str(end),), scope=scope) if more else None)
 
     def _show(self, keyword_id: Annotated[KeywordId, Path()]) -> Response[KeywordDetailsItem]:
         request = self._current()

@@ -9,11 +9,11 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel
 
-from gleaner.answers import Answer
-from gleaner.api import cursors
+from gleaner.answering.exchange import Answer
+from gleaner.api import _cursors
+from gleaner.api._pages import fitting
 from gleaner.api.chat import ANSWER_FAILURES
 from gleaner.api.once import Once
-from gleaner.api.pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import (
     ChatQuery,
@@ -110,11 +110,11 @@ class MessageRoutes:
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
         scope = (PATH, session_id, "messages")
-        after = cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
+        after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
         page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
         shown = fitting([_to_message(session_id, message) for _, message in page[:limit]])
-        next_cursor = cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
+        next_cursor = _cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
         return ok(MessagePage(session_id=session_id, messages=shown, next_cursor=next_cursor))
 
     def _selected_text(self, session_id: Id, message_id: Annotated[MessageId, Path()]) -> Response[SelectedTextItem]:

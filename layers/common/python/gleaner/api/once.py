@@ -18,7 +18,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 from pydantic import BaseModel
 
-from gleaner.api.idempotency_records import IdempotencyRecords
+from gleaner.api._idempotency_records import IdempotencyRecords
 from gleaner.api.request import RequestContext
 from gleaner.errors import IdempotencyKeyReused, RequestInProgress, StoreUnavailable
 from gleaner.model import JsonObject

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, Field
 
 from gleaner import errors
-from gleaner.redaction import redact
+from gleaner.guards.redaction import redact
 
 logger = logging.getLogger(__name__)
 

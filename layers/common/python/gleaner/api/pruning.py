@@ -12,8 +12,8 @@ from gleaner.api.keywords import PATH
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import KeywordId, RunId
 from gleaner.errors import NotAllowed, UnknownKeyword, UnknownRun
-from gleaner.prune_rules import PruneReport, PruneRules
-from gleaner.pruning import Pruner
+from gleaner.pruning.rules import PruneReport, PruneRules
+from gleaner.pruning.run import Pruner
 
 _DAYS = Field(ge=1e-9, le=36_500)  # DynamoDB holds no positive number below 1e-130
 

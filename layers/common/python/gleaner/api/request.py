@@ -11,9 +11,9 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
-from gleaner.api.caller import Caller
-from gleaner.deadline import Deadline
+from gleaner.api._caller import Caller
 from gleaner.errors import DeadlineExceeded, GleanerError, StoreUnavailable
+from gleaner.runtime.deadline import Deadline
 
 JSON = "application/json"
 STORE_FAILURES = (StoreUnavailable, DeadlineExceeded)  # what every handler raises that reads or writes the store

@@ -9,9 +9,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Query as QueryPar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from gleaner import text
-from gleaner.answers import Answer
+from gleaner.answering.exchange import Answer
 from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
-from gleaner.pricing import Cost
+from gleaner.runtime.pricing import Cost
 
 LONGEST_QUERY = 50_000  # characters
 LONGEST_SELECTION = 100_000

@@ -9,8 +9,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from gleaner.api import cursors
-from gleaner.api.pages import fitting
+from gleaner.api import _cursors
+from gleaner.api._pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import Cursor, Limit, SessionId
 from gleaner.errors import InvalidCursor, UnknownSession
@@ -88,7 +88,7 @@ class SessionRoutes:
     def _list(self, limit: Limit = 20, cursor: Cursor = None) -> Response[SessionPage]:
         request = self._current()
         scope = (PATH, request.caller.id)
-        after = cursors.decode(cursor, scope=scope, length=2) if cursor else None
+        after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._conversations.sessions(
             request.caller.id,
             limit=limit + 1,
@@ -97,7 +97,7 @@ class SessionRoutes:
         )
         shown = fitting([_to_item(session) for session in page[:limit]])
         ended_with = (shown[-1].updated_at, shown[-1].session_id) if len(page) > len(shown) else None
-        next_cursor = cursors.encode(ended_with, scope=scope) if ended_with else None
+        next_cursor = _cursors.encode(ended_with, scope=scope) if ended_with else None
         return ok(SessionPage(sessions=shown, next_cursor=next_cursor))
 
     def _show(self, session_id: Id) -> Response[SessionItem]:

@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel, StringConstraints
 
-from gleaner.api import cursors
-from gleaner.api.pages import fitting
+from gleaner.api import _cursors
+from gleaner.api._pages import fitting
 from gleaner.api.request import STORE_FAILURES, Current, Route, ok
 from gleaner.api.schemas import Cursor, Limit, QueryId, SessionId
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownQuery, UnknownSession
@@ -75,7 +75,7 @@ class ToolCallRoutes:
     ) -> Response[ToolCallPage]:
         request = self._current()
         scope = ("tool-calls", query_id, request.caller.id)
-        after = cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
+        after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         page = self._tool_calls.of_query(
             query_id, request.caller.id, limit=limit + 1, after=after, deadline=request.deadline
         )
@@ -107,7 +107,7 @@ class ToolCallRoutes:
         scope = ("tool-calls", index.name, value, request.caller.id)
         after: Place | None = None
         if cursor:
-            created_at, pk, sk = cursors.decode(cursor, scope=scope, length=3)
+            created_at, pk, sk = _cursors.decode(cursor, scope=scope, length=3)
             after = created_at, pk, sk
         page = self._tool_calls.recent(index, value, limit=limit + 1, after=after, deadline=request.deadline)
         return _to_page(page, limit, scope)
@@ -116,7 +116,7 @@ class ToolCallRoutes:
 def _to_page(page: Sequence[tuple[Sequence[str], ToolCallRecord]], limit: int, scope: Sequence[str]) -> ToolCallPage:
     """The page of at most `limit` calls, of which one more was read, each with its place in the list."""
     shown = fitting([_to_item(call) for _, call in page[:limit]])
-    next_cursor = cursors.encode(page[len(shown) - 1][0], scope=scope) if len(page) > len(shown) else None
+    next_cursor = _cursors.encode(page[len(shown) - 1][0], scope=scope) if len(page) > len(shown) else None
     return ToolCallPage(tool_calls=shown, next_cursor=next_cursor)
 
 

@@ -9,15 +9,15 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
 
-from gleaner.clients.chat_completion import NotACompletion, read_turn
-from gleaner.clients.openai_sdk import openai
-from gleaner.clients.retry_after import asked_wait
+from gleaner.clients._chat_completion import NotACompletion, read_turn
+from gleaner.clients._openai_sdk import openai
+from gleaner.clients._retry_after import asked_wait
+from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
-from gleaner.clients.tls import tls_context
-from gleaner.deadline import Deadline
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable, ToolChoiceRefused
 from gleaner.model import ChatMessage, ModelTurn, ToolSpec
-from gleaner.retries import with_retries
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.retries import with_retries
 
 logger = logging.getLogger(__name__)
 

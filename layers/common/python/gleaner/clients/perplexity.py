@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 
-from gleaner.clients.circuit_breaker import CircuitBreaker
+from gleaner.clients._circuit_breaker import CircuitBreaker
+from gleaner.clients._retry_after import asked_wait
+from gleaner.clients._tls import tls_context
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
-from gleaner.clients.retry_after import asked_wait
 from gleaner.clients.time_limit import run_within
-from gleaner.clients.tls import tls_context
 from gleaner.errors import WebSearchUnavailable
 
 __all__ = ["WebSearch", "WebSearchResult", "connect"]

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterEr
 from botocore.config import Config
 
 from gleaner.errors import ApiKeysUnavailable
-from gleaner.redaction import protect
+from gleaner.guards.redaction import protect
 
 _CACHED_SECONDS = 300  # after so long a new key is in use everywhere
 _CLIENT = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 2})

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gleaner.pricing import Cost
-from gleaner.stores import long_text
+from gleaner.runtime.pricing import Cost
+from gleaner.stores import _long_text
 from gleaner.stores.items import from_timestamp
 
 
@@ -109,7 +109,7 @@ def turn_values(turn: Turn) -> tuple[Packed, Packed]:
 
 def selection_values(turn: Turn) -> Packed:
     """The selected text that the question of a turn was asked about."""
-    packed, pieces = long_text.pack("selected_text", turn.selected_text or "")
+    packed, pieces = _long_text.pack("selected_text", turn.selected_text or "")
     values = {
         "message_id": message_id(turn.query_id, "user"),
         "chapter_origin": turn.chapter_origin,
@@ -119,7 +119,7 @@ def selection_values(turn: Turn) -> Packed:
 
 
 def _message_values(turn: Turn, role: str, content: str, moment: datetime, metadata: Mapping[str, Any]) -> Packed:
-    packed, pieces = long_text.pack("content", content)
+    packed, pieces = _long_text.pack("content", content)
     values = {
         "message_id": message_id(turn.query_id, role),
         "role": role,
@@ -154,7 +154,7 @@ def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
     return Message(
         message_id=item["message_id"],
         role=item["role"],
-        content=long_text.unpack("content", item, pieces),
+        content=_long_text.unpack("content", item, pieces),
         created_at=from_timestamp(item["created_at"]),
         mode=item["mode"],
         metadata=item["metadata"],
@@ -165,7 +165,7 @@ def to_selected_text(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Select
     """The selected text of its item and its further pieces."""
     return SelectedText(
         message_id=item["message_id"],
-        selected_text=long_text.unpack("selected_text", item, pieces),
+        selected_text=_long_text.unpack("selected_text", item, pieces),
         chapter_origin=item.get("chapter_origin"),
         created_at=from_timestamp(item["created_at"]),
     )

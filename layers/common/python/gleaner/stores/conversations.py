@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownSelection, UnknownSession
 from gleaner.model import utc_now
-from gleaner.stores import long_text, schema
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores import _long_text, schema
 from gleaner.stores.conversation_items import (
     Message,
     SelectedText,
@@ -137,7 +137,7 @@ class ConversationStore:
 
 def _piece_keys(head: Mapping[str, Any], attribute: str) -> list[schema.Key]:
     key = {"pk": head["pk"], "sk": head["sk"]}
-    return [schema.piece_key(key, number) for number in range(long_text.piece_count(attribute, head))]
+    return [schema.piece_key(key, number) for number in range(_long_text.piece_count(attribute, head))]
 
 
 def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:

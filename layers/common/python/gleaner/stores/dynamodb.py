@@ -13,9 +13,9 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from gleaner.deadline import Deadline
 from gleaner.errors import GleanerError, StoreUnavailable
-from gleaner.retries import with_retries
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.retries import with_retries
 from gleaner.stores.failures import failed_conditions, found_items, retry_after
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownQuery
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import from_timestamp

@@ -7,9 +7,9 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownKeyword
 from gleaner.model import WebAnswer
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answer

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from gleaner import text
-from gleaner.deadline import Deadline
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gleaner import text
-from gleaner.deadline import Deadline
 from gleaner.errors import StoreUnavailable
 from gleaner.model import WebAnswer, utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp

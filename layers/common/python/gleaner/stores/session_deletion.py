@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownSession
 from gleaner.model import utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.conversations import UNKNOWN
 from gleaner.stores.dynamodb import ConditionFailed, Table

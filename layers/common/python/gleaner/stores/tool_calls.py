@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gleaner.deadline import Deadline
 from gleaner.errors import UnknownQuery
-from gleaner.redaction import redact, redact_json
+from gleaner.guards.redaction import redact, redact_json
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import TRANSACTION_LIMIT, Table
 from gleaner.stores.items import from_timestamp

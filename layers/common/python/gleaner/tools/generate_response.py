@@ -8,15 +8,16 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from gleaner import disclosure, text
-from gleaner.answer_text import marked_ids, with_plain_marks, without_foreign_links, without_marks
+from gleaner import text
 from gleaner.errors import ToolCallRejected
+from gleaner.guards import disclosure
+from gleaner.guards.answer_text import marked_ids, with_plain_marks, without_foreign_links, without_marks
+from gleaner.guards.support import supports
+from gleaner.guards.untrusted import restored
 from gleaner.model import JsonObject, Passage
 from gleaner.prompts import all_prompts
-from gleaner.support import supports
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import AcceptedAnswer, Workspace
-from gleaner.untrusted import restored
 
 NAME = "generate_response"
 _LONGEST_ANSWER = 100_000  # characters

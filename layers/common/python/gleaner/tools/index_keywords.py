@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema
 
 from gleaner import text
 from gleaner.errors import ToolCallRejected
-from gleaner.learning import LONGEST_KEYWORD, Learned, Rejected
+from gleaner.knowledge.learning import LONGEST_KEYWORD, Learned, Rejected
 from gleaner.model import JsonObject, WebAnswer
 from gleaner.tools.parameter_checks import Id, keyword_objection
 from gleaner.tools.tool import Arguments, Tool

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from gleaner.errors import ToolCallRejected
+from gleaner.guards.untrusted import labelled
 from gleaner.model import JsonObject, Passage
 from gleaner.tools.parameter_checks import Id, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
-from gleaner.untrusted import labelled
 
 NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5

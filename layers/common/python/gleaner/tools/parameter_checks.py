@@ -15,9 +15,9 @@ from typing import Annotated, NoReturn
 from pydantic import AfterValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from gleaner.screening import order_signs, payload_signs
-from gleaner.screening.asking import Asking
-from gleaner.screening.unmasking import disguised, plain
+from gleaner.guards.screening import order_signs, payload_signs
+from gleaner.guards.screening.asking import Asking
+from gleaner.guards.screening.unmasking import disguised, plain
 
 _ASK = "Search for a topic: say in a question of your own what the user wants to know, without orders to a model."
 _ASK_ABOUT = "Say in a sentence what is to be found out about it, such as 'How does ... work?' or '... explained'."

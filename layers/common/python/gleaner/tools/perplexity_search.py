@@ -7,11 +7,11 @@ import re
 from pydantic import Field
 
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
+from gleaner.guards.untrusted import defused, labelled
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
 from gleaner.tools.parameter_checks import Context, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
-from gleaner.untrusted import defused, labelled
 
 NAME = "perplexity_search"
 _LONGEST_SECONDS = 12.0  # what one web search may take

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gleaner.background import Background
 from gleaner.clients.perplexity import WebSearch
-from gleaner.deadline import Deadline
-from gleaner.learning import Learning
+from gleaner.knowledge.learning import Learning
+from gleaner.knowledge.retrieval import Retrieved
 from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
-from gleaner.retrieval import Retrieved
+from gleaner.runtime.background import Background
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 

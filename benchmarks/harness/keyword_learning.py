@@ -1,0 +1,163 @@
+"""How much of what one question learned from the web is found again by other questions for the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from gleaner.clients import pinecone
+from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.knowledge import learning
+from gleaner.knowledge.learning import Learning
+from gleaner.knowledge.retrieval import Retrieval
+from gleaner.model import Citation, Passage, WebAnswer, utc_now
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.keywords import KeywordStore
+from gleaner_local.extractive import keywords as extractive
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.pinecone_server import create_app
+from harness.keyword_tables import KB_ID, Database, print_table
+
+TOP_K = 5
+GOOD_SCORE = 0.5  # of a chunk that answers; see the decision on the embedded index
+MAX_AGE = timedelta(days=30)
+SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """What several questions ask for. The first question is the one that goes to the web."""
+
+    id: str
+    title: str
+    text: str
+    questions: Sequence[str]
+
+
+KEYWORD_MAKERS: Mapping[str, Callable[[WebAnswer], list[str]]] = {
+    "service": learning.extract_keywords,
+    "extractive model": lambda answer: extractive.extract_keywords(
+        answer.query, [citation.title for citation in answer.citations], answer.answer
+    ),
+}
+
+
+def measure_learning(database: Database, directory: Path) -> None:
+    """Print how often the right stored answer is found, for each maker of keywords.
+
+    A real web result carries the title of its page, so the thread's title stands in the citation; the second
+    half of the lines does without it. The knowledge base is empty. In the lines "not learned" the questions of
+    one half of the threads are asked of what the other half taught: everything served there is wrong.
+    """
+    threads = _read(directory)
+    halves = threads[0::2], threads[1::2]
+    rows = []
+    with _empty_knowledge_base() as knowledge_base:
+        for titled in (True, False):
+            for maker in KEYWORD_MAKERS:
+                name = f"learning-{directory.name}-{maker.split()[0]}-{titled}".lower()
+                kind = (maker, "with title" if titled else "no title")
+                whole = _learned(database, knowledge_base, name, threads, maker, titled=titled)
+                rows.append((*kind, "learned", *_found(whole, threads)))
+                half = _learned(database, knowledge_base, f"{name}-half", halves[0], maker, titled=titled)
+                rows.append((*kind, "not learned", *_found(half, halves[1])))
+    columns = ("keywords by", "citation", "questions", "asked", "right in %", "right first %", "wrong alone %")
+    print_table(
+        f"Learning: {directory.name}, {len(threads)} answers, {TOP_K} passages asked for",
+        (*columns, "none %", f"best score >= {GOOD_SCORE} %", "passages"),
+        rows,
+    )
+
+
+def _learned(
+    database: Database,
+    knowledge_base: KnowledgeBase,
+    name: str,
+    threads: Sequence[Thread],
+    maker: str,
+    *,
+    titled: bool,
+) -> Retrieval:
+    """Retrieval over what the threads taught."""
+    table = database.keywords_table(name)
+    store = KeywordStore(table)
+    for thread in threads:
+        answer = WebAnswer(
+            result_id=thread.id,
+            kb_id=KB_ID,
+            query=thread.questions[0],
+            answer=thread.text,
+            citations=(Citation(url=f"https://web.example/{thread.id}", title=thread.title if titled else ""),),
+            model="web",
+            created_at=utc_now(),
+        )
+        use = KeywordUse(kb_id=KB_ID, query_id=f"Q-{thread.id}", session_id=None, answer=answer)
+        Learning(store).learn(KEYWORD_MAKERS[maker](answer), use, deadline=Deadline.after(SECONDS))
+    lookup = KeywordLookup(table, database.executor)
+    return Retrieval(knowledge_base, lookup, store, database.executor, web_answer_max_age=MAX_AGE)
+
+
+def _found(retrieval: Retrieval, threads: Sequence[Thread]) -> tuple[object, ...]:
+    """How the passages for all but the first question of each thread are, in per cent of those questions."""
+    asked = [(question, thread.id) for thread in threads for question in thread.questions[1:]]
+    results = [(right, _passages(retrieval, question)) for question, right in asked]
+
+    def share(count: int) -> float:
+        return 100 * count / len(asked)
+
+    return (
+        len(asked),
+        share(sum(right in [p.key for p in found] for right, found in results)),
+        share(sum(bool(found) and found[0].key == right for right, found in results)),
+        share(sum(bool(found) and right not in [p.key for p in found] for right, found in results)),
+        share(sum(not found for _, found in results)),
+        share(sum(bool(found) and found[0].score >= GOOD_SCORE for _, found in results)),
+        sum(len(found) for _, found in results) / len(asked),
+    )
+
+
+def _passages(retrieval: Retrieval, question: str) -> Sequence[Passage]:
+    return retrieval.search(KB_ID, question, top_k=TOP_K, deadline=Deadline.after(SECONDS)).passages
+
+
+def _read(directory: Path) -> list[Thread]:
+    questions: dict[str, list[str]] = defaultdict(list)
+    texts = {line["id"]: line["text"] for line in _lines(directory / "queries.jsonl")}
+    with (directory / "qrels.tsv").open(encoding="utf-8") as lines:
+        rows = csv.reader(lines, delimiter="\t")
+        next(rows)
+        for query, document, _ in rows:
+            questions[document].append(texts[query])
+    return [
+        Thread(id=line["id"], title=line["title"], text=line["text"], questions=questions[line["id"]])
+        for line in _lines(directory / "corpus.jsonl")
+        if line["id"] in questions
+    ]
+
+
+def _lines(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+@contextmanager
+def _empty_knowledge_base() -> Iterator[KnowledgeBase]:
+    with tempfile.TemporaryDirectory() as directory:
+        index = EmbeddedIndex(Path(directory), None)
+        server = AsgiServer(create_app(index))
+        server.start()
+        try:
+            yield pinecone.connect(host=server.url, api_key=lambda: "local")
+        finally:
+            server.stop()
+            index.close()

@@ -1,0 +1,114 @@
+"""Whether keywords that many writers index at once are merged exactly, and what that costs."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from gleaner import text
+from gleaner.errors import GleanerError
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.items import from_item
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keywords import KeywordStore
+from harness.keyword_tables import KB_ID, Database, print_table
+
+WRITERS = (1, 8, 32)
+CALLS = 50  # of each writer
+KEYWORDS_PER_CALL = 4
+POOL = [f"shared topic {letter}" for letter in "abcdefghijkl"]  # few, so that the writers meet
+DEADLINE_SECONDS = 25.0  # what a query has
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the table holds after all calls."""
+
+    keywords: list[dict[str, Any]]
+    associations: int
+
+
+def measure_merge(database: Database) -> None:
+    """Print one line for each number of writers."""
+    rows = [_measure(database, writers) for writers in WRITERS]
+    columns = (
+        "writers",
+        "calls",
+        "associations asked for",
+        "stored",
+        "sum of usage_count",
+        "keywords with a wrong count",
+        "duplicates",
+        "errors",
+        "attempts per call",
+        "most",
+        "seconds",
+    )
+    print_table(f"Merging: {len(POOL)} keywords, {KEYWORDS_PER_CALL} in each call", columns, rows)
+
+
+def _measure(database: Database, writers: int) -> tuple[object, ...]:
+    name = f"merge-{writers}"
+    store = KeywordStore(database.keywords_table(name))
+    calls = [_keywords_of(number) for number in range(writers * CALLS)]
+    attempts: Counter[str] = Counter()
+    errors: list[GleanerError] = []
+
+    def count(params: dict[str, Any], **_: Any) -> None:
+        if params["TransactItems"][0]["Update"]["TableName"] == name:
+            attempts[_query_of(params)] += 1
+
+    def write(numbers: Iterator[int]) -> None:
+        for number in numbers:
+            use = KeywordUse(kb_id=KB_ID, query_id=f"Q{number}", session_id=None, answer=None)
+            try:
+                store.index(calls[number], use, deadline=Deadline.after(DEADLINE_SECONDS))
+            except GleanerError as error:
+                errors.append(error)
+
+    database.client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", count)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(writers) as pool:
+        for done in [pool.submit(write, iter(range(w, len(calls), writers))) for w in range(writers)]:
+            done.result()
+    seconds = time.perf_counter() - began
+    expected = Counter(itertools.chain.from_iterable(calls))
+    stored = _read(database, name)
+    counted = {item["keyword_text"]: int(item["usage_count"]) for item in stored.keywords}
+    return (
+        writers,
+        len(calls),
+        expected.total(),
+        stored.associations,
+        sum(counted.values()),
+        sum(counted.get(keyword, 0) != count for keyword, count in expected.items()),
+        len(stored.keywords) - len({text.fold(item["keyword_text"]) for item in stored.keywords}),
+        len(errors),
+        f"{attempts.total() / len(calls):.2f}",
+        max(attempts.values()),
+        seconds,
+    )
+
+
+def _keywords_of(call: int) -> list[str]:
+    """Neighbouring calls share all but one of their keywords."""
+    return [POOL[(call + step) % len(POOL)] for step in range(KEYWORDS_PER_CALL)]
+
+
+def _query_of(params: dict[str, Any]) -> str:
+    items = (action["Put"]["Item"] for action in params["TransactItems"] if "Put" in action)
+    return str(next(item["query_id"]["S"] for item in items if "query_id" in item))
+
+
+def _read(database: Database, name: str) -> Stored:
+    pages = database.client.get_paginator("scan").paginate(TableName=name)
+    items = [from_item(item) for page in pages for item in page["Items"]]
+    return Stored(
+        [item for item in items if item["sk"] == "KEYWORD"],
+        sum(item["sk"].startswith("A#") for item in items),
+    )

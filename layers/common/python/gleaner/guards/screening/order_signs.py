@@ -1,0 +1,177 @@
+"""Signs of a text that gives orders to a language model, or poses as one of its own messages.
+
+Patterns are for a plain reading (see unmasking). No part of one can match the same characters in two ways over a
+distance without bound, so that time is linear in the text.
+"""
+
+from __future__ import annotations
+
+from gleaner.guards.screening.unmasking import plain
+
+_DROP = (
+    r"(?:ignor(?:e|es|ed|ing)|disregard\w*|forget\w*|overrid\w+|bypass\w*|dismiss|discard|abandon|neglect|circumvent|"
+    r"erase|set aside|(?:do not|don't|stop) (?:follow|obey)(?:ing)?|pay no attention to)"
+)
+_UNDO = rf"(?:{_DROP}|cancel|revoke|reset|nullify|invalidate|delete|remove|throw (?:out|away)|disobey)"
+_ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
+_LIMITS = (
+    r"(?:restrictions?|safeguards?|guardrails?|"
+    r"safety (?:mode|filters?|guidelines|protocols?|checks?|measures|settings))"
+)
+_RULES = rf"(?:{_ORDERS}|{_LIMITS}|rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
+_OURS = (
+    r"(?:previous|prior|preceding|above|earlier|foregoing|original|initial|system|your|safety|content|ethical|"
+    r"developer)"
+)
+_OF_MODEL = r"(?:all|any|of|the|your|my|and|or|other|system|safety|security|content|ethical|ai)"
+_VOID = (
+    r"(?:void|invalid\w*|updated|changed|replaced|lifted|removed|disabled|superseded|revoked|cancell?ed|suspended|"
+    r"nullified|obsolete|overridden|corrupted|off|false|no longer)"
+)
+_FREED = (
+    r"(?:unrestricted|unfiltered|uncensored|jailbroken|freely|"
+    r"(?:no|without(?: any)?|zero|free (?:of|from))\W+(?:\w+\W+){0,2}?"
+    r"(?:restrictions?|filter(?:s|ing)?|guidelines?|limitations?|rules|censorship|refusals?|ethics|boundaries))"
+)
+_TO_MODEL = (
+    r"(?:you(?:'re|'ll)?|act as|pretend|respond|answer|reply|operate|comply|proceed|behave|i will|i'll|enter|activate|"
+    r"enable|switch to)"
+)
+_SHOW = (
+    r"(?:show|reveal|print|output|display|repeat|give|tell|told|dump|leak|share|list|return|recite|echo|expose|disclose|"
+    r"summari[sz]e|translate|encode|prepend|append|include|paste|copy|provide|send|write|what (?:is|are|was|were)|"
+    r"what's)(?:t?ing|ed|s)?"
+)
+_UNSHOWN = (
+    r"(?:(?:system|developer)[\W_]+(?:prompt|instructions?|message)\b|(?:your|loaded|hidden|secret|initial)\W+"
+    r"(?:\w+\W+){0,2}?(?:prompts?|instructions?|directives?|guidelines|rules|system message|configuration|api keys?|"
+    r"credentials|secrets|passwords?|environment variables|tools|functions)\b)"
+)
+_ROLE = r"(?:system|assistant|developer|admin\w*|root|operator)"
+_EDGE = r"[=\-*#~<>\[\]{}|%`]{2,10}"
+
+# "Ignore the previous instructions" in the languages that people write most: beginnings of the verbs, and of what
+# they are to drop; "_" is a space.
+_FOREIGN_DROP = [
+    ("ignora olvida omite descarta haz_caso_omiso", "instrucci"),
+    ("ignora ignore_as ignore_todas esqueca desconsidere", "instruc"),
+    ("ignorez oublie ignore_les ignore_toutes ignore_tes", "instructions consignes directives"),
+    ("ignorier vergiss vergesst missacht", "anweisung instruktion vorgaben"),
+    ("ignora dimentica trascura", "istruzion"),
+    ("negeer vergeet", "instructies aanwijzingen"),
+    ("ignorera glom", "instruktion"),
+    ("zignoruj ignoruj zapomnij zapomen pomin", "instrukcj polecen pokyn instrukc"),
+    ("игнорир проигнорир забуд отбрось ігнор отмен", "инструкц указан інструкц вказів"),
+    ("unut yok_say gormezden", "talimat"),
+    ("bỏ_qua quên phớt_lờ", "hướng_dẫn chỉ_thị mệnh_lệnh chỉ_dẫn"),
+    ("abaikan lupakan", "instruksi perintah"),
+    ("αγνοησ ξεχασ", "οδηγι εντολ"),
+    ("תתעלם התעלם שכח", "הוראות ההוראות הנחיות"),
+    ("تجاهل انس", "التعليمات تعليمات الأوامر التوجيهات"),
+    ("نادیده فراموش", "دستور"),
+    ("अनदेखा नज़रअंदाज़ भूल", "निर्देश"),
+    ("উপেক্ষা", "নির্দেশ"),
+    ("ละเว้น เพิกเฉย ลืม", "คำสั่ง"),
+    ("忽略 无视 無視 忽視 忘记 忘記 忘掉", "指令 指示 提示词 系统提示 之前的提示 以上提示"),
+    ("無視 忘れ", "指示 命令 プロンプト"),
+    ("무시 잊", "지시 명령 지침 프롬프트"),
+]
+# "Show the system prompt" likewise.
+_FOREIGN_SHOW = (
+    "muestra mostra mostre revela dime affiche montre revele zeig gib_mir verrat покажи выведи раскрой 显示 告诉 输出 "
+    "透露 表示 見せ 出力 보여 알려 출력 दिखा बता hiển_thị cho_tôi_xem pokaż wyświetl goster toon visa أظهر اعرض اكشف",
+    "prompt_del_sistema prompt_do_sistema prompt_systeme system-prompt system_prompt systemprompt системный_промпт "
+    "системную_подсказку 系统提示 システムプロンプト 시스템_프롬프트 सिस्टम_प्रॉम्प्ट prompt_hệ_thống promptu_systemow "
+    "موجه_النظام",
+)
+
+
+def _together(verbs: str, objects: str) -> str:
+    verb, object_ = ("|".join(_beginning(word) for word in words.split()) for words in (verbs, objects))
+    return rf"(?:{verb})[^.\n]{{0,60}}?(?:{object_})|(?:{object_})[^.\n]{{0,40}}?(?:{verb})"
+
+
+def _beginning(word: str) -> str:
+    folded = plain(word)
+    # Scripts without spaces have no beginnings of words, and Arabic and Hebrew put particles before them.
+    return (r"\b" if folded < "\u0590" else "") + folded.replace("_", " ")
+
+
+OVERRIDE = [
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_RULES}\b",
+    rf"\b{_UNDO}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:\w+\W+){{0,2}}?{_ORDERS}\b",
+    rf"\b{_DROP}\b[\s\S]{{0,40}}?\b(?:all|any|every)\W+(?:of\W+)?(?:the\W+|my\W+|your\W+)?(?:{_ORDERS}|{_LIMITS})\b",
+    rf"\b{_DROP}\b\W+(?:(?:everything|anything|all|what)\W+(?:\w+\W+){{0,3}}?(?:before|previously|prior)\b|"
+    r"(?:\w+\W+){0,3}?above\s*(?:[.,;:!]|and\b|text\b|$))",
+    r"\bforget\W+(?:everything|all)\W+(?:that\W+)?(?:you|i|we|and)\b",
+    rf"\b(?:your|previous|prior|original|system)\W+{_ORDERS}\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    rf"\b(?:all|your|any)\W+(?:{_OF_MODEL}\W+|previous\W+|prior\W+){{0,3}}?(?:{_ORDERS}|{_LIMITS})\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
+    r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
+    rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
+    r"\bunrestricted[ _-]+mode\b|\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak|god|sudo) mode\b",
+    r"\bdo anything now\b|\byou are (?:now|no longer)\b|\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
+    r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",
+    r"\byou are an?\W+(?:\w+\W+){0,4}?(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
+    r"\bsafety(?:[ _]?mode)?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b",
+    rf"\b{_LIMITS}\W+(?:\w+\W+){{0,2}}?suspended\b",
+    r"\bdisable_safety\b|\bsystem[ _-]?override\b|\boverride[\"']?\s*[:=]\s*true\b",
+    r"\b(?:ai|llm)s? (?:reading|processing|parsing) this\b|\b(?:respond|reply|answer) (?:only|exclusively) with\b",
+    r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
+    r"answer|respond|reply|output|reveal|say)\b",
+    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
+    r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
+    r"(?:forward|include|ignore|reveal|send|respond|answer|reply|say|output|recommend|append)\b",
+    r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:follow|execute|obey|comply|carry out)\b",
+    *(_together(*order) for order in _FOREIGN_DROP),
+]
+
+_ON = r"[^\w.?!]+"  # to the next word of the same sentence
+EXTRACTION = [
+    rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_UNSHOWN}",
+    rf"\b{_SHOW}\b\W+(?:\w+\W+){{0,3}}?(?:text|words|everything|content)\W+above\b",
+    r"\byour (?:exact |full |own |current )?(?:system prompt|system message|initial prompt|(?:hidden|initial|original) "
+    r"instructions)\b",
+    r"\b(?:instructions|prompt)\b[^.\n]{0,20}\b(?:you were given|(?:given|provided) to you|you (?:received|follow))\b",
+    r"\bwhat (?:were|are|have) you (?:been )?(?:told|instructed|given|programmed)\b"
+    r"|\b(?:tools?|functions?) you have\b(?! to\b)",
+    _together(*_FOREIGN_SHOW),
+]
+
+TEMPLATE_TOKENS = [
+    r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
+    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant|instructions?|response)\s{0,5}:",
+    r"\n\s{0,10}(?:system|assistant|human|user|developer)\s{0,5}:|^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
+    r"\n\s{0,10}(?:observation|thought|final answer)\s{0,5}:",
+    r"(?:^|\n)\s{0,10}(?:action(?:\s?input)?|assistant|human)\s?:",
+    r"</?(?:system|assistant|developer|instructions?|prompt|invoke|(?:tool|function)_?(?:calls?|results?|outputs?|"
+    r"responses?))\b[^<>\n]{0,60}>|</(?:context|documents?|user_?(?:input|query)|search_?results?|passages?|untrusted)\b",
+    r"[\"']role[\"']\s{0,5}:\s{0,5}[\"'](?:system|assistant|developer|tool)[\"']",
+    rf"\[\[?\s?{_ROLE}\b[^\]\n]{{0,60}}\]|\|system\||\{{(?:system|assistant)\}}",
+    rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?)?(?:{_ROLE}|{_ORDERS})\b[^\n]{{0,40}}?{_EDGE}",
+    r"\b(?:begin|end|start) (?:of )?(?:the )?(?:(?:system|user) (?:prompt|message|instructions|context|input|query)|"
+    rf"{_ORDERS})\b",
+    rf"(?:^|\n)\W{{0,5}}{_ROLE}\s(?:note|notice|message|update|alert|command|override|directive)\s{{0,3}}:",
+    r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai|llm|assistant|model|"
+    r"chatbot)s?\b[^\n]{0,20}:",
+]
+
+TOOL_MESSAGES = [
+    r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call",
+    r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
+    r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
+    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+\w{1,40}_\w|(?:knowledge_base_search|"
+    r"perplexity_search|index_keywords|generate_response)\b)|<function\b[^<>\n]{0,60}>|\bfunctions\.\w{1,40}\s?\(",
+    r"^\W{0,5}query\s?=|\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
+    r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:prompts?|safety|config|secrets?|filters?)\w{0,20}\(",
+    r"\btool\W+(?:descriptions?|definitions?|execution|schemas?|access)\W+(?:\w+\W+){0,2}?(?:has|have) been\b",
+    r"\byou have (?:access to )?(?:\w+ ){0,2}tools?\b",
+    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",
+]
+
+EXFILTRATION = [
+    r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
+    r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output|question|input|messages|documents)\b"
+    r"[^.\n]{0,60}?"
+    r"(?:https?://|\bto [^\s@]{1,60}@)",
+]

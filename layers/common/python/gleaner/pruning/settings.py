@@ -1,0 +1,33 @@
+"""The settings of the prune function, read once from a mapping of environment variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gleaner.runtime.variables import positive, require, url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneSettings:
+    """How the prune function is configured."""
+
+    keywords_table: str
+    dynamodb_endpoint_url: str | None
+    max_age_days: float
+    min_usage: int
+    hard_max_age_days: float
+    answer_grace_days: float
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str]) -> PruneSettings:
+        """Read the settings from environment variables. Raises ConfigurationError as `Settings.from_env` does."""
+        require(env, ("KEYWORDS_TABLE",))
+        return cls(
+            keywords_table=env["KEYWORDS_TABLE"],
+            dynamodb_endpoint_url=url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            max_age_days=positive(env, "MAX_AGE_DAYS", 90.0),
+            min_usage=int(positive(env, "MIN_USAGE", 3)),
+            hard_max_age_days=positive(env, "HARD_MAX_AGE_DAYS", 365.0),
+            answer_grace_days=positive(env, "ANSWER_GRACE_DAYS", 7.0),
+        )

@@ -1,0 +1,33 @@
+"""`gleaner ask`: asks a question and prints the answer with its sources."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from gleaner_local.commands import presentation
+from gleaner_local.commands.connection import connect
+from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
+
+
+def ask(
+    question: str,
+    url: Url = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+    kb_id: KbId = None,
+    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question and print the answer with its sources."""
+    body = {"query": question, "kb_id": kb_id, "session_id": session}
+    sent = {name: value for name, value in body.items() if value is not None}
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
+    answer = client.call("POST", "/api/chat/query", json=sent)
+    if as_json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        presentation.show_answer(answer)

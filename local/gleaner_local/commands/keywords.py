@@ -1,0 +1,99 @@
+"""`gleaner keywords`: what the service has learned."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from gleaner_local.aws.api_gateway import ADMIN_CALLER
+from gleaner_local.commands import prune as prune_command
+from gleaner_local.commands.connection import connect
+from gleaner_local.commands.keyword_names import keyword_id
+from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
+
+app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
+
+app.command("prune")(prune_command.prune)
+app.command("restore")(prune_command.restore)
+
+
+@app.command("list")
+def list_keywords(
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Words to look up; without, the most recent.")] = None,
+    kb_id: KbId = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
+    url: Url = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """List keywords."""
+    parameters = {"q": q, "kb_id": kb_id, "limit": limit}
+    sent = {name: value for name, value in parameters.items() if value is not None}
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    page = client.call("GET", "/api/keywords", params=sent)
+    if as_json:
+        print(json.dumps(page, indent=2, ensure_ascii=False))
+        return
+    table = Table(Column("id", overflow="fold", min_width=32), "keyword", "uses", "last used", box=None)
+    for keyword in page["keywords"]:
+        table.add_row(
+            keyword["keyword_id"],
+            escape(keyword["keyword_text"]),
+            str(keyword["usage_count"]),
+            _minute(keyword["last_used_at"]),
+        )
+    Console(highlight=False).print(table if page["keywords"] else "No keywords.")
+
+
+@app.command("show")
+def show_keyword(
+    keyword: Annotated[str, typer.Argument(help="Its id, or its text.")],
+    url: Url = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a keyword with its associations and stored web answers."""
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    details = client.call("GET", f"/api/keywords/{keyword_id(keyword)}")
+    if as_json:
+        print(json.dumps(details, indent=2, ensure_ascii=False))
+    else:
+        _print_details(details)
+
+
+def _print_details(details: dict[str, Any]) -> None:
+    console = Console(highlight=False)
+    keyword = details["keyword"]
+    console.print(f"[bold]{escape(keyword['keyword_text'])}[/bold]  {keyword['keyword_id']}")
+    console.print(
+        f"{keyword['status']}, {keyword['usage_count']} uses, learned {_minute(keyword['created_at'])}, "
+        f"last used {_minute(keyword['last_used_at'])}\n"
+    )
+    table = Table("when", "kb", "query", "web answer", "status", title="Associations", title_justify="left", box=None)
+    for found in details["associations"]:
+        table.add_row(
+            _minute(found["created_at"]),
+            found["kb_id"],
+            found["query_id"] or "",
+            found["perplexity_result_id"] or "(served)",
+            found["status"],
+        )
+    console.print(table)
+    for answer in details["answers"]:
+        console.print(f"\n[bold]{answer['perplexity_result_id']}[/bold]  {_minute(answer['created_at'])}")
+        console.print(f"Asked: {answer['query']}\n{answer['answer']}", markup=False)
+        for number, citation in enumerate(answer["citations"], start=1):
+            console.print(f"  [{number}] {citation['title']} <{citation['url']}>", markup=False, soft_wrap=True)
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", " ")

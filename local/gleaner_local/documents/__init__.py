@@ -1,1 +1,0 @@
-"""Reads Markdown, plain text, HTML and PDF files into documents: titled sections in reading order."""

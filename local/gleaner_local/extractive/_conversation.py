@@ -1,0 +1,145 @@
+"""Reads the messages of a chat request: the question, what was said before, and what the tools brought."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gleaner_local.extractive._sentences import without_source_marks
+
+# Feedback of the service arrives as a user message that begins so; it is no question.
+FEEDBACK = "[gleaner]"
+
+# Codes of errors that other words would not mend.
+_NOT_FOR_ITS_WORDS = ("unavailable", "rejected", None)
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of the knowledge base, or (`external`) a web answer that was stored earlier."""
+
+    id: str
+    content: str
+    score: float
+    external: bool
+    title: str
+    chapter: str
+    keywords: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """A page that a web answer rests on."""
+
+    id: str
+    title: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class WebAnswer:
+    """What a web search brought. A mark `[n]` in `text` means the n-th page."""
+
+    result_id: str
+    text: str
+    pages: tuple[WebPage, ...]
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Where the conversation stands. `earlier` holds (role, text) of the turns before the question."""
+
+    question: str = ""
+    earlier: tuple[tuple[str, str], ...] = ()
+    passages: dict[str, Passage] = field(default_factory=dict)
+    web: WebAnswer | None = None
+    searched: bool = False
+    search_failed: bool = False
+    refused: bool = False  # a search, for the words of its query
+    web_tried: bool = False
+    indexed: bool = False
+
+
+def read_conversation(messages: Sequence[Message]) -> Conversation:
+    """The state that `messages` describe; results of tools that are not known are ignored."""
+    spoken = [
+        position
+        for position, message in enumerate(messages)
+        if message["role"] == "user" and not text_of(message).startswith(FEEDBACK)
+    ]
+    if not spoken:
+        return Conversation()
+    asked_at = spoken[-1]
+    state = Conversation(
+        question=text_of(messages[asked_at]).strip(),
+        earlier=tuple(
+            (message["role"], without_source_marks(text_of(message)))
+            for message in messages[:asked_at]
+            if message["role"] in ("user", "assistant") and text_of(message)
+        ),
+    )
+    names: dict[str, str] = {}
+    for message in messages[asked_at + 1 :]:
+        for call in message.get("tool_calls") or ():
+            names[call["id"]] = call["function"]["name"]
+        if message["role"] == "tool":
+            _take_result(state, names.get(message["tool_call_id"], ""), _json_object(text_of(message)))
+    return state
+
+
+def text_of(message: Message) -> str:
+    """The text of a message, whose content is a string or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part.get("type") == "text")
+    return content or ""
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"error": {"message": "not JSON"}}
+    return value if isinstance(value, dict) else {"error": {"message": "not an object"}}
+
+
+def _take_result(state: Conversation, name: str, result: Mapping[str, Any]) -> None:
+    failed = "error" in result
+    if name in ("knowledge_base_search", "perplexity_search") and failed:
+        state.refused |= result["error"].get("code") not in _NOT_FOR_ITS_WORDS
+    if name == "knowledge_base_search":
+        state.searched = True
+        state.search_failed = failed
+        for chunk in result.get("chunks") or ():
+            state.passages.setdefault(chunk["id"], _to_passage(chunk))
+    elif name == "perplexity_search":
+        state.web_tried = True
+        if not failed:
+            state.web = _to_web_answer(result)
+            state.indexed = False
+    elif name == "index_keywords" and not failed:
+        state.indexed = True
+
+
+def _to_passage(chunk: Mapping[str, Any]) -> Passage:
+    return Passage(
+        id=chunk["id"],
+        content=chunk.get("content") or "",
+        score=float(chunk.get("score") or 0.0),
+        external=chunk.get("source_type") == "external",
+        title=chunk.get("title") or "",
+        chapter=chunk.get("chapter") or "",
+        keywords=tuple(chunk.get("keywords") or ()),
+    )
+
+
+def _to_web_answer(result: Mapping[str, Any]) -> WebAnswer:
+    pages = [
+        WebPage(id=page["id"], title=page.get("title") or "", snippet=page.get("snippet") or "")
+        for page in result.get("citations") or ()
+    ]
+    return WebAnswer(result.get("perplexity_result_id") or "", result.get("answer") or "", tuple(pages))

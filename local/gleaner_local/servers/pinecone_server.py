@@ -1,0 +1,193 @@
+"""Speaks the data plane of a Pinecone record index (text in, embedded by the index), locally."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.index.embedder import DIMENSIONS, unit_mean
+from gleaner_local.index.store import StoredRecord
+from gleaner_local.servers._pinecone_requests import (
+    BadRequest,
+    DeleteRequest,
+    SearchRequest,
+    StatsRequest,
+    parse_body,
+    parse_filter,
+    parse_ids,
+    parse_list,
+    parse_records,
+)
+
+DEFAULT_NAMESPACE = "__default__"
+# The service answers errors with the codes of gRPC (google.rpc.Code).
+_INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED, _UNAUTHENTICATED = 3, 5, 12, 16
+
+
+class _Call(NamedTuple):
+    """What an operation works on."""
+
+    records: EmbeddedIndex
+    path: Mapping[str, str]
+    parameters: QueryParams
+    body: bytes
+
+
+def create_app(index: EmbeddedIndex) -> Starlette:
+    """The data plane of one index. Any API key will do, but there must be one, as with the service."""
+
+    def route(method: str, path: str, answer: Callable[[_Call], Response]) -> Route:
+        async def endpoint(request: Request) -> Response:
+            if not request.headers.get("api-key"):
+                return _failure(401, _UNAUTHENTICATED, "Unauthorized: the Api-Key header is missing.")
+            call = _Call(index, request.path_params, request.query_params, await request.body())
+            return await run_in_threadpool(answer, call)
+
+        return Route(path, endpoint, methods=[method])
+
+    return Starlette(
+        routes=[
+            route("POST", "/records/namespaces/{namespace:path}/upsert", _upsert),
+            route("POST", "/records/namespaces/{namespace:path}/search", _search),
+            route("GET", "/vectors/list", _list),
+            route("GET", "/vectors/fetch", _fetch),
+            route("POST", "/vectors/delete", _delete),
+            route("POST", "/describe_index_stats", _stats),
+            route("GET", "/namespaces", _namespaces),
+        ],
+        exception_handlers={BadRequest: _bad_request, HTTPException: _no_route},
+    )
+
+
+def _upsert(call: _Call) -> Response:
+    call.records.upsert(call.path["namespace"], parse_records(call.body))
+    return Response(status_code=201)
+
+
+def _search(call: _Call) -> Response:
+    wanted = parse_body(SearchRequest, call.body)
+    found = call.records.search(
+        call.path["namespace"],
+        wanted.query.inputs.text,
+        top_k=wanted.query.top_k,
+        matches=parse_filter(wanted.query.filter) if wanted.query.filter else None,
+    )
+    hits = [{"_id": hit.id, "_score": hit.score, "fields": _chosen(hit.fields, wanted.fields)} for hit in found]
+    usage = {"read_units": 1, "embed_total_tokens": len(wanted.query.inputs.text) // 4}
+    return JSONResponse({"result": {"hits": hits}, "usage": usage})
+
+
+def _list(call: _Call) -> Response:
+    wanted = parse_list(call.parameters)
+    ids = call.records.list_ids(
+        _named(wanted.namespace),
+        prefix=wanted.prefix,
+        after=_after(wanted.pagination_token),
+        limit=wanted.limit + 1,
+    )
+    page = ids[: wanted.limit]
+    answer: dict[str, Any] = {
+        "vectors": [{"id": record_id} for record_id in page],
+        "namespace": wanted.namespace,
+        "usage": {"readUnits": 1},
+    }
+    if len(ids) > wanted.limit:
+        answer["pagination"] = {"next": base64.urlsafe_b64encode(page[-1].encode()).decode()}
+    return JSONResponse(answer)
+
+
+def _fetch(call: _Call) -> Response:
+    namespace = call.parameters.get("namespace", "")
+    records = call.records.fetch(_named(namespace), parse_ids(call.parameters.getlist("ids")))
+    vectors = {record.id: _vector(record) for record in records}
+    return JSONResponse({"vectors": vectors, "namespace": namespace, "usage": {"readUnits": 1}})
+
+
+def _delete(call: _Call) -> Response:
+    wanted = parse_body(DeleteRequest, call.body)
+    if (wanted.ids is not None) + wanted.delete_all + (wanted.filter is not None) != 1:
+        raise BadRequest("Name the records by exactly one of ids, deleteAll and filter.")
+    matches = parse_filter(wanted.filter) if wanted.filter is not None else None
+    namespace = _named(wanted.namespace)
+    if namespace not in call.records.counts():
+        return _failure(404, _NOT_FOUND, "Namespace not found")
+    if wanted.ids is not None:
+        call.records.delete(namespace, wanted.ids)
+    elif matches is not None:
+        call.records.delete_matching(namespace, matches)
+    else:
+        call.records.delete_all(namespace)
+    return JSONResponse({})
+
+
+def _stats(call: _Call) -> Response:
+    parse_body(StatsRequest, call.body)
+    counts = call.records.counts()
+    return JSONResponse(
+        {
+            "namespaces": {name: {"vectorCount": count} for name, count in counts.items()},
+            "dimension": DIMENSIONS,
+            "indexFullness": 0.0,
+            "totalVectorCount": sum(counts.values()),
+            "metric": "cosine",
+            "vectorType": "dense",
+        }
+    )
+
+
+def _namespaces(call: _Call) -> Response:
+    listed = [{"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())]
+    return JSONResponse({"namespaces": listed, "total_count": len(listed)})
+
+
+def _chosen(fields: dict[str, Any], names: list[str] | None) -> dict[str, Any]:
+    if names is None or names == ["*"]:
+        return fields
+    return {name: value for name, value in fields.items() if name in names}
+
+
+def _vector(record: StoredRecord) -> dict[str, Any]:
+    """The record as a vector: a dense one, or, when it was not embedded, the sparse one of its terms."""
+    vector: dict[str, Any] = {"id": record.id, "metadata": record.fields}
+    if len(record.vectors):
+        vector["values"] = unit_mean(record.vectors).tolist()
+    else:
+        vector["sparseValues"] = {
+            "indices": record.keys.tolist(),
+            "values": record.counts.astype(float).tolist(),
+        }
+    return vector
+
+
+def _named(namespace: str) -> str:
+    return namespace or DEFAULT_NAMESPACE
+
+
+def _after(token: str) -> str:
+    try:
+        return base64.b64decode(token, altchars=b"-_", validate=True).decode()
+    except ValueError as error:
+        raise BadRequest("Invalid pagination token.") from error
+
+
+def _failure(status: int, code: int, message: str) -> Response:
+    return JSONResponse({"code": code, "message": message, "details": []}, status_code=status)
+
+
+def _bad_request(_request: Request, error: Exception) -> Response:
+    return _failure(400, _INVALID_ARGUMENT, str(error))
+
+
+def _no_route(_request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 404
+    return _failure(status, _UNIMPLEMENTED, "This operation is not served here.")

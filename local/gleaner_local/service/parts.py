@@ -1,0 +1,52 @@
+"""Which parts of the service the local mode serves itself: those that the environment does not name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.settings import Settings
+from gleaner_local.aws import api_gateway, ministack
+
+LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
+
+
+class Part(StrEnum):
+    """A service that the query function calls; its value is the variable with the address."""
+
+    MODEL = "OPENAI_BASE_URL"
+    INDEX = "PINECONE_INDEX_HOST"
+    WEB = "PERPLEXITY_BASE_URL"
+    TABLES = "AWS_ENDPOINT_URL_DYNAMODB"
+
+
+_ALSO_NAMED_BY = {Part.MODEL: "OPENAI_API_KEY", Part.WEB: "PERPLEXITY_API_KEY"}
+
+
+def local_parts(env: Mapping[str, str]) -> frozenset[Part]:
+    """The parts that neither an address nor, where the service has a usual address, a key names in `env`."""
+    return frozenset(
+        part for part in Part if not env.get(part) and not (part in _ALSO_NAMED_BY and env.get(_ALSO_NAMED_BY[part]))
+    )
+
+
+def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
+    """`env` with the local values of the function's other variables, where it does not set them."""
+    tables = {name: f"gleaner-{name.removesuffix('_TABLE').lower().replace('_', '-')}" for name in ministack.TABLES}
+    defaults = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), LOCAL_KEY) | {
+        "ADMIN_CALLERS": f"key:{api_gateway.ADMIN_CALLER}",
+        "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+        "DOCS_ROUTES": "on",
+    }
+    return dict(env) | {name: value for name, value in (defaults | tables).items() if not env.get(name)}
+
+
+def function_settings(env: Mapping[str, str]) -> Settings:
+    """What the query function would read of `env`; the prune function's settings are checked as well.
+
+    The address of an index that nobody names yet is made up. Raises ConfigurationError.
+    """
+    filled = {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
+    PruneSettings.from_env(filled)
+    return Settings.from_env(filled)

@@ -1,0 +1,162 @@
+"""The whole service on this machine: the local servers, the function behind the gateway, and their data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from gleaner.errors import ConfigurationError
+from gleaner_local.aws import api_gateway, ministack
+from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
+from gleaner_local.aws.scheduler import Schedule
+from gleaner_local.errors import CannotStart
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.servers import openai_server, perplexity_server, pinecone_server
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.service import running
+from gleaner_local.service._reachability import require_reachable
+from gleaner_local.service.parts import Part, function_settings, local_parts, with_defaults
+
+QUERY_HANDLER = "functions.query.handler.lambda_handler"
+QUERY_TIMEOUT_SECONDS = 29.0
+PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
+PRUNE_TIMEOUT_SECONDS = 300.0
+_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
+
+
+class LocalService:
+    """One running service over one data directory."""
+
+    def __init__(
+        self,
+        data_dir: Path,
+        env: Mapping[str, str],
+        *,
+        port: int,
+        concurrency: int,
+        prune_hours: float | None = None,
+    ) -> None:
+        """`prune_hours`: how often the prune function is invoked; None is never."""
+        self._prune_hours = prune_hours
+        self._data_dir = data_dir
+        self._env = dict(env)
+        self._port = port
+        self._concurrency = concurrency
+        self._stack = ExitStack()
+        self._local: dict[str, str] = {}  # the addresses of what is served here, by variable
+        self.url = ""
+
+    def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
+        """Return once questions are answered. Raises CannotStart; nothing runs on then.
+
+        `before_gateway` is called with the index host when the local servers run and questions do not come yet.
+        """
+        try:
+            self._check_settings()
+            require_reachable(self._env)
+            self._lock_data_dir()
+            function_env = self._start_servers()
+            before_gateway(function_env["PINECONE_INDEX_HOST"])
+            self._start_schedule(function_env)
+            self._start_gateway(function_env)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop everything, in the reverse order; data is on disk then."""
+        self._stack.close()
+
+    def _check_settings(self) -> None:
+        try:
+            function_settings(with_defaults(self._env))
+        except ConfigurationError as error:
+            raise CannotStart(f"{error} Mend it or unset it; docs/02 has a table of the variables.") from error
+
+    def _lock_data_dir(self) -> None:
+        try:
+            self._stack.enter_context(running.take(self._data_dir))
+            (self._data_dir / "logs").mkdir(exist_ok=True)
+        except OSError as error:
+            raise CannotStart(f"Cannot write to the data directory {self._data_dir}: {error.strerror}.") from error
+
+    def _start_servers(self) -> dict[str, str]:
+        """Start a local server for each service that the environment does not name; the function's variables."""
+        env, local = with_defaults(self._env), local_parts(self._env)
+        if Part.MODEL in local:
+            env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
+            env["OPENAI_MODEL"] = openai_server.MODEL
+            env["OPENAI_PRICES"] = _NO_PRICES
+        if Part.INDEX in local:
+            env["PINECONE_INDEX_HOST"] = self._serve_index()
+        if Part.WEB in local:
+            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
+            env["WEB_SEARCH_PRICE"] = "0"
+        if Part.TABLES in local:
+            env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+        self._local = {part.value: env[part] for part in local}
+        return env
+
+    def _serve_index(self) -> str:
+        try:
+            index = EmbeddedIndex.open(self._data_dir / "index")
+        except OSError as error:
+            raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error.strerror or error}.") from error
+        self._stack.callback(index.close)
+        return self._serve(pinecone_server.create_app(index))
+
+    def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
+        server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")
+        try:
+            server.start()
+        except RuntimeError as error:
+            raise CannotStart(str(error)) from error
+        self._stack.callback(server.stop)
+        schemas = ministack.table_schemas(env)
+        ministack.create_tables(ministack.admin_client(server.url), schemas)
+        return server.url
+
+    def _start_schedule(self, function_env: dict[str, str]) -> None:
+        if self._prune_hours is None:
+            return
+        environments = ExecutionEnvironments(
+            PRUNE_HANDLER,
+            function_env,
+            log_path=self._data_dir / "logs" / "prune.log",
+            timeout_seconds=PRUNE_TIMEOUT_SECONDS,
+            concurrency=1,
+        )
+        self._stack.callback(environments.stop)
+        schedule = Schedule(environments.invoke, seconds=self._prune_hours * 3600)
+        self._stack.callback(schedule.stop)
+        schedule.start()
+
+    def _start_gateway(self, function_env: dict[str, str]) -> None:
+        environments = ExecutionEnvironments(
+            QUERY_HANDLER,
+            function_env,
+            log_path=self._data_dir / "logs" / "query.log",
+            timeout_seconds=QUERY_TIMEOUT_SECONDS,
+            concurrency=self._concurrency,
+        )
+        self._stack.callback(environments.stop)
+        try:
+            environments.warm_up()
+        except HandlerFailed as error:
+            raise CannotStart(f"The query function does not start: {error}") from error
+        gateway = api_gateway.create_app(environments.invoke, origins=function_env.get("CORS_ORIGINS", "").split())
+        self.url = self._serve(gateway, port=self._port)
+        index_host = function_env["PINECONE_INDEX_HOST"]
+        state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local}
+        self._stack.callback(running.announce(self._data_dir, state))
+
+    def _serve(self, app: object, *, port: int = 0) -> str:
+        server = AsgiServer(app, port=port)  # type: ignore[arg-type]
+        try:
+            server.start()
+        except OSError as error:
+            raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.") from error
+        self._stack.callback(server.stop)
+        return server.url

@@ -1,0 +1,420 @@
+"""The web search client against answers of the Agent API, good and bad."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gleaner.clients._circuit_breaker import CircuitBreaker
+from gleaner.clients.perplexity import WebSearch, connect
+from gleaner.errors import WebSearchUnavailable
+
+Handler = Callable[[httpx.Request], httpx.Response]
+KEY = "pplx-a-key-that-must-not-leak"
+
+
+def result(n: int, **changes: Any) -> dict[str, Any]:
+    return {"id": n, "url": f"https://site{n}.example/page", "title": f"T{n}", "snippet": f"S{n}", **changes}
+
+
+def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, **changes: Any) -> dict[str, Any]:
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    }
+    found = {
+        "type": "search_results",
+        "queries": ["q"],
+        "results": [result(1)] if results is None else results,
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "model": "perplexity/sonar",
+        "output": [found, message],
+        "usage": {
+            "input_tokens": 11,
+            "output_tokens": 7,
+            "total_tokens": 18,
+            "cost": {"currency": "USD", "total_cost": 0.0061},
+        },
+        **changes,
+    }
+
+
+def search_with(handler: Handler, *, clock: Callable[[], float] = time.time) -> WebSearch:
+    http = httpx.Client(base_url="https://web.example", transport=httpx.MockTransport(handler))
+    return WebSearch(
+        http,
+        lambda: KEY,
+        model="perplexity/sonar",
+        instructions="Be brief.",
+        circuit=CircuitBreaker("web search", failures=3, cool_down=60, clock=clock),
+        retry_wait_seconds=0.0,
+    )
+
+
+def search_answered(body: Any, status: int = 200) -> WebSearch:
+    return search_with(lambda _: httpx.Response(status, json=body))
+
+
+def test_the_request_asks_for_a_search_and_holds_no_unknown_field() -> None:
+    seen: list[httpx.Request] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json=answer())
+
+    search_with(handler).search("What is it?", context=None, timeout=5)
+    assert seen[0].url == "https://web.example/v1/agent"
+    assert seen[0].headers["authorization"] == f"Bearer {KEY}"
+    body = json.loads(seen[0].content)
+    assert body.pop("max_output_tokens") > 0
+    assert body == {
+        "model": "perplexity/sonar",
+        "input": "What is it?",
+        "instructions": "Be brief.",
+        "tools": [{"type": "web_search"}],
+        "tool_choice": {"type": "web_search"},
+    }
+
+
+def test_context_is_an_item_of_its_own_before_the_question() -> None:
+    seen: list[Any] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content)["input"])
+        return httpx.Response(200, json=answer())
+
+    search_with(handler).search("And when?", context="We spoke of the moon landing.", timeout=5)
+    first, last = seen[0]
+    assert "moon landing" in first["content"]
+    assert last == {"type": "message", "role": "user", "content": "And when?"}
+
+
+def test_usage_and_cost_are_read() -> None:
+    got = search_answered(answer()).search("q", context=None, timeout=5)
+    assert (got.model, got.input_tokens, got.output_tokens, got.cost_usd) == (
+        "perplexity/sonar",
+        11,
+        7,
+        0.0061,
+    )
+
+
+@pytest.mark.parametrize("usage", [None, {"input_tokens": 1, "output_tokens": 2}])
+def test_a_cost_that_is_not_stated_is_none(usage: Any) -> None:
+    assert search_answered(answer(usage=usage)).search("q", context=None, timeout=5).cost_usd is None
+
+
+def test_citations_follow_the_order_of_mention_and_the_rest_comes_after() -> None:
+    text = "First [3]. Second [1][3]. Third [2, 3]."
+    got = search_answered(answer(text, [result(n) for n in (1, 2, 3, 4)])).search("q", context=None, timeout=5)
+    assert got.answer == "First [1]. Second [2][1]. Third [3][1]."
+    assert [citation.title for citation in got.citations] == ["T3", "T1", "T2", "T4"]
+
+
+def test_marks_of_unknown_and_unusable_sources_are_removed() -> None:
+    sources = [
+        result(1),
+        result(2, url="javascript:alert(1)"),
+        result(3, url="ftp://x.example/"),
+        result(4, url=""),
+        result(5, url=None),
+        {"id": 6, "title": "Without an address"},
+    ]
+    got = search_answered(answer("A [1] b [2] c [3][9] d [4][5][6].", sources)).search("q", context=None, timeout=5)
+    assert got.answer == "A [1] b c d."
+    assert [citation.url for citation in got.citations] == ["https://site1.example/page"]
+
+
+def test_one_page_found_twice_is_one_citation() -> None:
+    sources = [result(1), result(2, url="https://site1.example/page")]
+    got = search_answered(answer("A [2]. B [1].", sources)).search("q", context=None, timeout=5)
+    assert got.answer == "A [1]. B [1]."
+    assert len(got.citations) == 1
+
+
+def test_marks_in_code_are_left_alone_and_linked_marks_are_read() -> None:
+    text = "Use `items[0]` [1](https://site1.example/page).\n```\nrow[7] = 1\n```\nDone [web:1]."
+    got = search_answered(answer(text)).search("q", context=None, timeout=5)
+    assert got.answer == "Use `items[0]` [1].\n```\nrow[7] = 1\n```\nDone [1]."
+
+
+def test_citations_are_capped_and_no_mark_points_beyond_them() -> None:
+    text = " ".join(f"s{n} [{n}]" for n in range(1, 31))
+    got = search_answered(answer(text, [result(n) for n in range(1, 31)])).search("q", context=None, timeout=5)
+    assert len(got.citations) == 10
+    assert "[10]" in got.answer and "[11]" not in got.answer
+
+
+@given(
+    ids=st.lists(st.integers(1, 15), max_size=12, unique=True),
+    marks=st.lists(st.integers(0, 20), max_size=20),
+)
+def test_every_mark_points_to_the_source_it_named(ids: list[int], marks: list[int]) -> None:
+    text = "word " + " ".join(f"w{n}[{n}]" for n in marks)
+    sources = [result(99), *(result(n) for n in ids)]
+    got = search_answered(answer(text, sources)).search("q", context=None, timeout=5)
+    for word in got.answer.split()[1:]:
+        name, _, mark = word.partition("[")
+        if mark:
+            assert got.citations[int(mark.rstrip("]")) - 1].title == f"T{name[1:]}"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (answer(status="failed", error={"message": "secret inner text", "type": "server_error"}), "failed"),
+        (answer(status="cancelled"), "cancelled"),
+        (
+            answer(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+            "max_output_tokens",
+        ),
+        (answer(status="incomplete", incomplete_details={"reason": "secret inner text"}), "complete"),
+        (answer(status="in_progress"), "failed"),
+        (answer(error={"message": "secret inner text"}), "failed"),
+        ({"error": {"message": "secret inner text"}}, "cannot be read"),
+        (answer(""), "without text"),
+        (answer(" [8] "), "without text"),
+        (answer(results=[]), "no sources"),
+        (answer(results=[result(1, url="data:text/html,x")]), "no sources"),
+        (answer(output=[]), "no sources"),
+        (answer(output=None), "no sources"),
+        (["secret inner text"], "cannot be read"),
+        ({"status": "completed", "output": "secret inner text"}, "cannot be read"),
+    ],
+)
+def test_an_unusable_answer_is_refused_with_a_safe_reason(body: Any, reason: str) -> None:
+    with pytest.raises(WebSearchUnavailable, match=reason) as caught:
+        search_answered(body).search("q", context=None, timeout=5)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 429, 500, 502, 503, 529])
+def test_an_error_status_is_refused_without_body_or_key(status: int) -> None:
+    body = {"error": {"message": f"secret {KEY}", "type": "t", "code": 1}}
+    with pytest.raises(WebSearchUnavailable) as caught:
+        search_answered(body, status).search("q", context=None, timeout=5)
+    assert "secret" not in str(caught.value) and KEY not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_malformed_json_is_refused() -> None:
+    with pytest.raises(WebSearchUnavailable, match="cannot be read"):
+        search_with(lambda _: httpx.Response(200, content=b'{"status": "comp')).search("q", context=None, timeout=5)
+
+
+def test_an_oversized_answer_is_refused() -> None:
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b" " * 1_000_000
+
+    with pytest.raises(WebSearchUnavailable, match="too large"):
+        search_with(lambda _: httpx.Response(200, content=endless())).search("q", context=None, timeout=60)
+
+
+@pytest.mark.parametrize("error", [httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout])
+def test_a_timeout_is_not_tried_again(error: type[httpx.TimeoutException]) -> None:
+    calls: list[int] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        calls.append(1)
+        raise error("secret", request=request)
+
+    with pytest.raises(WebSearchUnavailable, match="in time"):
+        search_with(handler).search("q", context=None, timeout=9)
+    assert len(calls) == 1
+
+
+def failing_first(failure: httpx.Response | Exception, calls: list[float]) -> Handler:
+    def handler(request: httpx.Request) -> httpx.Response:
+        calls.append(request.extensions["timeout"]["read"])
+        if len(calls) > 1:
+            return httpx.Response(200, json=answer())
+        if isinstance(failure, Exception):
+            raise failure
+        return failure
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        httpx.ReadError("reset"),
+        httpx.ConnectError("refused"),
+        httpx.ConnectTimeout("slow"),
+        httpx.RemoteProtocolError("closed"),
+        httpx.Response(429),
+        httpx.Response(503),
+    ],
+)
+def test_a_passing_failure_is_tried_once_more(failure: httpx.Response | Exception) -> None:
+    calls: list[float] = []
+    got = search_with(failing_first(failure, calls)).search("q", context=None, timeout=9)
+    assert got.answer == "Yes [1]."
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("failure", [httpx.Response(429, headers={"Retry-After": "30"}), httpx.ReadError("reset")])
+def test_no_second_try_when_the_budget_does_not_allow_it(failure: httpx.Response | Exception) -> None:
+    calls: list[float] = []
+    budget = 9.0 if isinstance(failure, httpx.Response) else 1.5
+    with pytest.raises(WebSearchUnavailable):
+        search_with(failing_first(failure, calls)).search("q", context=None, timeout=budget)
+    assert len(calls) == 1
+    assert calls[0] < budget
+
+
+def test_a_failure_that_stays_is_tried_twice_and_no_more() -> None:
+    calls: list[int] = []
+
+    def handler(_: httpx.Request) -> httpx.Response:
+        calls.append(1)
+        return httpx.Response(500)
+
+    with pytest.raises(WebSearchUnavailable, match="HTTP status 500"):
+        search_with(handler).search("q", context=None, timeout=60)
+    assert len(calls) == 2
+
+
+def test_a_spent_budget_sends_nothing() -> None:
+    with pytest.raises(WebSearchUnavailable, match="in time"):
+        search_with(lambda _: pytest.fail("sent")).search("q", context=None, timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "tries"),
+    [("0", 2), ("0.01", 2), ("Wed, 21 Oct 2015 07:28:00 GMT", 2), ("soon", 2), ("30", 1), ("inf", 2)],
+)
+def test_the_wait_that_the_service_asks_for_is_kept_or_too_long(asked: str, tries: int) -> None:
+    calls: list[float] = []
+    web = search_with(failing_first(httpx.Response(429, headers={"Retry-After": asked}), calls))
+    if tries == 1:
+        with pytest.raises(WebSearchUnavailable, match="rate limit"):
+            web.search("q", context=None, timeout=9)
+    else:
+        assert web.search("q", context=None, timeout=9).answer == "Yes [1]."
+    assert len(calls) == tries
+
+
+class Outages:
+    """A service that answers as `reply` says, and the time, which stands still unless a test moves it."""
+
+    def __init__(self, reply: Any, status: int = 200) -> None:
+        self.reply, self.status = reply, status
+        self.calls = 0
+        self.now = 1000.0
+        self.web = search_with(self._answer, clock=lambda: self.now)
+
+    def _answer(self, _request: httpx.Request) -> httpx.Response:
+        self.calls += 1
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return httpx.Response(self.status, json=self.reply)
+
+    def ask(self, times: int = 1) -> int:
+        """How many requests that cost."""
+        before = self.calls
+        for _ in range(times):
+            with contextlib.suppress(WebSearchUnavailable):
+                self.web.search("q", context=None, timeout=9)
+        return self.calls - before
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "searches"),
+    [
+        (httpx.ReadTimeout("late"), 200, 3),
+        (answer(status="failed"), 200, 3),
+        ({"error": {}}, 400, 3),
+        ({"error": {}}, 500, 3),
+        ({"error": {}}, 401, 1),  # the next question would meet the same key
+        ({"error": {}}, 403, 1),
+    ],
+)
+def test_a_web_search_that_keeps_failing_is_left_alone(reply: Any, status: int, searches: int) -> None:
+    service = Outages(reply, status)
+    assert service.ask(searches) > 0
+    assert service.ask(5) == 0
+    with pytest.raises(WebSearchUnavailable, match="left alone"):
+        service.web.search("q", context=None, timeout=9)
+    service.now += 59
+    assert service.ask() == 0
+
+
+def test_after_a_while_one_search_probes_and_a_success_lets_all_through() -> None:
+    service = Outages({"error": {}}, 401)
+    service.ask()
+    service.now += 61
+    assert service.ask(3) == 1  # it failed, and the next waits again
+    service.now += 61
+    service.reply, service.status = answer(), 200
+    assert service.ask(3) == 3
+
+
+def test_a_service_that_finds_nothing_is_no_dead_one() -> None:
+    service = Outages({"error": {}}, 500)
+    service.ask(2)
+    service.reply, service.status = answer(results=[]), 200
+    assert service.ask() == 1
+    service.reply, service.status = {"error": {}}, 500
+    assert service.ask(2) > 0
+    service.reply, service.status = answer(), 200
+    assert service.ask() == 1
+
+
+def test_a_budget_that_is_spent_says_nothing_of_the_service() -> None:
+    service = Outages(answer())
+    for _ in range(5):
+        with pytest.raises(WebSearchUnavailable):
+            service.web.search("q", context=None, timeout=0)
+    assert service.ask() == 1
+
+
+@pytest.fixture
+def dripping_url() -> Iterator[str]:
+    """A server that sends one byte of an endless header now and then."""
+    stopped = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+                while not stopped.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        stopped.set()
+        thread.join()
+
+
+def test_a_service_that_drips_is_given_up_when_the_budget_is_spent(dripping_url: str) -> None:
+    web = connect(base_url=dripping_url, api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief.")
+    with pytest.raises(WebSearchUnavailable, match="in time"):
+        web.search("q", context=None, timeout=0.4)
+
+
+def test_a_port_where_nobody_listens_is_unavailable() -> None:
+    web = connect(
+        base_url="http://127.0.0.1:9", api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief."
+    )
+    with pytest.raises(WebSearchUnavailable, match="could not be reached"):
+        web.search("q", context=None, timeout=1)

@@ -1,0 +1,138 @@
+"""The chunker: nothing is lost, nothing is too large, borders are where people would cut."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from gleaner_documents.chunking import LARGEST_CHUNK, chunk_document, chunk_text, estimated_pieces
+from gleaner_documents.model import Document, Section
+from gleaner_documents.sentences import split_sentences
+
+# A cut block of code gets the lines that close and open it again.
+_FENCES = 4 * estimated_pieces("```")
+
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
+breaks = st.sampled_from([" ", " ", " ", ". ", "\n", "\n\n", "! ", "   \n \n", "\t", "。", "\r\n"])
+texts = st.lists(st.tuples(words, breaks), max_size=400).map(
+    lambda pairs: "".join(word + space for word, space in pairs).replace("```", "")
+)
+
+
+@given(texts)
+@example("word " * 1000)
+@example("x" * 5000)
+@example("e.g. " * 900)
+@settings(max_examples=60)
+def test_every_word_is_in_a_chunk_in_order_and_no_chunk_is_too_large(text: str) -> None:
+    chunks = chunk_text(text)
+
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+    assert all(chunk.strip() for chunk in chunks)
+    assert all(estimated_pieces(chunk) <= LARGEST_CHUNK for chunk in chunks)
+
+
+@given(st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=60))
+@settings(max_examples=40)
+def test_whole_words_stay_whole_and_sentences_are_not_cut_when_they_fit(lengths: list[int]) -> None:
+    sentences = [f"{' '.join(['Word'] * length)}." for length in lengths]
+
+    chunks = chunk_text(" ".join(sentences))
+
+    assert " ".join(chunks).split() == " ".join(sentences).split()
+    assert all(chunk.endswith(".") for chunk in chunks)
+
+
+@given(st.integers(min_value=1, max_value=4000))
+@settings(max_examples=40)
+def test_chunks_of_a_long_paragraph_are_of_like_size(count: int) -> None:
+    sizes = [estimated_pieces(chunk) for chunk in chunk_text("one two three. " * count)]
+
+    assert max(sizes) <= min(sizes) * 2 + 20
+
+
+def test_a_paragraph_that_fits_is_not_cut_to_fill_a_chunk() -> None:
+    paragraphs = [("alpha " * 120).strip(), ("beta " * 120).strip(), ("gamma " * 120).strip()]
+
+    assert chunk_text("\n\n".join(paragraphs)) == paragraphs
+
+
+def test_short_paragraphs_share_a_chunk() -> None:
+    assert chunk_text("One.\n\nTwo.\n\n\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
+
+
+def test_code_that_fits_is_not_cut_at_its_blank_lines() -> None:
+    code = "```\n" + "\n\n".join(f"step_{n}(value)" for n in range(15)) + "\n```"
+
+    chunks = chunk_text("\n\n".join(["prose " * 150, code, "prose " * 150]))
+
+    assert code in chunks
+
+
+def test_code_that_is_cut_is_code_in_every_chunk() -> None:
+    lines = [f"call_{n}(argument, other)" for n in range(300)]
+
+    chunks = chunk_text("Before.\n\n```\n" + "\n".join(lines) + "\n```\n\nAfter.")
+
+    assert len(chunks) > 3
+    assert [line for chunk in chunks for line in chunk.split("\n") if line.startswith("call_")] == lines
+    assert all(len(re.findall("^```", chunk, re.MULTILINE)) % 2 == 0 for chunk in chunks)
+    assert all(estimated_pieces(chunk) <= LARGEST_CHUNK + _FENCES for chunk in chunks)
+
+
+def test_indentation_and_line_breaks_survive() -> None:
+    assert chunk_text("\n\n    def f():\n        return 1\n\n") == ["    def f():\n        return 1"]
+
+
+def test_no_words_give_no_chunk() -> None:
+    assert chunk_text("") == []
+    assert chunk_text(" \n\n \t ") == []
+
+
+def test_a_megabyte_without_any_break_is_cut_in_linear_time() -> None:
+    start = time.process_time()
+
+    chunks = chunk_text("x" * 1_000_000)
+
+    assert "".join(chunks) == "x" * 1_000_000
+    assert max(map(len, chunks)) < 2_000
+    assert time.process_time() - start < 20  # quadratic work would take many minutes
+
+
+def test_an_open_block_of_code_is_cut_in_linear_time() -> None:
+    start = time.process_time()
+
+    assert len(chunk_text("```\n\n" + "a\n\n" * 100_000)) > 400
+    assert time.process_time() - start < 20
+
+
+def test_chunks_of_a_document_are_numbered_through_and_keep_to_their_sections() -> None:
+    document = Document(
+        source_file_path="docs/a.md",
+        title="A",
+        sections=(
+            Section(text="short", chapter="A"),
+            Section(text="Long sentence here. " * 200, chapter="A > B", page_number=2),
+            Section(text="end", chapter="A > C", page_number=3),
+        ),
+    )
+
+    chunks = chunk_document(document)
+
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
+    assert (chunks[0].text, chunks[0].chapter, chunks[0].page_number) == ("short", "A", None)
+    assert {(chunk.chapter, chunk.page_number) for chunk in chunks[1:-1]} == {("A > B", 2)}
+    assert (chunks[-1].text, chunks[-1].chapter, chunks[-1].page_number) == ("end", "A > C", 3)
+
+
+def test_sentences_end_where_a_reader_says() -> None:
+    assert split_sentences('Dr. Smith paid 3.50 to J. R. Doe. "Why?" he asked. See Fig. 2, e.g. there.') == [
+        "Dr. Smith paid 3.50 to J. R. Doe.",
+        '"Why?" he asked.',
+        "See Fig. 2, e.g. there.",
+    ]
+    assert split_sentences("これは文です。次の文です。") == ["これは文です。", "次の文です。"]
+    assert split_sentences("- one\n- two") == ["- one", "- two"]

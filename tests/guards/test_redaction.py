@@ -1,0 +1,217 @@
+"""Redaction: what has the form of a secret goes, ordinary technical text stays."""
+
+from __future__ import annotations
+
+import json
+import math
+import string
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from ulid import ULID
+
+from gleaner.guards import redaction
+from gleaner.guards._secret_forms import RULES, Rule
+from gleaner.guards.redaction import redact, redact_json, redact_value
+from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "{}",
+        "My one is {}, what now?",
+        "line\n{}\nline",
+        "({})",
+        '"{}"',
+        "'{}'.",
+        "a={};b",
+        "http://h.example/x?v={}&w=1",
+        "<{}>",
+        "`{}`",
+        "ключ {} ключ",
+    ],
+)
+def test_a_secret_of_a_known_form_goes_wherever_it_stands(kind: str, frame: str) -> None:
+    secret = FORMS[kind]
+    assert secret not in redact(frame.format(secret))
+    assert "[redacted: " in redact(frame.format(secret))
+
+
+@pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
+def test_a_secret_without_a_form_is_known_by_what_stands_before_it(text: str, secret: str) -> None:
+    before, after = text.split(secret)
+    redacted = redact(text)
+    assert "[redacted: " in redacted and before[:4] == redacted[:4]
+    assert redacted.rpartition("]")[2] in ("", after)  # and nothing is left of its end
+
+
+@pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
+def test_what_stands_around_a_secret_stays(text: str, secret: str) -> None:
+    redacted = redact(f"before\n{text}\nafter")
+    assert redacted.startswith("before\n") and redacted.endswith("\nafter")
+
+
+@given(
+    st.sampled_from(sorted(FORMS)),
+    st.text(" \n.,:;!?()[]{}\"'<>", max_size=20),
+    st.text(" \n.,;!?()\"'<>", max_size=20),
+)
+def test_no_punctuation_hides_a_secret(kind: str, before: str, after: str) -> None:
+    secret = FORMS[kind]
+    assert secret not in redact(f"word{before} {secret} {after}word")
+
+
+@given(st.lists(st.sampled_from([*FORMS.values(), *(text for text, _ in IN_CONTEXT), "word", "= 7"]), max_size=6))
+def test_what_is_redacted_stays_as_it_is(parts: list[str]) -> None:
+    once = redact("\n".join(parts))
+    assert redact(once) == once
+
+
+_ORDINARY = st.one_of(
+    st.builds(lambda: str(ULID())),
+    st.uuids().map(str),
+    st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(lambda d: d.replace(tzinfo=UTC).isoformat()),
+    st.dates().map(str),
+    st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(lambda d: d.strftime("%d.%m.%Y %H:%M:%S,%f")),
+    st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 9999)).map(lambda v: "v" + ".".join(map(str, v))),
+    st.ip_addresses(v=4).map(lambda address: f"http://{address}:8080/path"),
+    st.integers(-(10**12), 10**12).map(str),
+    st.integers(0, 10**12).map(lambda number: f"{number:,}"),
+    st.floats(allow_nan=False).map(repr),
+    st.integers(0, 2**64).map(lambda number: f"0x{number:x}"),
+    st.integers(0, 2**32).map(lambda number: f"{number:032b}"),
+    st.integers(1_000_000_000_000, 1_999_999_999_999).map(str),  # milliseconds since 1970
+    st.text(string.ascii_letters, min_size=1, max_size=30),
+    st.binary(min_size=20, max_size=20).map(bytes.hex),
+)
+
+
+@given(st.lists(_ORDINARY, min_size=1, max_size=10), st.sampled_from([" ", ", ", "\n", " - ", "; "]))
+def test_ordinary_technical_text_stays(words: list[str], separator: str) -> None:
+    text = separator.join(words)
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"pi is {math.pi!r}, in full 3.14159265358979323846264338327950288419716939937510",
+        "between 1914 and 1918, 2020-2021, ports 8000-8010, 10.0.0.0/16",
+        "pip install openai==3.57.0 'pinecone>=10.2,<11'",
+        "sk-learn compatible estimators, ghp, AKIA, eyJ, and xoxo",
+        "What does the password field of a login form do? The password is required.",
+        "A bearer token is sent in the Authorization header. Bearer authentication is simple.",
+        "token = tokenizer.encode(text); the token: a unit of text",
+        "password: str | None = None",
+        "git clone git@github.com:owner/name.git",
+        "npm install react@18.2.0 @types/node@20",
+        "arn:aws:secretsmanager:us-east-1:111122223333:secret:gleaner/dev/api-keys-a1B2c3",
+        "urn:gleaner:problem:validation-failed, query_id 01KB3Z9Q6M5T8W2X4Y7R0N1C3D",
+        "1-5759e988-bd862e3fe1be46a994272793",
+        "4111 1111 1111 1112 fails the check digit, and so does DE00 3704 0044 0532 0130 00",
+        "E = mc² ≈ 8.98755179e+16 J/kg; 1 + 2 = 3; +5 °C",
+        "```\nINFO 2026-11-28 01:57:17,123 x=1 y=2\n```",
+        "https://host.example:8443/@user/post and ftp://host.example:2121/a@b",
+        "chapter 01 section 02, 0800 and 0001 0010 0011",
+    ],
+)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+_OTHER_CASES = str.maketrans("skiSKI", "\u017f\u212a\u0131\u017f\u212a\u0130")  # that `re` takes for the same
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.pattern[:40])
+@settings(max_examples=30)
+@given(st.data())
+def test_what_a_pattern_matches_is_looked_at(rule: Rule, data: st.DataObject) -> None:
+    found = data.draw(st.from_regex(rule.pattern))
+    cased = data.draw(st.sampled_from([found, found.upper(), found.lower(), found.translate(_OTHER_CASES)]))
+    assert rule.may_match(cased.casefold()) or not rule.pattern.search(cased)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*FORMS.values(), *(text for text, _ in IN_CONTEXT)])
+        | st.from_regex(r"\A[a-z]{1,9}[ .:=/_-]{1,2}[0-9]{1,6}\Z"),
+        max_size=6,
+    ),
+    st.sampled_from(["", " ", "\n", "; ", "\\n"]),
+)
+def test_looking_for_hints_first_changes_nothing(parts: list[str], between: str) -> None:
+    text = expected = between.join(parts)
+    for rule in RULES:
+        expected = rule.pattern.sub(rule.replace, expected)
+    assert redact(text) == expected
+
+
+@given(st.text())
+@example("[redacted: key]")
+def test_any_text_is_taken(text: str) -> None:
+    assert isinstance(redact(text), str)
+
+
+@given(st.sampled_from(sorted(FORMS)))
+def test_escapes_of_json_hide_nothing(kind: str) -> None:
+    secret = FORMS[kind]
+    escaped = "".join(f"\\u{ord(c):04x}" for c in secret)
+    redacted = redact_json(f'{{"query": "see\\n{escaped}", "top_k": 5}}')
+    assert json.loads(redacted)["top_k"] == 5
+    assert secret not in json.loads(redacted)["query"] and escaped not in redacted
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_a_secret_behind_a_line_break_in_broken_or_twice_encoded_json(kind: str) -> None:
+    secret = FORMS[kind]
+    encoded = json.dumps({"query": f"see\n{secret}\nthere"})
+    for text in (encoded[:-1], json.dumps(encoded), encoded[: encoded.index("there")]):
+        assert json.dumps(secret)[1:-1] not in redact_json(text)
+
+
+def test_a_secret_under_the_first_of_two_equal_names_goes() -> None:
+    secret = FORMS["openai key"]
+    assert secret not in redact_json(f'{{"query": "{secret}", "query": "x"}}')
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | _ORDINARY,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+        max_leaves=20,
+    ),
+    st.sampled_from([None, 2]),
+)
+def test_json_without_secrets_stays_to_the_letter(value: object, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    assert redact_json(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, '{"a":' * 100_000, '{"a": NaN}', '{"a": "\\ud800"}', "{", "9" * 5000]
+)
+def test_no_json_is_too_broken(text: str) -> None:
+    assert redact_json(text) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "db_password", "OPENAI_API_KEY", "client_secret", "token", "Authorization"]
+)
+def test_what_stands_under_the_name_of_a_secret_goes(name: str) -> None:
+    assert redact_value({"a": [{name: "open sesame"}]}) == {"a": [{name: "[redacted: password]"}]}
+    assert redact_value({name: 4096, "max_tokens": "many"}) == {name: 4096, "max_tokens": "many"}
+
+
+def test_an_object_is_redacted_as_its_text() -> None:
+    assert redact_value(ValueError(FORMS["openai key"])) == "[redacted: key]"
+
+
+@pytest.mark.parametrize("secret", ["of-no-known-form", "ünï.cödé (7)"])
+def test_a_protected_value_goes_whatever_its_form(secret: str) -> None:
+    assert redact(f"a{secret}b") == f"a{secret}b"
+    redaction.protect([secret, None, "", "short"])
+    assert redact(f"a{secret}b, short") == "a[redacted: key]b, short"

@@ -1,0 +1,148 @@
+"""HTTP requests as REST proxy events, and answers as responses."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from gleaner_local.aws import api_gateway
+from gleaner_local.aws.api_gateway import Invoke
+from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
+from gleaner_local.servers.asgi import AsgiServer
+
+
+@contextmanager
+def gateway(invoke: Invoke, *origins: str) -> Iterator[httpx.Client]:
+    server = AsgiServer(api_gateway.create_app(invoke, origins=origins))
+    server.start()
+    try:
+        with httpx.Client(base_url=server.url) as client:
+            yield client
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def seen() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def invoke(seen: list[dict[str, Any]]) -> Invoke:
+    def made(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+        seen.append(event)
+        return {
+            "statusCode": 201,
+            "headers": {"x-one": "1"},
+            "multiValueHeaders": {"x-many": ["a", "b"]},
+            "body": "made",
+            "isBase64Encoded": False,
+        }
+
+    return made
+
+
+@pytest.fixture
+def client(invoke: Invoke) -> Iterator[httpx.Client]:
+    with gateway(invoke) as connected:
+        yield connected
+
+
+def test_a_request_becomes_an_event(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+    response = client.post("/api/x?a=1&a=2", content='{"q": "ä"}', headers={"X-Api-Key": "ann"})
+    [event] = seen
+    assert (event["httpMethod"], event["path"], event["body"]) == ("POST", "/api/x", '{"q": "ä"}')
+    assert event["multiValueQueryStringParameters"] == {"a": ["1", "2"]}
+    assert event["queryStringParameters"] == {"a": "2"}
+    assert event["requestContext"]["identity"]["apiKeyId"] == "ann"
+    assert (response.status_code, response.text) == (201, "made")
+    assert response.headers.get_list("x-many") == ["a", "b"]
+
+
+@pytest.mark.parametrize(("url", "path"), [("/a%0Ab", "/a\nb"), ("/a%2Fb", "/a/b"), ("/%C2%84", "/\x84")])
+def test_any_path_is_handed_on(client: httpx.Client, seen: list[dict[str, Any]], url: str, path: str) -> None:
+    assert client.request("TRACE", url).status_code == 201
+    assert (seen[0]["httpMethod"], seen[0]["path"]) == ("TRACE", path)
+
+
+def test_what_is_absent_is_null(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+    client.get("/")
+    [event] = seen
+    assert event["body"] is None and event["queryStringParameters"] is None
+    assert event["requestContext"]["identity"]["apiKeyId"] == "local"
+
+
+def test_bytes_that_are_no_text_travel_as_base64(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+    client.post("/", content=b"\xff\x00")
+    [event] = seen
+    assert event["isBase64Encoded"] and base64.b64decode(event["body"]) == b"\xff\x00"
+
+
+def test_a_body_above_the_limit_is_refused_before_the_function(
+    client: httpx.Client, seen: list[dict[str, Any]]
+) -> None:
+    response = client.post("/", content=b"x" * (api_gateway.LARGEST_BODY + 1))
+    assert response.status_code == 413
+    assert response.headers["content-type"] == "application/problem+json"
+    assert seen == []
+
+
+@pytest.mark.parametrize(("failure", "status"), [(HandlerFailed, 502), (HandlerTooSlow, 504)])
+def test_a_function_that_fails_shows_no_trace(failure: type[HandlerFailed], status: int) -> None:
+    def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+        raise failure("ValueError: secret")
+
+    with gateway(invoke) as client:
+        response = client.get("/")
+    assert response.status_code == status
+    assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.9.9.9:1", "[::1]", "[::1]:8000"]
+)
+def test_names_and_addresses_of_this_machine_are_answered(client: httpx.Client, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1"],
+)
+def test_a_name_that_was_made_to_point_here_is_refused_before_the_function(
+    client: httpx.Client, seen: list[dict[str, Any]], host: str
+) -> None:
+    response = client.post("/api/keywords/prune", json={}, headers={"Host": host, "x-api-key": "admin"})
+    assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert "localhost" in response.json()["detail"]
+    assert seen == []
+
+
+FOREIGN = ["https://evil.example", "http://localhost.evil.example", "null", "", "https://app.example:8443"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_pages_of_other_sites_are_refused(invoke: Invoke, seen: list[dict[str, Any]], origin: str, method: str) -> None:
+    with gateway(invoke, "https://app.example") as client:
+        response = client.request(method, "/api/chat/query", content=b'{"query": "x"}', headers={"Origin": origin})
+    assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert "CORS_ORIGINS" in response.json()["detail"]
+    assert "access-control-allow-origin" not in response.headers
+    assert seen == []
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://localhost:3000", "https://app.example"])
+def test_pages_of_this_machine_and_of_allowed_origins_are_answered(invoke: Invoke, origin: str) -> None:
+    with gateway(invoke, "https://app.example") as client:
+        assert client.get("/", headers={"Origin": origin}).status_code == 201
+
+
+def test_all_origins_may_be_allowed(invoke: Invoke) -> None:
+    with gateway(invoke, "*") as client:
+        assert client.get("/", headers={"Origin": "https://any.example"}).status_code == 201

@@ -1,0 +1,290 @@
+"""What the doctor says of a deployed environment's parts, as an emulator of AWS has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    ProfileNotFound,
+)
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from gleaner.stores import schema
+from gleaner_local.aws import ministack
+from gleaner_local.aws.ministack import Ministack
+from gleaner_local.diagnosis._functions import LiveFunction
+from gleaner_local.diagnosis._secret import check_keys, read_keys
+from gleaner_local.diagnosis._table_upkeep import check_upkeep
+from gleaner_local.diagnosis._tables import check_tables
+from gleaner_local.diagnosis._watch import check_alarms, check_schedule
+from gleaner_local.diagnosis.aws import Account, aws_findings
+from gleaner_local.diagnosis.environment import EnvironmentCheck
+from gleaner_local.diagnosis.finding import Finding, State
+from gleaner_local.servers.asgi import AsgiServer
+
+Connect = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("aws")
+    services = "cloudformation,cloudwatch,dynamodb,scheduler,secretsmanager,sns,sts"
+    server = Ministack(path / "state", path / "log", services=services)
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def connect(emulator: str, monkeypatch: pytest.MonkeyPatch) -> Connect:
+    """Clients of the emulator, which the environment names from now on."""
+    for name, value in ministack.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", emulator)
+    return Account().client
+
+
+def environment(name: str, path: Path, url: str | None = None) -> list[Finding]:
+    outputs = path / "outputs.json"
+    return list(EnvironmentCheck(name, Account(), outputs_file=outputs, url=url, control_host=None).findings())
+
+
+def problems(findings: list[Finding]) -> list[str]:
+    return [f"{found.seen} {found.remedy}" for found in findings if found.state is State.PROBLEM]
+
+
+def test_an_environment_that_is_not_deployed(connect: Connect, tmp_path: Path) -> None:
+    data, service = problems(environment("none", tmp_path))
+    assert "gleaner-none-data" in data
+    assert "make deploy ENV=none STACK=data" in data
+    assert "make deploy ENV=none STACK=service" in service
+
+
+def test_a_stack_without_its_outputs_is_deployed_anew(connect: Connect, tmp_path: Path) -> None:
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+    connect("cloudformation").create_stack(StackName="gleaner-half-data", TemplateBody=json.dumps(template))
+    connect("cloudformation").get_waiter("stack_create_complete").wait(
+        StackName="gleaner-half-data", WaiterConfig={"Delay": 1}
+    )
+    data, _service = problems(environment("half", tmp_path))
+    assert "KeywordsTable" in data
+    assert "ApiKeysSecretArn" in data
+
+
+@pytest.fixture
+def healthy() -> Iterator[str]:
+    """An API that is up, and wants keys."""
+
+    async def health(_request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def refuse(_request: Request) -> Response:
+        return JSONResponse({}, status_code=403)
+
+    server = AsgiServer(Starlette(routes=[Route("/api/health", health), Route("/{path:path}", refuse)]))
+    server.start()
+    yield server.url
+    server.stop()
+
+
+def test_without_credentials_the_written_address_is_still_tried(
+    healthy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": str(tmp_path / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+        "AWS_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "outputs.json").write_text(json.dumps({"gleaner-dev-service": {"ApiUrl": healthy}}))
+    account, *api = environment("dev", tmp_path)
+    assert problems([account]) == problems([account, *api])
+    assert "aws configure" in account.remedy
+    assert next(found.state for found in api) is State.OK
+
+
+def _refused(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "token secret-token"}}, "DescribeTable")
+
+
+@pytest.mark.parametrize(
+    ("error", "word"),
+    [
+        (NoCredentialsError(), "aws sso login"),
+        (ProfileNotFound(profile="x"), "AWS_PROFILE"),
+        (NoRegionError(), "AWS_REGION"),
+        (EndpointConnectionError(endpoint_url="http://secret-token@x"), "network"),
+        (_refused("ExpiredToken"), "aws sso login"),
+        (_refused("AccessDeniedException"), "DescribeTable"),
+        (_refused("ThrottlingException"), "ThrottlingException"),
+    ],
+)
+def test_an_error_of_aws_says_what_to_do(error: ClientError | BotoCoreError, word: str) -> None:
+    def findings() -> Iterator[Finding]:
+        yield from ()
+        raise error
+
+    (finding,) = aws_findings("tables", findings())
+    (line,) = problems([finding])
+    assert word in line
+    assert finding.remedy
+    assert "secret-token" not in line
+
+
+@pytest.mark.parametrize(
+    ("value", "state", "word"),
+    [
+        ('{"openai": "a-key", "pinecone": "b-key", "perplexity": "c-key"}', State.OK, "perplexity"),
+        ('{"openai": "a-key", "pinecone": "b-key", "perplexity": ""}', State.NOTE, "web is not searched"),
+        ('{"openai": "", "pinecone": "b-key"}', State.PROBLEM, "put-secret-value"),
+        ('{"openai": "a-key", "pinecone": 7}', State.PROBLEM, "no key in pinecone"),
+        ('["a-key"]', State.PROBLEM, "no key in openai, pinecone"),
+        ("a-key", State.PROBLEM, "no key in openai, pinecone"),
+    ],
+)
+def test_the_secret_is_judged_and_not_shown(connect: Connect, value: str, state: State, word: str) -> None:
+    client = connect("secretsmanager")
+    arn = client.create_secret(Name=f"keys-{abs(hash(value))}", SecretString=value)["ARN"]
+    finding = check_keys(read_keys(client, arn), arn)
+    line = f"{finding.seen} {finding.remedy}"
+    assert finding.state is state
+    assert word in line
+    assert "-key" not in line.replace(arn, "")
+
+
+@pytest.mark.parametrize("state", ["ENABLED", "DISABLED"])
+def test_a_schedule_must_be_enabled(connect: Connect, state: str) -> None:
+    client = connect("scheduler")
+    client.create_schedule(
+        Name=f"prune-{state}",
+        State=state,
+        ScheduleExpression="rate(24 hours)",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target={
+            "Arn": "arn:aws:lambda:us-east-1:000000000000:function:f",
+            "RoleArn": "arn:aws:iam::000000000000:role/r",
+        },
+    )
+    (finding,) = check_schedule(client, [f"prune-{state}"], mend="DEPLOY")
+    assert (finding.state is State.OK) == (state == "ENABLED")
+    assert "24 hours" in finding.seen
+
+
+def test_without_a_schedule_nothing_is_pruned(connect: Connect) -> None:
+    (line,) = problems(list(check_schedule(connect("scheduler"), [], mend="DEPLOY")))
+    assert "DEPLOY" in line
+
+
+def test_an_alarm_that_rings_is_told_by_its_text(connect: Connect) -> None:
+    client = connect("cloudwatch")
+    for name in ("quiet", "loud"):
+        client.put_metric_alarm(
+            AlarmName=name,
+            AlarmDescription=f"The {name} one",
+            Namespace="Gleaner",
+            MetricName="x",
+            Statistic="Sum",
+            Period=60,
+            EvaluationPeriods=1,
+            Threshold=1,
+            ComparisonOperator="GreaterThanThreshold",
+        )
+
+    def findings(names: list[str]) -> list[Finding]:
+        return list(check_alarms(client, names, dashboard="https://board", mend="DEPLOY"))
+
+    client.set_alarm_state(AlarmName="quiet", StateValue="OK", StateReason="test")
+    client.set_alarm_state(AlarmName="loud", StateValue="ALARM", StateReason="test")
+    assert problems(findings(["quiet"])) == []
+    (line,) = problems(findings(["quiet", "loud"]))
+    assert "The loud one" in line
+    assert "https://board" in line
+    (line,) = problems(findings(["quiet", "gone"]))
+    assert "1 of 2" in line
+
+
+def _live(**values: Any) -> LiveFunction:
+    fine = {"state": "Active", "last_update": "Successful", "snapshot": "On", "variables": {}}
+    return LiveFunction(name="query", version="7", **(fine | values))
+
+
+@pytest.mark.parametrize(
+    ("live", "state"),
+    [
+        (_live(), State.OK),
+        (_live(snapshot=None), State.OK),
+        (_live(state="Inactive"), State.OK),
+        (_live(state="Pending"), State.PROBLEM),
+        (_live(state="Failed"), State.PROBLEM),
+        (_live(last_update="Failed"), State.PROBLEM),
+        (_live(snapshot="Off"), State.PROBLEM),
+    ],
+)
+def test_the_version_in_use_must_be_ready(live: LiveFunction, state: State) -> None:
+    assert live.check(mend="DEPLOY").state is state
+
+
+class TestTables:
+    """Tables against their schema."""
+
+    @pytest.fixture
+    def dynamodb(self, connect: Connect) -> Any:
+        return connect("dynamodb")
+
+    def _make(self, client: Any, name: str, table: schema.TableSchema) -> None:
+        ministack.create_tables(client, {name: table})
+
+    def test_a_table_as_the_stores_address_it(self, dynamodb: Any) -> None:
+        for name, table in (("calls", schema.TOOL_CALLS), ("once", schema.IDEMPOTENCY)):
+            self._make(dynamodb, name, table)
+            assert problems(list(check_tables(dynamodb, {name: table}, mend="DEPLOY"))) == []
+
+    @pytest.mark.parametrize(
+        ("name", "made", "word"),
+        [
+            ("absent", None, "does not exist"),
+            ("bare", schema.TableSchema(), "no index by_last_use"),
+            ("keyed", schema.TableSchema(partition_key="id", indexes=schema.KEYWORDS.indexes), "keys id, sk"),
+            ("other", schema.TableSchema(indexes=(schema.Index("by_last_use", "queue", "x"),)), "over queue, x"),
+        ],
+    )
+    def test_a_table_of_another_schema(
+        self, dynamodb: Any, name: str, made: schema.TableSchema | None, word: str
+    ) -> None:
+        if made is not None:
+            self._make(dynamodb, name, made)
+        (line,) = problems(list(check_tables(dynamodb, {name: schema.KEYWORDS}, mend="DEPLOY")))
+        assert word in line
+        assert "DEPLOY" in line
+
+    def test_recovery_protection_and_expiry(self, dynamodb: Any) -> None:
+        self._make(dynamodb, "kept", schema.IDEMPOTENCY)
+
+        def wrong(*, protected: bool) -> list[str]:
+            return problems(list(check_upkeep(dynamodb, {"kept": schema.IDEMPOTENCY}, protected=protected, mend="D")))
+
+        assert len(wrong(protected=True)) == 3
+        assert len(wrong(protected=False)) == 2
+        dynamodb.update_continuous_backups(
+            TableName="kept", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+        dynamodb.update_time_to_live(
+            TableName="kept", TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiration"}
+        )
+        dynamodb.update_table(TableName="kept", DeletionProtectionEnabled=True)
+        assert wrong(protected=True) == []

@@ -1,0 +1,99 @@
+"""What the doctor says of this machine when no service runs, and of variables that are wrong."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gleaner_local.commands import main as cli
+from gleaner_local.diagnosis.finding import Finding, State
+from gleaner_local.diagnosis.here import HereCheck
+from gleaner_local.service import running
+from infra.environments import ENVIRONMENTS
+
+KEYS = dict.fromkeys(("PINECONE_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "secret-key")
+AWS = {"AWS_REGION": "us-east-1"}
+
+
+def findings(data_dir: Path, **variables: str) -> list[Finding]:
+    found = list(HereCheck(data_dir, variables).findings())
+    assert "secret-key" not in "".join(f"{one.seen} {one.remedy}" for one in found)
+    return found
+
+
+def test_a_service_that_does_not_run_is_told_part_by_part(tmp_path: Path) -> None:
+    service, configuration, *parts = findings(tmp_path / "data")
+    assert (service.subject, service.state) == ("service", State.NOTE)
+    assert (configuration.subject, configuration.state) == ("configuration", State.OK)
+    assert [part.subject for part in parts] == ["language model", "vector index", "web search", "tables"]
+    assert {part.state for part in parts} == {State.OK}
+
+
+@pytest.mark.parametrize("unused", ["OPENAI_MODEL", "PINECONE_API_KEY", "PERPLEXITY_MODEL"])
+def test_a_variable_that_is_not_used_is_noted(tmp_path: Path, unused: str) -> None:
+    _service, *rest = findings(tmp_path / "data", **{unused: "secret-key"})
+    (noted,) = [one for one in rest if one.state is State.NOTE]
+    assert unused in noted.seen
+
+
+def test_a_directory_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (wrong,) = [one for one in findings(tmp_path / "file" / "data") if one.state is State.PROBLEM]
+    assert "--data-dir" in wrong.remedy
+
+
+@pytest.mark.parametrize(
+    ("variable", "subject"),
+    [
+        ("OPENAI_BASE_URL", "language model"),
+        ("PINECONE_INDEX_HOST", "vector index"),
+        ("PERPLEXITY_BASE_URL", "web search"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", "tables"),
+    ],
+)
+def test_an_address_where_nothing_answers_is_named(tmp_path: Path, variable: str, subject: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    found = findings(tmp_path / "data", **KEYS, **AWS, **{variable: nowhere})
+    (wrong,) = [one for one in found if one.state is State.PROBLEM]
+    assert wrong.subject == subject
+    assert variable in wrong.remedy
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("QUERY_DEADLINE_SECONDS", "soon"),
+        ("OPENAI_BASE_URL", "here"),
+        ("ADMIN_CALLERS", "admin"),
+        ("CORS_ORIGINS", "example.org"),
+        ("DEFAULT_KB_ID", "My books"),
+        ("MAX_AGE_DAYS", "old"),
+    ],
+)
+def test_a_malformed_variable_is_named(tmp_path: Path, variable: str, value: str) -> None:
+    (wrong,) = [one for one in findings(tmp_path / "data", **{variable: value}) if one.state is State.PROBLEM]
+    assert wrong.subject == "configuration"
+    assert variable in wrong.seen
+
+
+def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
+    with running.take(tmp_path):
+        service, *rest = findings(tmp_path)
+    assert "starting" in service.seen
+    assert {one.state for one in rest} == {State.OK}
+
+
+def test_an_environment_that_there_is_not_is_a_usage_error_that_names_those_that_are() -> None:
+    result = CliRunner().invoke(cli.app, ["doctor", "--env", "nope"])
+    assert result.exit_code == 2
+    for environment in ENVIRONMENTS:
+        assert environment.name in result.output
+
+
+@pytest.mark.parametrize("options", [("--data-dir", ".", "--env", "dev"), ("--api-key", "k")])
+def test_options_that_do_not_belong_together_are_usage_errors(options: tuple[str, ...]) -> None:
+    assert CliRunner().invoke(cli.app, ["doctor", *options]).exit_code == 2

@@ -1,0 +1,216 @@
+"""What the doctor says of the services that a query calls, through the real clients."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from gleaner_local.clients.credentials import Credentials
+from gleaner_local.diagnosis._model_service import check_model
+from gleaner_local.diagnosis._vector_index import check_index
+from gleaner_local.diagnosis._web_search import check_web_search
+from gleaner_local.diagnosis.finding import Finding, Origin, State, shown
+from gleaner_local.diagnosis.http_api import check_api
+from gleaner_local.servers import openai_server, perplexity_server
+from gleaner_local.servers.asgi import AsgiServer
+from tests.doubles.pinecone_control_plane import TEXT, ControlPlane
+
+KEY = "sk-secret-key"
+ORIGIN = Origin(key="THE_KEY", address="THE_ADDRESS", model="THE_MODEL")
+OK, NOTE, PROBLEM = State.OK, State.NOTE, State.PROBLEM
+STATS = {"namespaces": {"kb": {"vectorCount": 3}}, "dimension": 1024, "totalVectorCount": 3, "vectorType": "dense"}
+
+Serve = Callable[[Any], str]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Serves an application, or one and the same answer to everything; its address."""
+    servers: list[AsgiServer] = []
+
+    def start(served: Any) -> str:
+        async def endpoint(_request: Request) -> Response:
+            return served
+
+        always = Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST"])])
+        server = AsgiServer(always if isinstance(served, Response) else served)
+        server.start()
+        servers.append(server)
+        return server.url
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def model(address: str, name: str = openai_server.MODEL) -> Finding:
+    return check_model(base_url=address, api_key=KEY, model=name, origin=ORIGIN)
+
+
+def web(address: str) -> Finding:
+    return check_web_search(base_url=address, api_key=KEY, origin=ORIGIN)
+
+
+def index(address: str, control_host: str | None = None) -> list[Finding]:
+    return list(check_index(host=address, api_key=KEY, control_host=control_host, origin=ORIGIN))
+
+
+def refusal(status: int) -> Response:
+    return JSONResponse({"error": {"message": f"{KEY} is no good"}, "message": KEY}, status_code=status)
+
+
+def says(finding: Finding, state: State, *words: str) -> None:
+    """The finding is one line that holds the words and no key; a problem says what to do."""
+    line = f"{finding.seen} {finding.remedy}"
+    assert finding.state is state, line
+    assert all(word in line for word in words), line
+    assert KEY not in line
+    assert "\n" not in line
+    assert finding.remedy or state is not PROBLEM
+
+
+def test_a_model_that_is_there(serve: Serve) -> None:
+    address = serve(openai_server.create_app()) + "/v1"
+    says(model(address), OK, address, openai_server.MODEL)
+    says(model(address, "another"), PROBLEM, "another", openai_server.MODEL, "THE_MODEL")
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "word"),
+    [
+        (refusal(401), PROBLEM, "THE_KEY"),
+        (refusal(403), NOTE, "403"),
+        (refusal(404), NOTE, "404"),
+        (refusal(429), PROBLEM, "quota"),
+        (refusal(500), PROBLEM, "500"),
+        (HTMLResponse("<html>sign in</html>"), PROBLEM, "THE_ADDRESS"),
+        (JSONResponse({"data": None}), PROBLEM, "THE_ADDRESS"),
+    ],
+)
+def test_a_model_service_that_refuses_or_is_none(serve: Serve, answer: Response, state: State, word: str) -> None:
+    says(model(serve(answer)), state, word)
+
+
+def test_a_web_search_that_takes_the_key_is_asked_for_nothing(serve: Serve) -> None:
+    says(web(serve(perplexity_server.create_app())), OK, "takes the key")
+
+
+@pytest.mark.parametrize(
+    ("status", "word"), [(401, "THE_KEY"), (403, "THE_KEY"), (404, "THE_ADDRESS"), (402, "credit"), (500, "500")]
+)
+def test_a_web_search_that_refuses_or_is_none(serve: Serve, status: int, word: str) -> None:
+    says(web(serve(refusal(status))), PROBLEM, word)
+
+
+def test_an_index_with_records(index_host: str) -> None:
+    (finding,) = index(index_host)
+    says(finding, OK, "dimensions: 384", "records: ")  # how many is the matter of other tests over the same index
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "word"),
+    [
+        (JSONResponse({"namespaces": {}, "dimension": 1024, "totalVectorCount": 0}), NOTE, "gleaner ingest"),
+        (JSONResponse(STATS | {"dimension": None, "vectorType": "sparse"}), PROBLEM, "gleaner index create"),
+        (refusal(401), PROBLEM, "THE_KEY"),
+        (refusal(404), PROBLEM, "THE_ADDRESS"),
+        (HTMLResponse("<html>"), PROBLEM, "THE_ADDRESS"),
+    ],
+)
+def test_an_index_that_is_empty_unfit_or_none(serve: Serve, answer: Response, state: State, word: str) -> None:
+    (finding,) = index(serve(answer))
+    says(finding, state, word)
+
+
+@pytest.mark.parametrize(
+    ("fields", "state", "word"),
+    [
+        (TEXT, OK, "llama-text-embed-v2"),
+        ({"vector": {"type": "dense_vector", "dimension": 1024, "metric": "cosine"}}, PROBLEM, "gleaner index create"),
+        ({"chunk": TEXT["text"]}, PROBLEM, "`chunk`"),
+    ],
+)
+def test_an_index_is_judged_by_its_description(serve: Serve, fields: dict[str, Any], state: State, word: str) -> None:
+    plane = ControlPlane()
+    address = serve(JSONResponse(STATS))
+    plane.hold("other")
+    plane.hold("books", fields=fields, host=address)
+    stats, description = index(address, serve(plane.app))
+    says(stats, OK, "1024")
+    says(description, state, "books", word)
+
+
+def test_an_index_whose_description_is_not_to_be_had_is_noted(serve: Serve) -> None:
+    plane = ControlPlane(failures=[(403, f"{KEY} may not")])
+    address, control = serve(JSONResponse(STATS)), serve(plane.app)
+    says(index(address, control)[1], NOTE, "403")
+    says(index(address, control)[1], NOTE, "no index of this host")
+
+
+def test_an_api_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    (finding,) = check_api(nowhere)
+    says(finding, PROBLEM, nowhere)
+
+
+@pytest.mark.slow
+def test_a_service_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for finding in (model(address), web(address), *index(address), *check_api(address)):
+            says(finding, PROBLEM, address)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500])
+def test_an_api_that_is_not_healthy(serve: Serve, status: int) -> None:
+    (finding,) = check_api(serve(refusal(status)))
+    says(finding, PROBLEM, str(status))
+
+
+def test_what_is_healthy_but_not_gleaner(serve: Serve) -> None:
+    (finding,) = check_api(serve(JSONResponse({"up": True})))
+    says(finding, PROBLEM, "not Gleaner")
+
+
+@pytest.mark.parametrize(("key", "who"), [(KEY, "API key"), (None, "no API key or token")])
+def test_an_api_that_takes_the_caller_is_said_to_take_whom_it_was_told(serve: Serve, key: str | None, who: str) -> None:
+    answer = JSONResponse({"status": "ok", "paths": {}})
+    for finding in check_api(serve(answer), Credentials(api_key=key)):
+        says(finding, OK)
+    _, caller, _ = check_api(serve(answer), Credentials(api_key=key))
+    says(caller, OK, f"({who})")
+
+
+@pytest.mark.parametrize(("key", "state", "word"), [(KEY, PROBLEM, "usage plan"), (None, NOTE, "the hint")])
+def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: State, word: str) -> None:
+    async def health(_request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def refuse(_request: Request) -> Response:
+        return refusal(403)
+
+    app = Starlette(routes=[Route("/api/health", health), Route("/{path:path}", refuse)])
+    healthy, caller, description = check_api(serve(app), Credentials(api_key=key), hint="the hint")
+    says(healthy, OK, "is up")
+    says(caller, state, word)
+    says(description, OK, "does not serve")
+
+
+@pytest.mark.parametrize(
+    ("address", "printed"),
+    [
+        ("http://user:secret@host:80/v1/?key=secret", "http://host:80/v1"),  # pragma: allowlist secret
+        ("index-abc.svc.pinecone.io", "https://index-abc.svc.pinecone.io"),
+        ("http://host:port", "an address that is none"),
+    ],
+)
+def test_an_address_is_printed_without_what_may_be_a_key(address: str, printed: str) -> None:
+    assert shown(address) == printed

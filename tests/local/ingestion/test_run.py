@@ -1,0 +1,434 @@
+"""Ingestion through the real client into the real local index: in step with the files, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
+from gleaner.model import Record, new_id
+from gleaner_documents import source_files
+from gleaner_documents.chunking import chunk_document
+from gleaner_documents.model import FileTooLarge
+from gleaner_documents.plan import document_id
+from gleaner_documents.reading import read_document
+from gleaner_local.commands.ingest_output import run_ingest
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.pinecone_server import create_app
+from tests.documents.small_pdf import make_pdf
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and permissions as POSIX has them")
+
+
+class Wire:
+    """Stands before the index: counts the requests that write and refuses them from the n-th on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.writes = 0
+        self.writes_allowed: int | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith(("/upsert", "/delete")):
+            if self.writes_allowed is not None and self.writes >= self.writes_allowed:
+                await send({"type": "http.response.start", "status": 400, "headers": []})
+                await send({"type": "http.response.body", "body": b"{}"})
+                return
+            self.writes += 1
+        await self._app(scope, receive, send)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, KnowledgeBase]]:
+    index = EmbeddedIndex(tmp_path_factory.mktemp("index"), None)
+    wire = Wire(create_app(index))
+    server = AsgiServer(wire)
+    server.start()
+    yield wire, connect(host=server.url, api_key=lambda: "any")
+    server.stop()
+    index.close()
+
+
+@pytest.fixture
+def wire(served: tuple[Wire, KnowledgeBase]) -> Wire:
+    served[0].writes_allowed = None
+    return served[0]
+
+
+@pytest.fixture
+def kb(wire: Wire, served: tuple[Wire, KnowledgeBase]) -> KnowledgeBase:
+    return served[1]
+
+
+@pytest.fixture
+def kb_id(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name)[:60]
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A directory with a file of each type, 4 in all."""
+    root = tmp_path / "docs"
+    (root / "part").mkdir(parents=True)
+    (root / "keywords.md").write_text("# Keywords\n\nIntro.\n\n## Merging\n\nDuplicates are merged.\n")
+    (root / "part" / "notes.txt").write_text("Some notes.")
+    (root / "part" / "page.html").write_text("<title>Page</title><h1>Page</h1><p>Body.</p>")
+    (root / "book.pdf").write_bytes(make_pdf(["One.", "Two."], title="Book"))
+    return root
+
+
+def run(kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False) -> IngestReport:
+    return ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, progress=lambda _: None)
+
+
+def stored(kb: KnowledgeBase, kb_id: str) -> dict[str, Record]:
+    return kb.fetch(kb_id, list(kb.list_ids(kb_id, timeout=5)), timeout=5)
+
+
+def chunks_by_file(kb: KnowledgeBase, kb_id: str) -> dict[str, list[str]]:
+    """The text that the index holds of every file, in the order of the chunks' numbers."""
+    found: dict[str, list[str]] = {}
+    for record in sorted(stored(kb, kb_id).values(), key=lambda record: record.chunk_index):
+        found.setdefault(record.source_file_path, []).append(record.text)
+    return found
+
+
+def long_text(word: str, sentences: int) -> str:
+    return " ".join(f"The {word} number {n} is described in this sentence." for n in range(sentences))
+
+
+def test_files_of_every_type_are_loaded_with_what_a_citation_needs(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    report = run(kb, kb_id, docs)
+
+    names = ["docs/book.pdf", "docs/keywords.md", "docs/part/notes.txt", "docs/part/page.html"]
+    assert report.loaded == names
+    assert report.chunks_written == 6
+    records = stored(kb, kb_id)
+    merging = records[f"{document_id('docs/keywords.md')}#1"]
+    assert merging.text == "# Keywords › Merging\n\nDuplicates are merged."
+    assert (merging.title, merging.chapter, merging.chunk_index) == ("Keywords", "Keywords › Merging", 1)
+    assert merging.source_file_path == "docs/keywords.md"
+    assert records[f"{document_id('docs/book.pdf')}#1"].page_number == 2
+    assert kb.search(kb_id, "duplicates merged", top_k=1, timeout=5)[0].record == merging
+
+
+def test_unchanged_files_write_nothing(wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    run(kb, kb_id, docs)
+    before = wire.writes
+
+    report = run(kb, kb_id, docs, prune=True)
+
+    assert wire.writes == before
+    assert len(report.unchanged) == 4
+    assert report.chunks_written == 0
+
+
+@pytest.mark.parametrize(("first", "second"), [(90, 10), (10, 90), (60, 60)])
+def test_a_changed_file_replaces_its_chunks_and_leaves_none(
+    kb: KnowledgeBase, kb_id: str, docs: Path, first: int, second: int
+) -> None:
+    (docs / "long.txt").write_text(long_text("first", first))
+    run(kb, kb_id, docs)
+    (docs / "long.txt").write_text(long_text("second", second))
+
+    report = run(kb, kb_id, docs)
+
+    assert report.replaced == ["docs/long.txt"]
+    assert len(report.unchanged) == 4
+    assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("second", second)
+
+
+def test_names_do_not_depend_on_where_the_command_runs(
+    kb: KnowledgeBase, kb_id: str, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(kb, kb_id, docs)
+
+    places = [(docs.parent, "docs"), (docs, "."), (docs / "part", ".."), (docs, "keywords.md")]
+    for place, path in [*places, (docs.parent, "docs/keywords.md")]:
+        monkeypatch.chdir(place)
+        assert run(kb, kb_id, Path(path)).chunks_written == 0
+
+
+def test_prune_removes_only_files_gone_from_the_given_directories(
+    kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
+) -> None:
+    for other in ("docs-old", "docs2", "elsewhere"):
+        (tmp_path / other).mkdir()
+        (tmp_path / other / "gone.md").write_text("Text.")
+        run(kb, kb_id, tmp_path / other)
+        (tmp_path / other / "gone.md").unlink()
+    run(kb, kb_id, docs)
+    (docs / "keywords.md").unlink()
+    (docs / "part" / "notes.txt").unlink()
+    assert run(kb, kb_id, docs).removed == []
+
+    report = run(kb, kb_id, docs, prune=True)
+
+    assert report.removed == ["docs/keywords.md", "docs/part/notes.txt"]
+    assert sorted(chunks_by_file(kb, kb_id)) == [
+        "docs-old/gone.md", "docs/book.pdf", "docs/part/page.html", "docs2/gone.md", "elsewhere/gone.md",
+    ]  # fmt: skip
+
+
+def test_prune_keeps_files_that_are_there_but_cannot_be_read(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    run(kb, kb_id, docs)
+    before = chunks_by_file(kb, kb_id)
+    (docs / "keywords.md").write_bytes(b"")
+    (docs / "book.pdf").write_bytes(b"broken")
+
+    report = run(kb, kb_id, docs, prune=True)
+
+    assert report.removed == []
+    assert [problem.source_file_path for problem in report.skipped] == ["docs/book.pdf", "docs/keywords.md"]
+    assert chunks_by_file(kb, kb_id) == before
+
+
+def test_prune_reaches_a_knowledge_base_of_its_own_only(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    run(kb, kb_id, docs)
+    run(kb, f"{kb_id}-2", docs)
+    (docs / "keywords.md").unlink()
+
+    run(kb, kb_id, docs, prune=True)
+
+    assert "docs/keywords.md" not in chunks_by_file(kb, kb_id)
+    assert "docs/keywords.md" in chunks_by_file(kb, f"{kb_id}-2")
+
+
+def test_two_files_of_one_name_are_refused_before_anything_is_written(
+    wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other" / "docs"
+    other.mkdir(parents=True)
+    (other / "keywords.md").write_text("Else.")
+    before = wire.writes
+
+    with pytest.raises(InvalidInput, match=r"would both be named 'docs/keywords\.md'"):
+        run(kb, kb_id, docs, other)
+
+    assert wire.writes == before
+
+
+def test_a_path_given_twice_is_loaded_once(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    assert len(run(kb, kb_id, docs, docs / "keywords.md", docs).loaded) == 4
+
+
+def test_hidden_files_unknown_types_and_loops_are_left_out(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / ".hidden.md").write_text("Hidden.")
+    (docs / ".git").mkdir()
+    (docs / ".git" / "a.md").write_text("Hidden.")
+    (docs / "picture.png").write_bytes(b"x")
+    (docs / "part" / "up").symlink_to(docs)
+    (docs / "part" / "self").symlink_to("self")
+    (docs / "alias").symlink_to(docs / "part")
+    os.mkfifo(docs / "pipe.md")
+
+    report = run(kb, kb_id, docs)
+
+    assert len(report.loaded) == 4
+    assert report.skipped == []
+    assert report.ignored == 3
+
+
+def test_linked_directories_outside_are_followed(kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "linked.md").write_text("Linked.")
+    (docs / "more").symlink_to(outside)
+
+    assert "docs/more/linked.md" in run(kb, kb_id, docs).loaded
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(
+    kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
+) -> None:
+    (docs / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    (docs / "latin.txt").write_bytes(b"Gr\xf6\xdfe")
+    (tmp_path / "table.xlsx").write_bytes(b"x")
+
+    report = run(kb, kb_id, docs, tmp_path / "absent.md", tmp_path / "table.xlsx")
+
+    assert len(report.loaded) == 4
+    assert [Path(problem.source_file_path).name for problem in report.skipped] == [
+        "absent.md",
+        "table.xlsx",
+        "bad.pdf",
+        "latin.txt",
+    ]
+
+
+def test_files_above_the_limit_are_skipped(docs: Path) -> None:
+    large = docs / "large.txt"
+    with large.open("wb") as stream:
+        stream.truncate(source_files.LARGEST_FILE_BYTES + 1)
+
+    with pytest.raises(FileTooLarge, match="larger than 50 MB"):
+        source_files.SourceFile(path=large, source_file_path="docs/large.txt").read()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_files_without_permission_are_skipped(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / "keywords.md").chmod(0)
+    (docs / "part").chmod(0)
+    try:
+        report = run(kb, kb_id, docs, prune=True)
+    finally:
+        (docs / "part").chmod(0o700)
+
+    assert [problem.source_file_path for problem in report.skipped] == ["docs/part/", "docs/keywords.md"]
+    assert report.loaded == ["docs/book.pdf"]
+
+
+def test_names_in_any_script_are_ids_that_the_index_takes(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
+    root = tmp_path / "文档"
+    root.mkdir()
+    for name in ("手册.md", "über uns (2).txt", "x" * 200 + ".md"):
+        (root / name).write_text("Text.")
+    run(kb, kb_id, root)
+    (root / "手册.md").unlink()
+
+    assert run(kb, kb_id, root, prune=True).removed == ["文档/手册.md"]
+    assert all(record_id.isascii() and len(record_id) < 90 for record_id in stored(kb, kb_id))
+
+
+def test_progress_tells_files_and_chunks(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / "long.txt").write_text(long_text("thing", 900))
+    seen: list[IngestProgress] = []
+
+    report = ingest([docs], kb_id=kb_id, knowledge_base=kb, prune=False, progress=seen.append)
+
+    assert len(seen) > 2
+    assert [at.chunks_written for at in seen] == sorted(at.chunks_written for at in seen)
+    assert all(0 < at.files_done <= 5.001 and at.files_total == 5 for at in seen)
+    assert seen[-1].files_done == pytest.approx(5)
+    assert seen[-1].chunks_written == report.chunks_written == len(stored(kb, kb_id))
+
+
+@pytest.mark.parametrize("writes", range(7))
+def test_a_file_that_is_changed_back_after_an_interruption_is_whole(
+    wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path, writes: int
+) -> None:
+    """The old hash must not pass for a version whose chunks were partly overwritten."""
+    (docs / "long.txt").write_text(long_text("first", 400))
+    run(kb, kb_id, docs)
+    (docs / "long.txt").write_text(long_text("second", 500))
+    wire.writes, wire.writes_allowed = 0, writes
+    with contextlib.suppress(KnowledgeBaseUnavailable):
+        run(kb, kb_id, docs)
+    wire.writes_allowed = None
+    (docs / "long.txt").write_text(long_text("first", 400))
+
+    run(kb, kb_id, docs)
+
+    assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("first", 400)
+
+
+Change = dict[str, tuple[str, int] | None]  # file name -> what it holds now, None when it is deleted
+NAMES = ("a.md", "part/b.md", "part/c.txt", "d.html")
+contents = st.tuples(st.sampled_from(["red", "green"]), st.sampled_from([1, 12, 80, 300]))
+changes = st.dictionaries(st.sampled_from(NAMES), st.none() | contents, max_size=3)
+# A step changes files, then runs; a number interrupts the run at that write.
+steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()), min_size=1, max_size=6)
+
+
+@given(steps=steps)
+@settings(max_examples=40)
+def test_after_any_interruptions_a_full_run_leaves_the_index_equal_to_the_files(
+    served: tuple[Wire, KnowledgeBase],
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[Change, int | None, bool]],
+) -> None:
+    wire, kb = served
+    kb_id = new_id()
+    root = tmp_path_factory.mktemp("model") / "docs"
+    (root / "part").mkdir(parents=True)
+    for change, interrupt_after, prune in steps:
+        apply(root, change)
+        wire.writes, wire.writes_allowed = 0, interrupt_after
+        try:
+            run(kb, kb_id, root, prune=prune)
+        except KnowledgeBaseUnavailable:
+            assert interrupt_after is not None
+    wire.writes, wire.writes_allowed = 0, None
+
+    run(kb, kb_id, root, prune=True)
+
+    assert chunks_by_file(kb, kb_id) == expected(root)
+    writes = wire.writes
+    assert run(kb, kb_id, root, prune=True).chunks_written == 0
+    assert wire.writes == writes
+
+
+def apply(root: Path, change: Change) -> None:
+    for name, content in change.items():
+        if content is None:
+            (root / name).unlink(missing_ok=True)
+        else:
+            (root / name).write_text(long_text(*content))
+
+
+def expected(root: Path) -> dict[str, list[str]]:
+    files = {f"docs/{name}": (root / name).read_bytes() for name in NAMES if (root / name).exists()}
+    return {name: [c.text for c in chunk_document(read_document(name, data))] for name, data in files.items()}
+
+
+def command(
+    kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False, terminal: bool = False
+) -> tuple[int, str]:
+    out = io.StringIO()
+    console = Console(file=out, width=60, force_terminal=terminal, highlight=False)
+    code = run_ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, console=console)
+    return code, out.getvalue()
+
+
+def test_the_command_says_what_it_did(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / "image.png").write_bytes(b"x")
+    code, said = command(kb, kb_id, docs)
+    assert code == 0
+    assert "4 loaded; 6 chunks written. 1 of other file types were left out." in said
+
+    (docs / "keywords.md").write_text("New.")
+    (docs / "book.pdf").unlink()
+    (docs / "part" / "[bold]x[").with_suffix(".md").write_bytes(b"")
+    code, said = command(kb, kb_id, docs, prune=True)
+    assert code == 1
+    assert "Removed docs/book.pdf\n" in said
+    assert "Skipped docs/part/[bold]x[.md: is empty\n" in said
+    assert "1 replaced, 2 unchanged, 1 removed, 1 skipped; 1 chunks written." in said
+
+
+def test_the_command_shows_a_bar_on_a_terminal(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    code, said = command(kb, kb_id, docs, terminal=True)
+
+    assert code == 0
+    assert "4/4" in said
+
+
+def test_the_command_ends_with_one_line_when_the_index_fails(
+    wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path
+) -> None:
+    wire.writes, wire.writes_allowed = 0, 0
+
+    code, said = command(kb, kb_id, docs)
+
+    assert code == 1
+    assert said.startswith("Stopped: The knowledge base answered HTTP 400.")
+    assert "Traceback" not in said
+
+
+def test_the_command_names_a_missing_path(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
+    code, said = command(kb, kb_id, tmp_path / "absent")
+
+    assert code == 1
+    assert "absent: does not exist" in said

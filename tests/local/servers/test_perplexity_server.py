@@ -1,0 +1,117 @@
+"""The local outside world through the web search client that is deployed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import metadata
+from typing import Any
+
+import httpx
+import pytest
+
+from gleaner.clients.perplexity import WebSearch, connect
+from gleaner.errors import WebSearchUnavailable
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.perplexity_server import MODEL, create_app
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    running = AsgiServer(create_app())
+    running.start()
+    yield running.url
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def web(server: str) -> WebSearch:
+    return connect(base_url=server, api_key=lambda: "local", model="perplexity/sonar", instructions="Be brief.")
+
+
+def post(server: str, **changes: Any) -> httpx.Response:
+    body: dict[str, Any] = {
+        "input": "What is the Hypothesis testing library for Python?",
+        "model": "perplexity/sonar",
+        "tools": [{"type": "web_search"}],
+        **changes,
+    }
+    return httpx.post(f"{server}/v1/agent", json=body, headers={"Authorization": "Bearer local"})
+
+
+def test_a_question_about_an_installed_package_is_answered_from_its_description(web: WebSearch) -> None:
+    got = web.search("What is the Hypothesis testing library for Python?", context=None, timeout=10)
+    assert "property-based testing library" in got.answer
+    assert got.citations[0].title.lower().startswith("hypothesis")
+    assert got.citations[0].url in str(metadata("hypothesis").get_all("Project-URL"))
+    assert got.citations[0].date is None
+    assert got.model == MODEL and got.cost_usd == 0.0 and got.output_tokens > 0
+
+
+@pytest.mark.parametrize("question", ["What is Starlette?", "How do I detect the encoding of a text file?"])
+def test_every_mark_points_to_a_citation_and_nothing_is_left_of_the_markup(web: WebSearch, question: str) -> None:
+    got = web.search(question, context=None, timeout=10)
+    marks = [int(mark) for mark in re.findall(r"\[(\d+)\]", got.answer)]
+    assert marks and set(marks) <= set(range(1, len(got.citations) + 1))
+    assert not re.search(r"https?://|!\[|\]\(|<[a-z]+[ >]|\.\. |:target:", got.answer)
+
+
+@pytest.mark.parametrize("question", ["Who wrote the novel Moby Dick?", "How do vaccines work?", "?!", "the of and"])
+def test_a_question_that_nothing_answers_finds_no_sources(web: WebSearch, question: str) -> None:
+    with pytest.raises(WebSearchUnavailable, match="no sources"):
+        web.search(question, context=None, timeout=10)
+
+
+def test_context_does_not_change_what_is_searched(web: WebSearch) -> None:
+    plain = web.search("What is Starlette?", context=None, timeout=10)
+    assert web.search("What is Starlette?", context="We spoke of PDF files.", timeout=10).citations == plain.citations
+
+
+def test_searches_may_run_at_the_same_time(web: WebSearch) -> None:
+    names = ["Starlette", "uvicorn", "pydantic", "httpx", "pypdf", "rich"] * 4
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda name: web.search(f"What is {name}?", context=None, timeout=10), names))
+    assert [name.lower() in got.answer.lower() for name, got in zip(names, answers, strict=True)] == [True] * len(names)
+
+
+def test_nothing_is_said_when_no_search_is_offered(server: str) -> None:
+    output = post(server, tools=[]).json()["output"]
+    assert [item["type"] for item in output] == ["message"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"no_such_field": 1},
+        {"search_context_size": "low"},
+        {"input": ""},
+        {"input": [{"role": "user", "content": "q"}]},
+        {"input": [{"type": "message", "role": "user", "content": "q", "extra": 1}]},
+        {"tools": [{"type": "web_search", "extra": 1}]},
+        {"tools": [{"type": "browser"}]},
+        {"tools": None, "tool_choice": {"type": "web_search"}},
+        {"model": None},
+        {"max_output_tokens": 0},
+        {"stream": True},
+    ],
+)
+def test_what_the_service_would_refuse_is_a_bad_request(server: str, changes: dict[str, Any]) -> None:
+    response = post(server, **changes)
+    assert response.status_code == 400
+    assert {"message", "type", "code"} <= response.json()["error"].keys()
+
+
+def test_a_body_that_is_not_json_is_a_bad_request(server: str) -> None:
+    response = httpx.post(f"{server}/v1/agent", content=b"{", headers={"Authorization": "Bearer local"})
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer"}, {"Authorization": "Basic eA=="}])
+def test_a_missing_bearer_is_refused(server: str, headers: dict[str, str]) -> None:
+    assert httpx.post(f"{server}/v1/agent", json={"input": "q"}, headers=headers).status_code == 401
+
+
+def test_an_unknown_route_is_answered_in_the_form_of_the_api(server: str) -> None:
+    response = httpx.post(f"{server}/chat/completions", json={}, headers={"Authorization": "Bearer local"})
+    assert response.status_code == 404 and response.json()["error"]["message"]

@@ -1,0 +1,129 @@
+"""Settings from the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gleaner.errors import ConfigurationError
+from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.settings import Settings
+
+DOCS = Path(__file__).parents[2] / "docs"
+QUICK_START, PRUNING = "02-quick-start-and-local-mode.md", "06-pruning-keywords.md"
+COMPLETE = {
+    "OPENAI_API_KEY": "secret-key",
+    "PINECONE_API_KEY": "k",
+    "PINECONE_INDEX_HOST": "index.example",
+    "KEYWORDS_TABLE": "a",
+    "CONVERSATIONS_TABLE": "b",
+    "TOOL_CALLS_TABLE": "c",
+    "IDEMPOTENCY_TABLE": "d",
+}
+
+
+def test_defaults() -> None:
+    settings = Settings.from_env(COMPLETE)
+    assert settings.default_kb_id == "default_kb"
+    assert settings.query_deadline_seconds == 25
+    assert settings.perplexity_api_key is None
+
+
+def test_everything_missing_is_named_at_once() -> None:
+    with pytest.raises(ConfigurationError, match=r"PINECONE_API_KEY.*TOOL_CALLS_TABLE"):
+        Settings.from_env({"OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_BASE_URL", "localhost:1"),
+        ("PERPLEXITY_BASE_URL", "ftp://x"),
+        ("QUERY_DEADLINE_SECONDS", "soon"),
+        ("QUERY_DEADLINE_SECONDS", "-1"),
+        ("WEB_ANSWER_MAX_AGE_DAYS", "nan"),
+        ("OPENAI_MAX_COMPLETION_TOKENS", "inf"),
+        ("DOCS_ROUTES", "yes"),
+        ("KNOWLEDGE_BASE_ACCESS", "x"),
+        ("KNOWLEDGE_BASE_ACCESS", "[]"),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": "kb"}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"a": ["kb"]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": [7]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": ["A kb"]}'),
+        ("KNOWLEDGE_BASE_ACCESS", '{"key:a": [{}]}'),
+        ("DEFAULT_KB_ID", "My books"),
+        ("PINECONE_INDEX_HOST", "bad host.example"),
+        ("PINECONE_INDEX_HOST", "gleaner"),
+        ("PINECONE_INDEX_HOST", "http://[x"),
+        ("OPENAI_API_KEY", "kä"),
+        ("PINECONE_API_KEY", "k\nx"),
+        ("PERPLEXITY_API_KEY", "\u2026"),
+        ("ADMIN_CALLERS", "key:a, key:b"),
+        ("ADMIN_CALLERS", "admin"),
+        ("ADMIN_CALLERS", "key:"),
+        ("CORS_ORIGINS", "app.example.org"),
+        ("CORS_ORIGINS", "https://app.example.org/"),
+        ("CORS_ORIGINS", "https://a.example,https://b.example"),
+        ("CORS_ORIGINS", "https://[bad"),
+    ],
+)
+def test_a_malformed_setting_is_named(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        Settings.from_env(COMPLETE | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ADMIN_CALLERS", "key:a1  cognito:0-f iam:arn:aws:iam::1:role/x"),
+        ("CORS_ORIGINS", "*"),
+        ("PINECONE_INDEX_HOST", "index-abc.svc.pinecone.io"),
+        ("PINECONE_INDEX_HOST", "http://127.0.0.1:8080"),
+        ("PINECONE_INDEX_HOST", "http://localhost:8080"),
+        ("CORS_ORIGINS", "https://app.example.org http://localhost:3000"),
+        ("KNOWLEDGE_BASE_ACCESS", '{"anonymous": [], "key:a": ["kb-1", "kb_2"]}'),
+    ],
+)
+def test_what_environments_use_is_taken(name: str, value: str) -> None:
+    assert Settings.from_env(COMPLETE | {name: value})
+
+
+def test_keys_are_not_shown() -> None:
+    assert "secret-key" not in repr(Settings.from_env(COMPLETE))
+
+
+class Recorded(dict[str, str]):
+    """Variables that know which of them were asked for."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.read.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+
+def variables_read(read: Callable[[dict[str, str]], object]) -> set[str]:
+    variables = Recorded(COMPLETE)
+    read(variables)
+    return variables.read
+
+
+def described(*chapters: str) -> set[str]:
+    """The variables in the tables of these chapters of the handbook."""
+    rows = [line for name in chapters for line in (DOCS / name).read_text().splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall("`([A-Z_]+)`", row.split("|")[1])}
+
+
+def test_the_handbook_has_every_variable_in_a_table_and_no_other() -> None:
+    assert described(QUICK_START) == variables_read(Settings.from_env)
+    assert variables_read(PruneSettings.from_env) <= described(QUICK_START, PRUNING)
