@@ -25,7 +25,6 @@ GleanerError
 │   ├── StoreUnavailable      DynamoDB
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
-├── ToolChoiceRefused         the provider does not accept a forced tool_choice
 ├── ToolCallRejected          a tool call that is answered in band: what is wrong and how to mend it
 └── ConfigurationError        a setting is missing or malformed; raised at start
 
@@ -146,10 +145,6 @@ class ApiKeysUnavailable(ServiceUnavailable):
 
 class ContextTooLong(GleanerError):
     """The model refused the conversation because of its length."""
-
-
-class ToolChoiceRefused(GleanerError):
-    """The provider answered 400 to a forced tool_choice."""
 
 
 class ToolCallRejected(GleanerError):

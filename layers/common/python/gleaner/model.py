@@ -146,15 +146,21 @@ class ChatMessage:
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    opaque: Any = field(default=None, repr=False)  # as in ModelTurn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as it is offered to the model; `parameters` is a JSON schema."""
+    """A tool as it is offered to the model; `parameters` is a JSON schema.
+
+    `choices` names, for a parameter of strings, the only values that are valid at the moment. They are not part of
+    the schema, because providers cache a list of tools that stays the same.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,24 +168,33 @@ class TokenUsage:
     """Tokens as the model's provider counts them."""
 
     input_tokens: int = 0
-    cached_input_tokens: int = 0
+    cached_input_tokens: int = 0  # of the input tokens
+    cache_write_tokens: int = 0  # of the input tokens
     output_tokens: int = 0
+    reasoning_tokens: int = 0  # of the output tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         """The sum, field by field."""
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTurn:
-    """What the model answered to one request."""
+    """What the model answered to one request.
+
+    `opaque` holds fields of the provider that must come back unchanged in the next request of the same question, such
+    as encrypted reasoning. Only the client reads them; they are never stored, logged or shown.
+    """
 
     tool_calls: tuple[ToolCall, ...]
     content: str
     finish_reason: str
     model: str
+    opaque: Any = field(default=None, repr=False)
     usage: TokenUsage = field(default_factory=TokenUsage)

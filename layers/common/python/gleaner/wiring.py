@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TOOL_THREADS = 8  # calls of one turn
 _IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
 _PRUNE_THREADS = 16
-_ANSWER_SECONDS = 8.0  # kept back for the answer; of a short deadline a third
+_ANSWER_SECONDS = 8.0  # kept back for the answer
 _ANSWER_GRACE_DAYS = 7.0  # of web answers that a run by hand leaves without keywords
 
 
@@ -69,7 +69,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     """What answering a question needs, connected as `settings` say; sends nothing yet."""
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
-    from gleaner.clients import openai_chat, pinecone
+    from gleaner.clients import chat_model, pinecone
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
     from gleaner.stores.dynamodb import Table
@@ -78,11 +78,13 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     keys = _read_keys(settings)
     keywords = KeywordStore(Table(stores.client, settings.keywords_table))
     return Services(
-        model=openai_chat.connect(
+        model=chat_model.connect(
             api_key=lambda: keys().openai,
             base_url=settings.openai_base_url,
             model=settings.openai_model,
-            max_completion_tokens=settings.openai_max_completion_tokens,
+            max_output_tokens=settings.openai_max_completion_tokens,
+            api=chat_model.Api(settings.openai_api) if settings.openai_api else None,
+            effort=settings.openai_reasoning_effort,
         ),
         retrieval=Retrieval(
             pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
@@ -99,8 +101,14 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
-        limits=LoopLimits(answer_seconds=min(_ANSWER_SECONDS, settings.query_deadline_seconds / 3)),
+        limits=LoopLimits(answer_seconds=_answer_seconds(settings.query_deadline_seconds)),
     )
+
+
+def _answer_seconds(deadline: float) -> float:
+    """What is kept back for the answer: a third of a short deadline, a quarter of a long one, which is for models
+    that take long for everything."""
+    return max(min(_ANSWER_SECONDS, deadline / 3), deadline / 4)
 
 
 class Answering:

@@ -6,12 +6,13 @@ import json
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Protocol
 
 from gleaner.answering._execution import CallOutcome, Execution
 from gleaner.answering.conversation import shortened
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools, searches_left
-from gleaner.clients.openai_chat import ChatModel
+from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
     AnswerRejected,
     ContextTooLong,
@@ -24,7 +25,7 @@ from gleaner.knowledge.learning import extract_keywords
 from gleaner.model import ChatMessage, ModelTurn, TokenUsage
 from gleaner.prompts import read_prompt
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
-from gleaner.tools.registry import tool_spec
+from gleaner.tools.registry import tool_specs
 from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -103,15 +104,20 @@ class Agent:
         return self._workspace.deadline.remaining() < self._limits.answer_seconds
 
     def _ask(self, messages: list[ChatMessage], offered: Sequence[str]) -> ModelTurn:
-        specs = [tool_spec(name) for name in offered]
+        complete = partial(
+            self._model.complete,
+            tools=tool_specs(self._workspace),
+            callable_tools=offered,
+            deadline=self._workspace.deadline,
+        )
         try:
-            turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
+            turn = complete(messages)
         except ContextTooLong:
             if self.shortened:
                 raise
             self.shortened = True
             messages[:] = shortened(messages, self._workspace.question)
-            turn = self._model.complete(messages, specs, deadline=self._workspace.deadline)
+            turn = complete(messages)
         self.progress.model_calls += 1
         self.usage += turn.usage
         self.model_name = turn.model or self.model_name
@@ -193,7 +199,7 @@ def _as_messages(turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> list[ChatM
     """The model's turn and one tool message for each of its calls."""
     if not turn.tool_calls and not turn.content:
         return []
-    messages = [ChatMessage(role="assistant", content=turn.content, tool_calls=turn.tool_calls)]
+    messages = [ChatMessage(role="assistant", content=turn.content, tool_calls=turn.tool_calls, opaque=turn.opaque)]
     messages += [
         ChatMessage(role="tool", content=json.dumps(outcome.result, ensure_ascii=False), tool_call_id=outcome.call.id)
         for outcome in outcomes

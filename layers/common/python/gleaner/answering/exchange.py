@@ -27,6 +27,7 @@ class Asked:
     grounding: Grounding = Grounding.OPEN
     selected_text: str | None = None  # in the mode selected_text
     chapter_origin: str | None = None  # where it was selected
+    kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import conversation
 from gleaner.answering.exchange import Answer, Asked, Observation
 from gleaner.answering.steps import LoopLimits
-from gleaner.clients.openai_chat import ChatModel
+from gleaner.clients.chat_model import ChatModel
 from gleaner.clients.perplexity import WebSearch
 from gleaner.errors import (
     DeadlineExceeded,
@@ -116,12 +116,14 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
         session_id=asked.session_id or new_id(),
         text=asked.query,
         kb_id=kb_id,
+        kb_ids=asked.kb_ids,
         mode=asked.mode,
         grounding=asked.grounding,
     )
     return Workspace(
         question=question,
-        search=_passage_search(asked, kb_id, services),
+        search=_passage_search(asked, services),
+        knows=lambda other: services.retrieval.knows(other, deadline=deadline),
         web=services.web if services.web.configured() else None,
         learning=services.learning,
         deadline=deadline,
@@ -129,12 +131,12 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     )
 
 
-def _passage_search(asked: Asked, kb_id: str, services: Services) -> PassageSearch:
+def _passage_search(asked: Asked, services: Services) -> PassageSearch:
     if asked.mode is Mode.SELECTED_TEXT:
         selection = Selection(asked.selected_text or "", asked.chapter_origin)
-        return lambda query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
+        return lambda _kb_id, query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
     with_stored = asked.grounding is not Grounding.STRICT  # what the web taught earlier is the web, too
-    return lambda query, top_k, deadline: services.retrieval.search(
+    return lambda kb_id, query, top_k, deadline: services.retrieval.search(
         kb_id, query, top_k=top_k, deadline=deadline, with_stored=with_stored
     )
 

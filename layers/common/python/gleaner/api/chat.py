@@ -90,6 +90,7 @@ class ChatRoutes:
             grounding=body.grounding,
             selected_text=body.selected_text,
             chapter_origin=body.chapter_origin,
+            kb_ids=request.caller.kb_ids,
         )
         with self._tracer.provider.in_subsegment("## answer"):
             answer = self._answer_question(asked, request.query_id, request.deadline, self._observe)

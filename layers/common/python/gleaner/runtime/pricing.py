@@ -17,6 +17,7 @@ class ModelPrices:
     input: float
     cached_input: float  # of input tokens that the provider found in its cache
     output: float
+    cache_write: float | None = None  # of input tokens that the provider put into its cache; None: as input
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,12 @@ def cost_of(usage: TokenUsage, searches: Sequence[float | None], prices: Prices)
 def _tokens_usd(usage: TokenUsage, prices: ModelPrices | None) -> float | None:
     if prices is None:
         return None
-    uncached = usage.input_tokens - usage.cached_input_tokens  # the provider counts cached tokens among the input
+    # The provider counts tokens read from its cache, and tokens written to it, among the input.
+    uncached = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
+    cache_write = prices.input if prices.cache_write is None else prices.cache_write
     parts = (
         uncached * prices.input,
+        usage.cache_write_tokens * cache_write,
         usage.cached_input_tokens * prices.cached_input,
         usage.output_tokens * prices.output,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gleaner.errors import ConfigurationError
@@ -16,6 +16,7 @@ _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # unless a secret holds them
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
 # The authorizer's kind of caller, and the caller's id there; nobody is so named who is not established by one.
 _CALLER = re.compile(r"(cognito|iam|key):\S*[^\s,]")
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _ANONYMOUS = "anonymous"
 _KB_ID = "1 to 63 small letters, digits, - and _, a letter or digit first"
 _REQUIRED = (
@@ -36,6 +37,8 @@ class Settings:
     openai_base_url: str | None
     openai_model: str
     openai_max_completion_tokens: int
+    openai_api: str | None  # responses or chat; None: whichever the service speaks
+    openai_reasoning_effort: str | None
     pinecone_api_key: str
     pinecone_index_host: str
     perplexity_api_key: str | None  # None: the web is not searched
@@ -67,8 +70,10 @@ class Settings:
             api_keys_secret_arn=secret,
             openai_api_key=_key(env, "OPENAI_API_KEY") or "",
             openai_base_url=url(env, "OPENAI_BASE_URL"),
-            openai_model=env.get("OPENAI_MODEL") or "gpt-5.4-mini",
+            openai_model=env.get("OPENAI_MODEL") or "gpt-6-luna",
             openai_max_completion_tokens=int(positive(env, "OPENAI_MAX_COMPLETION_TOKENS", 4096)),
+            openai_api=_one_of(env, "OPENAI_API", ("auto", "responses", "chat"), none="auto"),
+            openai_reasoning_effort=_one_of(env, "OPENAI_REASONING_EFFORT", _EFFORTS),
             pinecone_api_key=_key(env, "PINECONE_API_KEY") or "",
             pinecone_index_host=index_host(env) or "",
             perplexity_api_key=_key(env, "PERPLEXITY_API_KEY"),
@@ -114,6 +119,14 @@ def _key(env: Mapping[str, str], name: str) -> str | None:
     if value and not (value.isascii() and value.isprintable()):
         raise ConfigurationError(f"{name} must be printable ASCII, as a header carries it. Copy the key again.")
     return value
+
+
+def _one_of(env: Mapping[str, str], name: str, values: Sequence[str], *, none: str | None = None) -> str | None:
+    """One of `values`; None without the variable, or if it has the value `none`. Raises ConfigurationError."""
+    value = env.get(name) or none
+    if value not in (None, *values):
+        raise ConfigurationError(f"{name} must be one of {', '.join(values)}.")
+    return None if value == none else value
 
 
 def _switch(env: Mapping[str, str], name: str) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
 from gleaner.errors import ToolCallRejected
 from gleaner.knowledge.learning import LONGEST_KEYWORD, Learned, Rejected
 from gleaner.model import JsonObject, WebAnswer
-from gleaner.tools.parameter_checks import Id, keyword_objection
+from gleaner.tools.parameter_checks import keyword_objection
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
@@ -33,9 +34,7 @@ class KeywordArguments(Arguments):
     """What to store, and under which keywords."""
 
     keywords: Keywords = Field(min_length=1, description="3 to 10 keywords of 2 to 50 characters.")
-    perplexity_result_id: Id | None = Field(
-        None, description="The web answer they belong to; leave out for the latest."
-    )
+    perplexity_result_id: SkipJsonSchema[Any] = None  # not offered: models invent ids, and the latest answer is meant
 
 
 def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
@@ -106,10 +105,10 @@ def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) ->
     return related, foreign
 
 
-def _answer_meant(result_id: str | None, workspace: Workspace) -> WebAnswer:
+def _answer_meant(result_id: Any, workspace: Workspace) -> WebAnswer:
     if not workspace.web_answers:
         raise ToolCallRejected("There is no web answer to index: keywords are for what the web taught.")
-    if result_id and result_id in workspace.web_answers:
+    if isinstance(result_id, str) and result_id in workspace.web_answers:
         return workspace.web_answers[result_id]
     # A mistyped id still means this query's web answer: ids of other queries are never looked up.
     return list(workspace.web_answers.values())[-1]

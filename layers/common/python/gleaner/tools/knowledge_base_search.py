@@ -2,46 +2,86 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from gleaner.errors import ToolCallRejected
 from gleaner.guards.untrusted import labelled
-from gleaner.model import JsonObject, Passage
-from gleaner.tools.parameter_checks import Id, Query
+from gleaner.model import KB_ID_PATTERN, JsonObject, Passage, ToolSpec
+from gleaner.tools.parameter_checks import Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5
+_MAX_TOP_K = 20
+_SEVERAL = 2
+
+
+def _within_bounds(value: Any) -> int:
+    """A number of passages; one that is none, or is out of bounds, is no reason to refuse a search."""
+    try:
+        return min(_MAX_TOP_K, max(1, int(value)))
+    except (TypeError, ValueError, OverflowError):
+        return DEFAULT_TOP_K
 
 
 class SearchArguments(Arguments):
     """What to search for."""
 
     query: Query = Field(description="What to look for, as a question or phrase that stands on its own.")
-    kb_id: Id | None = Field(None, description="The knowledge base; leave out for the one of this question.")
-    top_k: int = Field(DEFAULT_TOP_K, ge=1, le=20, description="How many passages to return.")
+    kb_id: SkipJsonSchema[Any] = None  # offered by `_offer_knowledge_bases` alone
+    top_k: Annotated[int, BeforeValidator(_within_bounds)] = Field(
+        DEFAULT_TOP_K, ge=1, le=_MAX_TOP_K, description="How many passages to return."
+    )
 
 
 def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
-    if arguments.kb_id not in (None, "", "default_kb", workspace.question.kb_id):
-        raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
+    kb_id, note = _knowledge_base(arguments.kb_id, workspace)
     began = time.monotonic()
-    found = workspace.search(arguments.query, arguments.top_k, workspace.deadline)
+    found = workspace.search(kb_id, arguments.query, arguments.top_k, workspace.deadline)
     if found.stored_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     passages = workspace.admit(found.passages)
     _count_uses(passages, workspace)
-    return labelled(
+    return note | labelled(
         {
             "chunks": [_to_json(passage) for passage in passages],
             "total_chunks_found": len(passages),
             "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
         }
     )
+
+
+def _knowledge_base(kb_id: Any, workspace: Workspace) -> tuple[str, JsonObject]:
+    """The knowledge base to search. Models invent ids for optional fields, so one that does not exist means the
+    question's own. Raises ToolCallRejected for one that exists and that the caller may not use."""
+    own, usable = workspace.question.kb_id, workspace.question.kb_ids
+    if not kb_id or kb_id == own:
+        return own, {}
+    if isinstance(kb_id, str) and usable is not None:
+        if kb_id in usable:
+            return kb_id, {}
+        if re.fullmatch(KB_ID_PATTERN, kb_id) and workspace.knows(kb_id):
+            raise ToolCallRejected("This knowledge base may not be searched for this question. Leave kb_id out.")
+    return own, {"note": f"There is no such kb_id here; {own} was searched. Leave kb_id out."}
+
+
+def _offer_knowledge_bases(spec: ToolSpec, workspace: Workspace) -> ToolSpec:
+    """With `kb_id` among the parameters if the caller is limited to several knowledge bases, which are named."""
+    kb_ids = sorted(workspace.question.kb_ids or ())
+    if len(kb_ids) < _SEVERAL:
+        return spec
+    description = f"The knowledge base to search; leave out for {workspace.question.kb_id}."
+    kb_id = {"type": "string", "enum": kb_ids, "description": description}
+    properties = spec.parameters["properties"] | {"kb_id": kb_id}
+    return replace(spec, parameters=dict(spec.parameters) | {"properties": properties})
 
 
 def _count_uses(passages: Sequence[Passage], workspace: Workspace) -> None:
@@ -70,4 +110,4 @@ def _to_json(passage: Passage) -> JsonObject:
     return chunk
 
 
-TOOL = Tool(NAME, SearchArguments, _search)
+TOOL = Tool(NAME, SearchArguments, _search, _offer_knowledge_bases)

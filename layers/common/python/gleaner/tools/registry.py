@@ -8,13 +8,19 @@ from typing import Any
 from gleaner.model import ToolSpec
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.tool import Tool
+from gleaner.tools.workspace import Workspace
 
 TOOLS: dict[str, Tool[Any]] = {
     module.NAME: module.TOOL for module in (knowledge_base_search, perplexity_search, index_keywords, generate_response)
 }
 
 
+def tool_specs(workspace: Workspace) -> list[ToolSpec]:
+    """All tools as they are offered to the model for this question, in an order that never changes."""
+    return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items()]
+
+
 @cache
-def tool_spec(name: str) -> ToolSpec:
-    """The tool as it is offered to the model; made once, since building a schema takes milliseconds."""
+def _spec(name: str) -> ToolSpec:
+    """Made once, since building a schema takes milliseconds."""
     return TOOLS[name].spec()

@@ -21,6 +21,11 @@ _INVALID = "invalid_arguments"
 _MOST_PROBLEMS = 5  # that one rejection names: enough to mend the call, and bounded
 
 
+# Titles, which pydantic makes from names, only cost tokens. Bounds of a length become grammar rules that are repeated so
+# many times, and llama.cpp's server refuses 2,000 of them (src/llama-grammar.cpp).
+_NOT_OFFERED = ("title", "minLength", "maxLength")
+
+
 class Arguments(BaseModel):
     """Arguments of a tool, their texts cleaned of what is hidden. Unknown ones are ignored: models add some."""
 
@@ -43,6 +48,7 @@ class Tool(Generic[A]):
     name: str
     arguments: type[A]
     run: Callable[[A, Workspace], JsonObject]
+    adapt: Callable[[ToolSpec, Workspace], ToolSpec] = lambda spec, _workspace: spec  # to the question at hand
 
     def spec(self) -> ToolSpec:
         """The tool as it is offered to the model."""
@@ -62,11 +68,12 @@ class Tool(Generic[A]):
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """Schemas without the titles that pydantic makes from names: they only cost tokens."""
+    """Schemas without what a model has no use for. The checks stay, since pydantic makes them, not the schema."""
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         plain = super().generate_inner(schema)
-        plain.pop("title", None)
+        for name in _NOT_OFFERED:
+            plain.pop(name, None)
         return plain
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature

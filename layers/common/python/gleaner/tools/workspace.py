@@ -15,8 +15,8 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 
-# Passages for a query, at most so many: of the knowledge base, or of the selected text.
-PassageSearch = Callable[[str, int, Deadline], Retrieved]
+# Passages for a query, at most so many: of the knowledge base that is named, or of the selected text.
+PassageSearch = Callable[[str, str, int, Deadline], Retrieved]
 
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
@@ -29,6 +29,7 @@ class Question:
     session_id: str
     text: str
     kb_id: str
+    kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
     mode: Mode
     grounding: Grounding
 
@@ -49,6 +50,7 @@ class Workspace:
 
     question: Question
     search: PassageSearch
+    knows: Callable[[str], bool]  # whether a knowledge base of this id exists
     web: WebSearch | None
     learning: Learning
     deadline: Deadline

@@ -1,0 +1,183 @@
+"""How a provider wants to be asked, and what changes when it refuses a request.
+
+Providers that call themselves compatible with OpenAI differ in the fields that they accept. A refusal names what it
+refuses. Each rule below recognizes one kind of refusal and changes one thing; the client remembers the result, so that
+a process pays for a difference at most once. No rule asks for a provider's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from http import HTTPStatus
+
+
+class Api(StrEnum):
+    """The API that a model is asked by."""
+
+    RESPONSES = "responses"
+    CHAT = "chat"
+
+
+class Forcing(StrEnum):
+    """How a tool call is asked for, strongest first."""
+
+    ALLOWED = "allowed"  # Responses only: all tools are offered, and those that may be called are named
+    REQUIRED = "required"  # only the tools that may be called are offered
+    AUTO = "auto"
+    SCHEMA = "schema"  # chat only: no tools, but one JSON object that must match a schema
+
+
+# `max_tokens` is the older name, which every compatible provider knows. OpenAI wants the newer one.
+_OUTPUT_LIMITS = {Api.RESPONSES: ("max_output_tokens",), Api.CHAT: ("max_tokens", "max_completion_tokens")}
+_STRONGEST = {Api.RESPONSES: Forcing.ALLOWED, Api.CHAT: Forcing.REQUIRED}
+_WEAKER = {Forcing.ALLOWED: Forcing.REQUIRED, Forcing.REQUIRED: Forcing.AUTO}
+_DEFAULT_EFFORTS = {Api.RESPONSES: "low", Api.CHAT: None}  # docs/decisions/0015 says why
+# Fields that a request can do without, by the names that refusals use.
+_OPTIONAL_FIELDS = (
+    *("prompt_cache_breakpoint", "prompt_cache_key", "include", "store", "reasoning"),
+    *("reasoning_content", "reasoning_details", "extra_content"),
+)
+REPLAYED_ITEMS = "output items"  # of the Responses API, as they came; without them a turn is built from its calls
+_WANTS_RESPONSES = re.compile(r"v1/responses|not support the '/v1/chat/completions'")
+# Models and servers without tools, and grammars made from the schemas of tools that a server cannot compile.
+_REFUSES_TOOLS = re.compile(
+    r"tool[ _-]choice|tool-call-parser|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
+)
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # weakest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What one provider accepts, as far as its refusals have shown."""
+
+    api: Api
+    apis: frozenset[Api]  # those that may be used
+    forcing: Forcing
+    configured_effort: str | None = None
+    effort: str | None = None  # None: the field is left out
+    output_limits: tuple[str, ...] = ()  # names of the field that bounds the output; the first one is sent
+    omitted: frozenset[str] = frozenset()  # optional fields that were refused
+
+    def sends(self, field: str) -> bool:
+        """Whether an optional field is sent."""
+        return field not in self.omitted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refused request: HTTP status, and the error's code, parameter and message (empty if missing)."""
+
+    status: int
+    code: str
+    param: str
+    message: str
+
+    @property
+    def text(self) -> str:
+        """Parameter and message in lower case, to look for names in."""
+        return f"{self.param} {self.message}".lower()
+
+    def names(self, field: str) -> bool:
+        """Whether a field is what was refused: it is the parameter, or quoted in the message."""
+        quoted = rf"""(?:^|[\s'"`\[(.]){re.escape(field)}(?:$|[\s'"`\]).,:])"""
+        return self.param.lower() == field or bool(re.search(quoted, self.text))
+
+
+def first_dialect(api: Api, apis: Collection[Api], effort: str | None) -> Dialect:
+    """How a provider is asked before anything is known of it; `effort` None is the API's default."""
+    return Dialect(
+        api=api,
+        apis=frozenset(apis),
+        forcing=_STRONGEST[api],
+        configured_effort=effort,
+        effort=effort or _DEFAULT_EFFORTS[api],
+        output_limits=_OUTPUT_LIMITS[api],
+    )
+
+
+def adapt(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect | None:
+    """The next dialect to try after a refusal; None if nothing that it names can be changed.
+
+    A dialect in `tried` is not tried again, so a sequence of refusals ends.
+    """
+    candidates = (rule(dialect, refusal) for rule in _RULES)
+    return next((found for found in candidates if found is not None and found not in tried), None)
+
+
+def with_schema(dialect: Dialect) -> Dialect | None:
+    """The dialect that asks for a call as JSON by a schema; None where that was refused or does not exist."""
+    usable = dialect.api is Api.CHAT and dialect.forcing is not Forcing.SCHEMA and dialect.sends("response_format")
+    return replace(dialect, forcing=Forcing.SCHEMA) if usable else None
+
+
+def _change_api(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    if dialect.api is Api.CHAT:
+        wanted = _WANTS_RESPONSES.search(refusal.text) and Api.RESPONSES in dialect.apis
+        return first_dialect(Api.RESPONSES, dialect.apis, dialect.configured_effort) if wanted else None
+    if not _is_unknown_route(refusal) or Api.CHAT not in dialect.apis:
+        return None
+    return first_dialect(Api.CHAT, {Api.CHAT}, dialect.configured_effort)
+
+
+def _is_unknown_route(refusal: Refusal) -> bool:
+    if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        return True
+    known = refusal.param or re.search(r"model|deployment|item with id", f"{refusal.code} {refusal.text}".lower())
+    return refusal.status == HTTPStatus.NOT_FOUND and not known
+
+
+def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    if not re.search(r"reasoning[._]effort", refusal.text):
+        return None
+    if "to 'none'" in refusal.text:
+        return replace(dialect, effort="none")
+    supported = [effort for effort in _EFFORTS if f"'{effort}'" in refusal.text.partition("supported values are")[2]]
+    if supported:
+        return replace(dialect, effort=min(supported, key=lambda effort: _distance(effort, dialect.effort)))
+    # If none was sent, the one that is refused is the provider's default.
+    return replace(dialect, effort=None if dialect.effort else "none")
+
+
+def _distance(effort: str, wanted: str | None) -> int:
+    return abs(_EFFORTS.index(effort) - _EFFORTS.index(wanted)) if wanted in _EFFORTS else _EFFORTS.index(effort)
+
+
+def _rebuild_turns(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    """Reasoning that the provider cannot decrypt or find, or an item of its own that it does not take back."""
+    refused = refusal.code == "invalid_encrypted_content" or refusal.param.startswith("input")
+    if dialect.api is Api.CHAT or not refused or not dialect.sends(REPLAYED_ITEMS):
+        return None
+    return replace(dialect, omitted=dialect.omitted | {REPLAYED_ITEMS})
+
+
+def _omit_field(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    field = next((name for name in _OPTIONAL_FIELDS if dialect.sends(name) and refusal.names(name)), None)
+    return replace(dialect, omitted=dialect.omitted | {field}) if field else None
+
+
+def _rename_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    limits = dialect.output_limits
+    return replace(dialect, output_limits=limits[1:]) if limits and limits[0] in refusal.text else None
+
+
+def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    if dialect.forcing is Forcing.SCHEMA:
+        refused = re.search(r"response_format|json_schema|schema|grammar", refusal.text)
+        omitted = dialect.omitted | {"response_format"}
+        return replace(dialect, forcing=Forcing.AUTO, omitted=omitted) if refused else None
+    if dialect.forcing in _WEAKER and re.search(r"tool[ _-]choice|allowed_tools", refusal.text):
+        return replace(dialect, forcing=_WEAKER[dialect.forcing])
+    return with_schema(dialect) if _REFUSES_TOOLS.search(refusal.text) else None
+
+
+_RULES: tuple[Callable[[Dialect, Refusal], Dialect | None], ...] = (
+    _change_api,
+    _change_effort,
+    _rename_output_limit,
+    _weaken_forcing,
+    _omit_field,
+    _rebuild_turns,
+)
