@@ -70,6 +70,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import chat_model, pinecone
+    from gleaner.clients.chat_model import Api
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
     from gleaner.stores.dynamodb import Table
@@ -83,7 +84,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             base_url=settings.openai_base_url,
             model=settings.openai_model,
             max_output_tokens=settings.openai_max_completion_tokens,
-            api=chat_model.Api(settings.openai_api) if settings.openai_api else None,
+            api=Api(settings.openai_api) if settings.openai_api else None,
             effort=settings.openai_reasoning_effort,
         ),
         retrieval=Retrieval(

@@ -24,6 +24,8 @@ from gleaner.model import ChatMessage, JsonObject, ModelTurn, TokenUsage, ToolSp
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 
+__all__ = ["Api", "ChatModel", "connect"]
+
 logger = logging.getLogger(__name__)
 
 _OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")

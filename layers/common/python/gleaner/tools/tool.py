@@ -21,8 +21,8 @@ _INVALID = "invalid_arguments"
 _MOST_PROBLEMS = 5  # that one rejection names: enough to mend the call, and bounded
 
 
-# Titles, which pydantic makes from names, only cost tokens. Bounds of a length become grammar rules that are repeated so
-# many times, and llama.cpp's server refuses 2,000 of them (src/llama-grammar.cpp).
+# Titles, which pydantic makes from names, only cost tokens. llama.cpp's server makes a repeated grammar rule of a bound
+# on a length, and refuses 2,000 repetitions (src/llama-grammar.cpp).
 _NOT_OFFERED = ("title", "minLength", "maxLength")
 
 
