@@ -155,6 +155,7 @@ def shared_settings(
     """The environment of a function over the scripted services."""
     return ministack.CREDENTIALS | {
         "OPENAI_API_KEY": "secret-openai-key",
+        "OPENAI_API": "responses",
         "OPENAI_BASE_URL": scripted_model_server[1],
         "PINECONE_API_KEY": "secret-pinecone-key",
         "PINECONE_INDEX_HOST": index_host,

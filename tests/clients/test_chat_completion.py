@@ -10,10 +10,10 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from gleaner.clients._chat_completion import NotACompletion, read_turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.clients._chat_completion import NotACompletion, read_turn
 from gleaner.clients._retry_after import asked_wait
 from gleaner.model import utc_now
 from tests.doubles.scripted_model import calls, search

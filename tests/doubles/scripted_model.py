@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server whose turns a test writes down in advance."""
+"""An OpenAI-compatible server, of both APIs, whose turns a test writes in advance as chat completions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tests.doubles.responses_wire import as_chat_request, as_response
+
 Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] | Response"]
 
 
 class ScriptedModel:
-    """Gives the replies of `script` in order; keeps the requests. The last reply is repeated when they run out."""
+    """Gives the replies of `script` in order, and repeats the last one. Keeps the requests as chat completions."""
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
         self.authorizations: list[str] = []  # header of each request
         self._lock = threading.Lock()
-        self.app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._complete, methods=["POST"]),
+                Route("/v1/responses", self._respond, methods=["POST"]),
+            ]
+        )
 
     def plays(self, *replies: Reply) -> None:
         """Begin anew with these replies."""
@@ -34,15 +41,26 @@ class ScriptedModel:
             self.authorizations = []
 
     async def _complete(self, request: Request) -> Response:
-        body = await request.json()
+        reply = await self._reply(request, await request.json())
+        return reply if isinstance(reply, Response) else _json(reply)
+
+    async def _respond(self, request: Request) -> Response:
+        reply = await self._reply(request, as_chat_request(await request.json()))
+        return reply if isinstance(reply, Response) else _json(as_response(reply))
+
+    async def _reply(self, request: Request, body: dict[str, Any]) -> dict[str, Any] | Response:
         with self._lock:
             self.requests.append(body)
             self.authorizations.append(request.headers.get("authorization", ""))
             reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if callable(reply) and not isinstance(reply, Response):
-            reply = await run_in_threadpool(reply, body)
-        # Escaped throughout, so that a test can send what no encoding can hold, such as a lone surrogate.
-        return reply if isinstance(reply, Response) else Response(json.dumps(reply), media_type="application/json")
+            return await run_in_threadpool(reply, body)
+        return reply
+
+
+def _json(reply: Any) -> Response:
+    """Escaped throughout, so that a test can send what no encoding can hold, such as a lone surrogate."""
+    return Response(json.dumps(reply), media_type="application/json")
 
 
 def completion(message: dict[str, Any], *, finish_reason: str = "tool_calls") -> dict[str, Any]:

@@ -138,7 +138,11 @@ class ChatRequest(_Strict):
 
 def read_request(body: bytes, *, model: str) -> ChatRequest:
     """The valid request in `body`. Raises ApiError (400; 404 for a model that is not `model`)."""
-    request = parse_body(ChatRequest, body)
+    return check_request(parse_body(ChatRequest, body), model=model)
+
+
+def check_request(request: ChatRequest, *, model: str) -> ChatRequest:
+    """The request, if it is one that can be served. Raises ApiError as `read_request`."""
     if request.model != model:
         raise ApiError(
             f"The model '{request.model}' does not exist here; this server has '{model}'.",

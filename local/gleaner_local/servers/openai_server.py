@@ -1,4 +1,4 @@
-"""Speaks OpenAI chat completions for the extractive model, locally and without streaming."""
+"""Speaks OpenAI's Responses API and chat completions for the extractive model, without streaming."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import MODEL, Call, ExtractiveModel
 from gleaner_local.servers._json_api import json_app
 from gleaner_local.servers._openai_requests import messages_as_json, read_request
+from gleaner_local.servers._responses_requests import read_responses_request
 
 __all__ = ["MODEL", "create_app"]
 
@@ -27,12 +28,18 @@ WITHOUT_TOOLS = (
 
 
 def create_app(judge: Judge | None = None) -> Starlette:
-    """The application: `POST /v1/chat/completions`, `GET /v1/models`. Any bearer will do, but there must be one.
+    """The application: `POST /v1/responses` and `/v1/chat/completions`, `GET /v1/models`. It takes any bearer token.
 
     Without `judge` the installed weights are used, where there are any.
     """
     model = ExtractiveModel(judge or Judge.installed())
-    return json_app({("POST", "/v1/chat/completions"): partial(_complete, model), ("GET", "/v1/models"): _models})
+    return json_app(
+        {
+            ("POST", "/v1/responses"): partial(_respond, model),
+            ("POST", "/v1/chat/completions"): partial(_complete, model),
+            ("GET", "/v1/models"): _models,
+        }
+    )
 
 
 def _models(_: bytes) -> dict[str, Any]:
@@ -59,6 +66,50 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
         "usage": _usage(body, calls),
     }
+
+
+def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
+    request = read_responses_request(body, model=MODEL)
+    calls = model.next_calls(
+        messages_as_json(request), request.offered(), parallel=request.parallel_tool_calls is not False
+    )
+    digest = hashlib.sha256(body).hexdigest()
+    usage = _usage(body, calls)
+    return {
+        "id": f"resp_{digest[:24]}",
+        "object": "response",
+        "created_at": CREATED,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "model": MODEL,
+        "output": _output_items(calls, digest),
+        "usage": {
+            "input_tokens": usage["prompt_tokens"],
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": usage["completion_tokens"],
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage["total_tokens"],
+        },
+    }
+
+
+def _output_items(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
+    if not calls:
+        part = {"type": "output_text", "text": WITHOUT_TOOLS, "annotations": []}
+        message = {"type": "message", "id": f"msg_{digest[:24]}", "status": "completed", "role": "assistant"}
+        return [message | {"content": [part]}]
+    return [
+        {
+            "type": "function_call",
+            "id": f"fc_{digest[:20]}{position}",
+            "call_id": f"call_{digest[:20]}{position}",
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "completed",
+        }
+        for position, call in enumerate(calls)
+    ]
 
 
 def _wire_calls(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
