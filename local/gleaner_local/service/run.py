@@ -88,7 +88,7 @@ class LocalService:
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
             env["OPENAI_MODEL"] = openai_server.MODEL
-            env["OPENAI_API"] = "responses"
+            env["OPENAI_API"] = env.get("OPENAI_API") or "responses"
             env["OPENAI_PRICES"] = _NO_PRICES
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
