@@ -122,7 +122,7 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     return Workspace(
         question=question,
         search=_passage_search(asked, kb_id, services),
-        web=services.web if services.web.configured() else None,
+        web=services.web if services.web.is_configured() else None,
         learning=services.learning,
         deadline=deadline,
         background=Background(services.io_executor, deadline),
