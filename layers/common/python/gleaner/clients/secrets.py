@@ -7,12 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import boto3
-from aws_lambda_powertools.utilities.parameters import SecretsProvider
-from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.config import Config
 
+from gleaner.clients._deferred_packages import defer_packages
 from gleaner.errors import ApiKeysUnavailable
 from gleaner.guards.redaction import protect
+
+defer_packages("aws_lambda_powertools.utilities.parameters")  # it would import the providers of other services
+
+from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError  # noqa: E402
+from aws_lambda_powertools.utilities.parameters.secrets import SecretsProvider  # noqa: E402
 
 _CACHED_SECONDS = 300  # a rotated key is in use everywhere after this time
 _CLIENT = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 2})
