@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gleaner.runtime.settings import default_kb_id
+from gleaner.runtime.settings import read_default_kb_id
 from gleaner_local.command_line import default_data_dir
 from gleaner_local.commands.options import DataDir, KbId
 
@@ -34,7 +34,7 @@ def ingest(
     from gleaner_local.commands.ingest_output import run_ingest
     from gleaner_local.ingestion.index_access import open_index  # only this command needs the embedded index
 
-    into = kb_id or default_kb_id(os.environ)
+    into = kb_id or read_default_kb_id(os.environ)
     with open_index(data_dir, os.environ) as knowledge_base:
         claim(data_dir, paths, into, root)
         code = run_ingest(paths, kb_id=into, knowledge_base=knowledge_base, prune=prune, root=root)

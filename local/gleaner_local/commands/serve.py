@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gleaner.runtime.settings import default_kb_id
+from gleaner.runtime.settings import read_default_kb_id
 from gleaner_local.command_line import default_data_dir
 from gleaner_local.commands import presentation
 from gleaner_local.commands.ingest import claim
@@ -68,6 +68,6 @@ def _load(index_host: str, data_dir: Path, paths: list[Path]) -> None:
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
-    kb_id = default_kb_id(os.environ)
+    kb_id = read_default_kb_id(os.environ)
     claim(data_dir, paths, kb_id, None)
     run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)

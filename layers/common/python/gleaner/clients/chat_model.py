@@ -16,7 +16,7 @@ from gleaner.clients._dialect import Api, Dialect, Refusal, adapt, first_dialect
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
-from gleaner.clients._retry_after import asked_wait
+from gleaner.clients._retry_after import parse_retry_after
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
@@ -180,7 +180,7 @@ def _retry_after(error: Exception) -> float | None:
     if isinstance(error, openai.APIConnectionError):
         return 0.0
     if isinstance(error, openai.APIStatusError) and (error.status_code in _PASSING_STATUSES):
-        asked = asked_wait(error.response.headers)
+        asked = parse_retry_after(error.response.headers)
         return _PAUSE_SECONDS if asked is None else asked
     return None
 

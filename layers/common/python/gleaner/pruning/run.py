@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import DeadlineExceeded, UnknownKeyword, UnknownRun
 from gleaner.model import new_id, utc_now
@@ -18,8 +18,10 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import KeywordPruning
-from gleaner.stores.keyword_restoring import KeywordRestoring
 from gleaner.stores.schema import Waiting
+
+if TYPE_CHECKING:
+    from gleaner.stores.keyword_restoring import KeywordRestoring
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +40,6 @@ class Pruner:
         """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
         self._table = table
         self._writes = KeywordPruning(table)
-        self._restoring = KeywordRestoring(table)
         self._executor = executor
         self._answer_grace = answer_grace
 
@@ -108,6 +109,12 @@ class Pruner:
         if item is None:
             raise UnknownRun("There is no such pruning run.")
         return {name: value for name, value in item.items() if name not in ("pk", "sk")}
+
+    @cached_property
+    def _restoring(self) -> KeywordRestoring:
+        from gleaner.stores.keyword_restoring import KeywordRestoring  # the pruning function never restores
+
+        return KeywordRestoring(self._table)
 
     def _head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
