@@ -206,6 +206,36 @@ def test_an_unusable_answer_raises_with_a_safe_reason(body: Any, reason: str) ->
     assert "secret" not in str(caught.value)
 
 
+def test_a_service_that_refuses_tool_choice_is_asked_without_it_from_then_on() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        if "tool_choice" in bodies[-1]:  # as reported in anomalyco/opencode#32108 of other unknown fields
+            message = 'invalid request body: json: unknown field "tool_choice"'
+            return httpx.Response(400, json={"error": {"message": message, "type": "invalid_request_error"}})
+        return httpx.Response(200, json=answer())
+
+    web = search_with(handler)
+    for _ in range(2):
+        assert web.search("q", context=None, timeout=5).answer
+    assert ["tool_choice" in body for body in bodies] == [True, False, False]
+
+
+def test_a_request_that_is_refused_for_another_reason_keeps_tool_choice() -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(400, json={"error": {"message": "no"}})
+
+    web = search_with(handler)
+    for _ in range(2):
+        with pytest.raises(WebSearchUnavailable, match="did not accept"):
+            web.search("q", context=None, timeout=5)
+    assert ["tool_choice" in body for body in bodies] == [True, False, True, False]
+
+
 @pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 429, 500, 502, 503, 529])
 def test_an_error_status_raises_without_quoting_body_or_key(status: int) -> None:
     body = {"error": {"message": f"secret {KEY}", "type": "t", "code": 1}}

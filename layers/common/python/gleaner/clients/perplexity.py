@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +15,8 @@ from gleaner.clients._tls import tls_context
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import WebSearchUnavailable
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["WebSearch", "WebSearchResult", "connect"]
 
@@ -50,6 +53,10 @@ class _KeyRefused(WebSearchUnavailable):
     """The service refused the API key; a retry would fail, too."""
 
 
+class _BadRequest(WebSearchUnavailable):
+    """The service does not accept the request in this form."""
+
+
 class WebSearch:
     """Searches the web with the Agent API; safe to share between threads, as the httpx client is."""
 
@@ -73,6 +80,7 @@ class WebSearch:
         self._instructions = instructions
         self._circuit = circuit
         self._retry_wait_seconds = retry_wait_seconds
+        self._sends_tool_choice = True
 
     def is_configured(self) -> bool:
         """Return whether there is a key. Raises whatever `api_key` raises."""
@@ -108,15 +116,31 @@ class WebSearch:
 
     def _search(self, body: Mapping[str, Any], ends_at: float) -> WebSearchResult:
         try:
-            return read_answer(self._post(body, ends_at))
+            return read_answer(self._ask(body, ends_at))
         except _WorthRetrying as failure:
             if ends_at - time.monotonic() < failure.wait_seconds + MIN_RETRY_SECONDS:
                 raise WebSearchUnavailable(failure.reason) from None
             time.sleep(failure.wait_seconds)
         try:
-            return read_answer(self._post(body, ends_at))
+            return read_answer(self._ask(body, ends_at))
         except _WorthRetrying as failure:
             raise WebSearchUnavailable(failure.reason) from None
+
+    def _ask(self, body: Mapping[str, Any], ends_at: float) -> bytes:
+        """Send the request; without `tool_choice` from then on if the service refuses it only with that field.
+
+        The API's documentation does not list the field, and other unknown fields are refused with 400.
+        """
+        plain = {name: value for name, value in body.items() if name != "tool_choice"}
+        if not self._sends_tool_choice:
+            return self._post(plain, ends_at)
+        try:
+            return self._post(body, ends_at)
+        except _BadRequest:
+            answer = self._post(plain, ends_at)
+            logger.warning("the web search refuses tool_choice; it is no longer sent")
+            self._sends_tool_choice = False
+            return answer
 
     def _build_body(self, query: str, context: str | None) -> dict[str, Any]:
         question = {"type": "message", "role": "user", "content": query}
@@ -160,6 +184,8 @@ class WebSearch:
             raise _WorthRetrying(reason, self._retry_wait_seconds if seconds is None else seconds)
         if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             raise _KeyRefused(reason)
+        if status == httpx.codes.BAD_REQUEST:
+            raise _BadRequest(reason)
         raise WebSearchUnavailable(reason)
 
 
