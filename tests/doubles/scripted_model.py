@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server whose turns a test writes down in advance."""
+"""An OpenAI-compatible server whose turns are scripted by a test."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] |
 
 
 class ScriptedModel:
-    """Gives the replies of `script` in order; keeps the requests. The last reply is repeated when they run out."""
+    """Gives the replies of `script` in order, repeating the last one; records the requests."""
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
-        self.authorizations: list[str] = []  # header of each request
+        self.authorizations: list[str] = []  # one header per request
         self._lock = threading.Lock()
         self.app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
 
     def plays(self, *replies: Reply) -> None:
-        """Begin anew with these replies."""
+        """Restart with these replies."""
         with self._lock:
             self.script = list(replies)
             self.requests = []
@@ -41,7 +41,7 @@ class ScriptedModel:
             reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if callable(reply) and not isinstance(reply, Response):
             reply = await run_in_threadpool(reply, body)
-        # Escaped throughout, so that a test can send what no encoding can hold, such as a lone surrogate.
+        # ASCII escapes allow a test to send characters that cannot be encoded, such as a lone surrogate.
         return reply if isinstance(reply, Response) else Response(json.dumps(reply), media_type="application/json")
 
 
@@ -57,8 +57,8 @@ def completion(message: dict[str, Any], *, finish_reason: str = "tool_calls") ->
     }
 
 
-def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: str = "tool_calls") -> dict[str, Any]:
-    """A turn that calls tools; arguments that are no string are encoded."""
+def calls(*tools: tuple[str, Any], ids: list[str] | None = None, finish_reason: str = "tool_calls") -> dict[str, Any]:
+    """A turn that calls tools (name, arguments); arguments other than strings are encoded as JSON."""
     return completion(
         {
             "content": None,
@@ -71,7 +71,7 @@ def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: 
                         "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
                     },
                 }
-                for position, (name, arguments) in enumerate(named)
+                for position, (name, arguments) in enumerate(tools)
             ],
         },
         finish_reason=finish_reason,
@@ -79,7 +79,7 @@ def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: 
 
 
 def says(text: str | None, **more: Any) -> dict[str, Any]:
-    """A turn in plain text."""
+    """A turn with plain text."""
     return completion({"content": text}, finish_reason="stop", **more)
 
 

@@ -140,8 +140,8 @@ def test_an_empty_or_unusable_index_is_reported(serve: Serve, answer: Response, 
 def test_an_index_is_judged_by_its_description(serve: Serve, fields: dict[str, Any], state: State, word: str) -> None:
     plane = ControlPlane()
     address = serve(JSONResponse(STATS))
-    plane.hold("other")
-    plane.hold("books", fields=fields, host=address)
+    plane.add_index("other")
+    plane.add_index("books", fields=fields, host=address)
     stats, description = index(address, serve(plane.app))
     assert_says(stats, OK, "1024")
     assert_says(description, state, "books", word)

@@ -57,7 +57,7 @@ def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:
 
 
 def expected(expression: dict[str, Any], fields: dict[str, Any]) -> bool:
-    """The whole filter, spelled out."""
+    """The complete filter, spelled out."""
     ((name, operand),) = expression.items()
     if name == "$and":
         return all(expected(part, fields) for part in operand)
