@@ -61,7 +61,7 @@ class FaultyStore:
         self._server.server_close()
 
     def fails(self, how: How, choose: Choose) -> None:
-        """Fail the calls that `choose` picks; it gets each call and the number of the write from now on, from 1, or 0."""
+        """Fail the calls that `choose` picks; it gets each call and its number among the writes, or 0."""
         with self._lock:
             self._how, self._choose, self.calls, self.fault_count = how, choose, [], 0
 
