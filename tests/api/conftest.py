@@ -27,5 +27,5 @@ def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
     """What is kept of all tests of a module; at the end, that turns and keywords are whole."""
     checks = TurnChecks(environment)
     yield checks
-    checks.all_whole()
-    checks.all_keywords_whole()
+    checks.assert_turns_complete()
+    checks.assert_keywords_complete()

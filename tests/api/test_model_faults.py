@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client, make_api
-from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, refusing
+from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, api_error
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
@@ -160,7 +160,7 @@ def test_a_provider_that_refuses_tool_choice_is_asked_without(
 
     def picky(request: dict[str, Any]) -> Any:
         if request["tool_choice"] != "auto":
-            return refusing(status, message, **more)
+            return api_error(status, message, **more)
         return calls(SEARCH) if len(request["tools"]) == 1 else calls(ANSWER)
 
     model.plays(picky)
@@ -173,7 +173,7 @@ def test_a_provider_that_refuses_tool_choice_is_asked_without(
 def test_a_provider_that_refuses_tools_at_all_is_unavailable(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks
 ) -> None:
-    model.plays(refusing(400, "tool_choice is not supported"))
+    model.plays(api_error(400, "tool_choice is not supported"))
     require_problem(*Client(make_api(environment)).ask(), model)
     assert turns.new() == 0
 
@@ -241,14 +241,14 @@ def test_identical_calls_get_the_first_result(client: Client, model: ScriptedMod
 def test_a_conversation_that_grew_too_long_is_shortened_once(
     client: Client, model: ScriptedModel, turns: TurnChecks
 ) -> None:
-    too_long = refusing(400, "This model's maximum context length is 8192 tokens.")
+    too_long = api_error(400, "This model's maximum context length is 8192 tokens.")
     model.plays(calls(SEARCH), ANSWER_FAULTS["an answer of 300 KB"], too_long, calls(ANSWER))
     require_answer(*client.ask(), model)
     before, after = (len(json.dumps(request)) for request in model.requests[2:])
     assert before > 300_000
     assert after < 30_000
     assert turns.new() == 1
-    for refusal in (too_long, refusing(413, "Payload too large"), refusing(400, "m", code="context_length_exceeded")):
+    for refusal in (too_long, api_error(413, "Payload too large"), api_error(400, "m", code="context_length_exceeded")):
         model.plays(calls(SEARCH), refusal)
         status, body = client.ask()
         assert (status, body["type"]) == (413, "urn:gleaner:problem:context-too-long")

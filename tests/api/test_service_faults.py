@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client, make_api
 from tests.doubles.cut_response import CutResponse
-from tests.doubles.model_faults import refusing
+from tests.doubles.model_faults import api_error
 from tests.doubles.scripted_index import ScriptedIndex, hit, hits
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -74,10 +74,10 @@ def told(model: ScriptedModel) -> list[Any]:
 @pytest.mark.parametrize(
     ("reply", "ends"),
     [
-        (refusing(401, "secret key sk-1"), (503, "model-unavailable")),
-        (refusing(403, "secret key sk-1"), (503, "model-unavailable")),
-        (refusing(404, "no model secret"), (503, "model-unavailable")),
-        (refusing(400, "secret prompt"), (503, "model-unavailable")),
+        (api_error(401, "secret key sk-1"), (503, "model-unavailable")),
+        (api_error(403, "secret key sk-1"), (503, "model-unavailable")),
+        (api_error(404, "no model secret"), (503, "model-unavailable")),
+        (api_error(400, "secret prompt"), (503, "model-unavailable")),
         (page(502), (503, "model-unavailable")),
         (page(302, location="http://127.0.0.1:9/secret"), (503, "model-unavailable")),
         (JSONResponse({"error": "secret"}, 429, {"Retry-After": "3600"}), (503, "model-unavailable")),

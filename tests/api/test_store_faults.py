@@ -98,7 +98,7 @@ def test_one_write_that_fails_is_made_again(
     key = a_key()
     faulty.fails(how, lambda _, number: number == write)
     status, body = ask(client, key)
-    assert faulty.failed == 1
+    assert faulty.fault_count == 1
     assert (status, body["status"], body["keyword_count"]) == (200, "success", 1), body
     assert turns.new() == 1
     assert ask(client, key) == (200, body)
@@ -117,7 +117,7 @@ def test_a_store_that_stays_away_from_some_write_on_leaves_no_half_turn(
     first = turns.new()
     assert first == (status == 200)
     faulty.heals()
-    turns.all_whole()
+    turns.assert_turns_complete()
     again = ask(impatient, key)
     if again[1].get("type") == "urn:gleaner:problem:request-in-progress":
         end_of_the_first_try(environment)  # its record says that it runs, which ends with the function's time
@@ -159,7 +159,7 @@ def test_a_table_that_takes_no_writes(
     ends: set[tuple[int, str | None]],
 ) -> None:
     name, key = environment[table], a_key()
-    faulty.fails(how, lambda call, _: call.writes and name in call.tables)
+    faulty.fails(how, lambda call, _: call.is_write and name in call.tables)
     status, body = ask(impatient, key)
     require_end(status, body)
     assert (status, body["status"] if status == 200 else None) in ends, body
@@ -172,7 +172,7 @@ def test_a_table_that_takes_no_writes(
 
 def reads_of(name: str) -> Any:
     def choose(call: StoreCall, number: int) -> bool:
-        return not call.writes and name in call.tables
+        return not call.is_write and name in call.tables
 
     return choose
 

@@ -1,1 +1,1 @@
-"""Servers that answer as a test scripts them, behind the real clients."""
+"""Servers that tests script and call through the real clients."""

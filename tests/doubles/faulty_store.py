@@ -1,4 +1,4 @@
-"""Stands in front of a DynamoDB and fails the writes that a test names."""
+"""A proxy in front of DynamoDB that fails the calls that a test chooses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TYPE = "com.amazonaws.dynamodb.v20120810#"
 
 @dataclass(frozen=True, slots=True)
 class StoreCall:
-    """One request: its operation, the tables it names, and how many actions a transaction has."""
+    """One request: its operation, its tables, and the number of actions of a transaction."""
 
     operation: str
     tables: frozenset[str]
     actions: int
 
     @property
-    def writes(self) -> bool:
+    def is_write(self) -> bool:
         return self.operation in _WRITES
 
 
@@ -35,7 +35,7 @@ Choose = Callable[[StoreCall, int], bool]
 
 
 class FaultyStore:
-    """A proxy. What is chosen fails: before it is done, except that of `lost` only the answer is cut off."""
+    """Chosen calls fail before they reach DynamoDB; with `lost` they reach it, and only the answer is lost."""
 
     def __init__(self, target: str) -> None:
         self._target = urlsplit(target)
@@ -43,7 +43,7 @@ class FaultyStore:
         self._how: How = "error"
         self._choose: Choose = lambda *_: False
         self.calls: list[StoreCall] = []
-        self.failed = 0
+        self.fault_count = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -61,27 +61,27 @@ class FaultyStore:
         self._server.server_close()
 
     def fails(self, how: How, choose: Choose) -> None:
-        """From now on; `choose` is given each call and, of a write, its number from now, from 1 on, else 0."""
+        """Fail the calls that `choose` picks; it gets each call and its number among the writes, or 0."""
         with self._lock:
-            self._how, self._choose, self.calls, self.failed = how, choose, [], 0
+            self._how, self._choose, self.calls, self.fault_count = how, choose, [], 0
 
     def heals(self) -> None:
         self.fails("error", lambda *_: False)
 
-    def fault_of(self, call: StoreCall) -> How | None:
+    def pick_fault(self, call: StoreCall) -> How | None:
         with self._lock:
             self.calls.append(call)
-            number = sum(made.writes for made in self.calls) if call.writes else 0
+            number = sum(one.is_write for one in self.calls) if call.is_write else 0
             if not self._choose(call, number):
                 return None
-            self.failed += 1
+            self.fault_count += 1
             return self._how
 
     def forward(self, headers: Any, body: bytes) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(str(self._target.hostname), self._target.port, timeout=30)
         try:
-            kept = {name: value for name, value in headers.items() if name.lower() not in ("connection", "host")}
-            connection.request("POST", "/", body=body, headers=kept)
+            forwarded = {name: value for name, value in headers.items() if name.lower() not in ("connection", "host")}
+            connection.request("POST", "/", body=body, headers=forwarded)
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -96,7 +96,7 @@ def _handler(store: FaultyStore) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             call = _call_of(self.headers["X-Amz-Target"], json.loads(body))
-            fault = store.fault_of(call)
+            fault = store.pick_fault(call)
             if fault is None:
                 self._answer(*store.forward(self.headers, body))
             elif fault in ("down", "lost"):
@@ -105,7 +105,7 @@ def _handler(store: FaultyStore) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 self.connection.shutdown(socket.SHUT_RDWR)
             else:
-                self._answer(*_error(fault, call))
+                self._answer(*_error_response(fault, call))
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)
@@ -129,18 +129,18 @@ def _call_of(target: str, body: Any) -> StoreCall:
     return StoreCall(operation, frozenset(tables), len(actions))
 
 
-def _error(how: How, call: StoreCall) -> tuple[int, bytes]:
+def _error_response(how: How, call: StoreCall) -> tuple[int, bytes]:
     if how == "page":
         return 503, b"<html>no healthy upstream</html>"
     if how == "error":
-        return 500, _coded("InternalServerError")
+        return 500, _error_body("InternalServerError")
     if how == "throttled":
-        return 400, _coded("ThrottlingException")
+        return 400, _error_body("ThrottlingException")
     if call.operation == "TransactWriteItems":
         reasons = [{"Code": "TransactionConflict"}, *({"Code": "None"} for _ in range(call.actions - 1))]
-        return 400, _coded("TransactionCanceledException", CancellationReasons=reasons)
-    return 400, _coded("TransactionConflictException")
+        return 400, _error_body("TransactionCanceledException", CancellationReasons=reasons)
+    return 400, _error_body("TransactionConflictException")
 
 
-def _coded(code: str, **more: Any) -> bytes:
+def _error_body(code: str, **more: Any) -> bytes:
     return json.dumps({"__type": f"{_TYPE}{code}", "message": "secret inner text"} | more).encode()

@@ -1,6 +1,6 @@
-"""A function that writes secrets to its log and its traces in every way that there is.
+"""A function that writes secrets to its log and its traces in every possible way.
 
-To be loaded in a process of its own: it changes the logging of the whole process.
+Load it in a separate process: it changes the logging of its process.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ tracer = make_tracer("botocore")
 protect([PROTECTED])
 
 
-class Unspeakable:
-    """An object that cannot be shown."""
+class Unprintable:
+    """An object that cannot be converted to text."""
 
     def __str__(self) -> str:
         raise ValueError(PROTECTED)
@@ -30,7 +30,7 @@ class Unspeakable:
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @tracer.capture_lambda_handler(capture_response=False, capture_error=False)
 def lambda_handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
-    """Leak, and fail."""
+    """Leak every secret, then fail."""
     everything = f"before\n{FORGED}\r{FORGED}\u2028{FORGED} \ud800 {event} " + "\n".join(SECRETS)
     names = ("gleaner", "gleaner.api.somewhere", "httpx", "botocore.endpoint", "")
     for name in names:
@@ -38,8 +38,8 @@ def lambda_handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
         log.setLevel(logging.DEBUG)
         log.debug("debug of %s: %s", name or "root", everything)
         log.warning("warning of %s: %s", name or "root", everything, extra={"said": [everything, {everything: 1}]})
-        log.warning("too %s %s few", everything)  # noqa: PLE1206 - what cannot be formatted must not be printed
-        log.warning("%s", Unspeakable())
+        log.warning("too %s %s few", everything)  # noqa: PLE1206 - a message that cannot be formatted must not be printed
+        log.warning("%s", Unprintable())
     warnings.warn(everything, stacklevel=1)
     logger.append_keys(kept=everything)
     try:

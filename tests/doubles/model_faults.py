@@ -1,4 +1,4 @@
-"""Turns of a model that misbehaves, each made from the call that would have been right."""
+"""Turns of a misbehaving model, each derived from the correct call."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _altered(call: Call, **changes: Any) -> dict[str, Any]:
     return turn
 
 
-def refusing(status: int, message: str, **error: Any) -> Response:
-    """An answer in the form of the API's errors."""
+def api_error(status: int, message: str, **error: Any) -> Response:
+    """An error response in the format of the OpenAI API."""
     return JSONResponse({"error": {"message": message, "type": "t", "param": None, "code": None} | error}, status)
 
 
-# At any step. The call is not understood, or there is none.
+# Faults of any step: the call cannot be understood, or there is none.
 FAULTS: dict[str, Callable[[Call], Reply]] = {
     "arguments cut off, finish_reason length": lambda call: _cut(call, "length"),
     "arguments cut off, finish_reason tool_calls": lambda call: _cut(call, "tool_calls"),
@@ -55,7 +55,7 @@ FAULTS: dict[str, Callable[[Call], Reply]] = {
     "arguments nested deeply": lambda call: _with_arguments(call, '{"query":' * 5_000),
     "arguments followed by text": lambda call: _with_arguments(call, _json(call) + " Done."),
     "unknown tool": lambda call: calls(("search_everything", call[1])),
-    "no tool named": lambda call: calls(("", call[1])),
+    "an empty tool name": lambda call: calls(("", call[1])),
     "tool_choice ignored: text": lambda _: says("The answer is 42."),
     "tool_choice ignored: another tool": lambda _: calls(("index_keywords", {"keywords": ["Merging"]})),
     "a call of another type": lambda call: _altered(call, type="custom", custom={"name": call[0], "input": "x"}),
@@ -69,18 +69,18 @@ FAULTS: dict[str, Callable[[Call], Reply]] = {
     "choices null": lambda call: calls(call) | {"choices": None},
     "an error object under status 200": lambda _: {"error": {"message": "secret prompt text", "code": 502}},
     "an error in the choice": lambda _: {"choices": [{"error": {"code": 502}, "finish_reason": "error"}]},
-    "a body that is no JSON": lambda _: Response("<html>secret prompt text</html>", media_type="text/html"),
+    "a body that is not JSON": lambda _: Response("<html>secret prompt text</html>", media_type="text/html"),
     "a body cut off": lambda call: Response(json.dumps(calls(call))[:120], media_type="application/json"),
     "a connection cut off": lambda call: CutResponse(json.dumps(calls(call)).encode()),
-    "429": lambda _: refusing(429, "secret prompt text", code="rate_limit_exceeded"),
-    "429 with Retry-After": lambda _: _asked_to_wait("0"),
-    "429 with Retry-After in decimals": lambda _: _asked_to_wait("0.05"),
-    "500": lambda _: refusing(500, "secret prompt text"),
-    "503": lambda _: refusing(503, "secret prompt text"),
-    "529": lambda _: refusing(529, "secret prompt text"),
+    "429": lambda _: api_error(429, "secret prompt text", code="rate_limit_exceeded"),
+    "429 with Retry-After": lambda _: _rate_limited("0"),
+    "429 with Retry-After in decimals": lambda _: _rate_limited("0.05"),
+    "500": lambda _: api_error(500, "secret prompt text"),
+    "503": lambda _: api_error(503, "secret prompt text"),
+    "529": lambda _: api_error(529, "secret prompt text"),
 }
 
-# At the answer: it cannot be accepted.
+# Faults of the answer: it cannot be accepted.
 ANSWER_FAULTS: dict[str, Reply] = {
     "a source never retrieved": calls(answer(sources=("kb-9",))),
     "a mark never retrieved": calls(answer("Merged. [kb-9]", ())),
@@ -97,34 +97,34 @@ ANSWER_FAULTS: dict[str, Reply] = {
     "a lone surrogate and a wrong type": calls(("generate_response", '{"answer": "x\ud800", "sources": "kb-1"}')),
 }
 
-# At any step. What is meant is clear, so that the call is executed.
+# Oddities of any step: the intention is clear, so the call is executed.
 ODDITIES: dict[str, Callable[[Call], Reply]] = {
     "raw newlines in the arguments": lambda call: _with_arguments(call, json.dumps(call[1] | {"x": "a\nb"}, indent=1)),
     "a raw newline in a string": lambda call: _with_arguments(
         call, json.dumps(call[1] | {"x": "¶"}).replace("¶", "\n")
     ),
     "arguments not encoded": lambda call: _with_arguments(call, call[1]),
-    "unknown arguments beside": lambda call: calls((call[0], call[1] | {"reasoning": "because"})),
+    "additional unknown arguments": lambda call: calls((call[0], call[1] | {"reasoning": "because"})),
     "no id": lambda call: calls(call, ids=[""]),
     "id null": lambda call: _altered(call, id=None),
     "equal ids": lambda call: calls(call, ("search_everything", {}), ids=["x", "x"]),
     "two calls without ids": lambda call: calls(call, ("search_everything", {}), ids=["", ""]),
     "no type": lambda call: _altered(call, type=None),
     "finish_reason stop": lambda call: calls(call, finish_reason="stop"),
-    "finish_reason length after whole arguments": lambda call: calls(call, finish_reason="length"),
-    "text beside the call": lambda call: _beside(call, content="I will do it now."),
+    "finish_reason length after complete arguments": lambda call: calls(call, finish_reason="length"),
+    "text beside the call": lambda call: _with_message(call, content="I will do it now."),
     "usage of another shape": lambda call: calls(call) | {"usage": {"prompt_tokens": "many", "total_tokens": None}},
     "no usage": lambda call: calls(call) | {"usage": None},
 }
 
 
-def _beside(call: Call, **message: Any) -> dict[str, Any]:
+def _with_message(call: Call, **message: Any) -> dict[str, Any]:
     turn = calls(call)
     turn["choices"][0]["message"] |= message
     return turn
 
 
-def _asked_to_wait(seconds: str) -> Response:
-    response = refusing(429, "secret prompt text")
+def _rate_limited(seconds: str) -> Response:
+    response = api_error(429, "secret prompt text")
     response.headers["Retry-After"] = seconds
     return response

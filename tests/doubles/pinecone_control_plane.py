@@ -1,4 +1,4 @@
-"""Pinecone's control plane for tests: a project with indexes, and failures to answer with."""
+"""A fake of Pinecone's control plane: a project with indexes, and scripted failures."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ AWS = {"deployment_type": "managed", "cloud": "aws", "region": "us-east-1"}
 
 @dataclass(slots=True)
 class ControlPlane:
-    """What the project holds and was asked; `failures` are answered first, `states` are passed through by an index."""
+    """A project and the requests that it received; `failures` come first, `states` are those of a new index in turn."""
 
     indexes: dict[str, Json] = field(default_factory=dict)
-    created: list[Json] = field(default_factory=list)
+    create_requests: list[Json] = field(default_factory=list)
     failures: list[tuple[int, str]] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
 
-    def hold(
+    def add_index(
         self, name: str, *, fields: Json | None = None, deployment: Json | None = None, host: str | None = None
     ) -> Json:
-        """Hold an index, ready to be used."""
+        """Add an index that is ready."""
         self.indexes[name] = {
             "name": name,
             "host": host or f"{name}-abc.svc.example.org",
@@ -52,30 +52,30 @@ class ControlPlane:
         )
 
     async def _list(self, _request: Request) -> Response:
-        return self._failure() or JSONResponse({"indexes": list(self.indexes.values())})
+        return self._next_failure() or JSONResponse({"indexes": list(self.indexes.values())})
 
     async def _create(self, request: Request) -> Response:
-        if failed := self._failure():
-            return failed
-        asked = await request.json()
-        self.created.append(asked)
-        embed = asked["embed"]
+        if failure := self._next_failure():
+            return failure
+        body = await request.json()
+        self.create_requests.append(body)
+        embed = body["embed"]
         fields = {
             embed["field_map"]["text"]: {"type": "semantic_text", "model": embed["model"], "metric": embed["metric"]}
         }
-        deployment = {"deployment_type": "managed", "cloud": asked["cloud"], "region": asked["region"]}
-        return JSONResponse(self.hold(asked["name"], fields=fields, deployment=deployment), status_code=201)
+        deployment = {"deployment_type": "managed", "cloud": body["cloud"], "region": body["region"]}
+        return JSONResponse(self.add_index(body["name"], fields=fields, deployment=deployment), status_code=201)
 
     async def _describe(self, request: Request) -> Response:
-        found = self.indexes.get(request.path_params["name"])
-        if found is None:
-            return self._failure() or _error(404, "There is no such index.")
+        index = self.indexes.get(request.path_params["name"])
+        if index is None:
+            return self._next_failure() or _error(404, "There is no such index.")
         if self.states:
             state = self.states.pop(0)
-            return JSONResponse(found | {"status": {"ready": False, "state": state}, "host": None})
-        return self._failure() or JSONResponse(found)
+            return JSONResponse(index | {"status": {"ready": False, "state": state}, "host": None})
+        return self._next_failure() or JSONResponse(index)
 
-    def _failure(self) -> Response | None:
+    def _next_failure(self) -> Response | None:
         return _error(*self.failures.pop(0)) if self.failures else None
 
 

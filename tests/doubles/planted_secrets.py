@@ -1,4 +1,4 @@
-"""Secrets of no one, to be planted and looked for; put together here, so that no scan takes one for real."""
+"""Fake secrets that tests plant and look for; they are concatenated so that no scanner takes them for real ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMS = {
     "american express card": "3782-822463-" + "10005",
     "iban": "DE89 3704 0044 " + "0532 0130 00",
 }
-"""Secrets that are known by their form alone, by kind."""
+"""Secrets that are recognized by their form alone, by kind."""
 
 _PASSWORD = "Tr0ub4dor" + "&3"
 _PLAIN = "correct" + "horse"
@@ -72,9 +72,9 @@ IN_CONTEXT = [
     (f"redis://:{_PASSWORD}@cache.example", _PASSWORD),
     ("call my phone: 171 234" + " 5678", "171 234" + " 5678"),
 ]
-"""A text with a secret that only its surroundings give away, and that secret."""
+"""Texts with a secret that only its context reveals, and that secret."""
 
 PROTECTED = "known-by-value-alone"
 SECRETS = [PROTECTED, *FORMS.values()]
 FORGED = '{"level":"ERROR","message":"forged"}'
-"""What a log would show as a line of its own behind a line break."""
+"""A log line that an attacker could forge after a line break."""

@@ -1,4 +1,4 @@
-"""The data plane of a Pinecone index as a test scripts it."""
+"""A fake of a Pinecone index's data plane, scripted by a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 
 class ScriptedIndex:
-    """Gives `replies` in order to searches, the last again and again; counts the requests."""
+    """Answers searches with `replies` in order, repeating the last one; counts the searches."""
 
     def __init__(self) -> None:
         self.replies: list[Any] = [{}]
@@ -24,7 +24,7 @@ class ScriptedIndex:
         )
 
     def gives(self, *replies: Any) -> None:
-        """Begin anew with these: answers of the service, or bodies of good ones."""
+        """Restart with these replies: responses, or the bodies of successful responses."""
         self.replies, self.searches = list(replies), 0
 
     async def _search(self, request: Request) -> Response:
@@ -38,11 +38,11 @@ class ScriptedIndex:
         return reply if isinstance(reply, Response) else JSONResponse({"namespaces": {}, "dimension": 1})
 
 
-def hits(*found: dict[str, Any]) -> dict[str, Any]:
-    """The body of a search's answer."""
-    return {"result": {"hits": list(found)}, "usage": {"read_units": 1, "embed_total_tokens": 1}}
+def hits(*records: dict[str, Any]) -> dict[str, Any]:
+    """The body of a search response."""
+    return {"result": {"hits": list(records)}, "usage": {"read_units": 1, "embed_total_tokens": 1}}
 
 
 def hit(record_id: str, score: float = 0.9, **fields: Any) -> dict[str, Any]:
-    """One record found."""
+    """One search hit."""
     return {"_id": record_id, "_score": score, "fields": fields}

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server, of both APIs, whose turns a test writes in advance as chat completions."""
+"""An OpenAI-compatible server for both APIs whose turns are scripted by a test, as chat completions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] |
 
 
 class ScriptedModel:
-    """Gives the replies of `script` in order, and repeats the last one. Keeps the requests as chat completions."""
+    """Gives the replies of `script` in order, repeating the last one; records the requests as chat completions."""
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
-        self.authorizations: list[str] = []  # header of each request
+        self.authorizations: list[str] = []  # one header per request
         self._lock = threading.Lock()
         self.app = Starlette(
             routes=[
@@ -34,7 +34,7 @@ class ScriptedModel:
         )
 
     def plays(self, *replies: Reply) -> None:
-        """Begin anew with these replies."""
+        """Restart with these replies."""
         with self._lock:
             self.script = list(replies)
             self.requests = []
@@ -59,7 +59,7 @@ class ScriptedModel:
 
 
 def _json(reply: Any) -> Response:
-    """Escaped throughout, so that a test can send what no encoding can hold, such as a lone surrogate."""
+    """ASCII escapes allow a test to send characters that cannot be encoded, such as a lone surrogate."""
     return Response(json.dumps(reply), media_type="application/json")
 
 
@@ -75,8 +75,8 @@ def completion(message: dict[str, Any], *, finish_reason: str = "tool_calls") ->
     }
 
 
-def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: str = "tool_calls") -> dict[str, Any]:
-    """A turn that calls tools; arguments that are no string are encoded."""
+def calls(*tools: tuple[str, Any], ids: list[str] | None = None, finish_reason: str = "tool_calls") -> dict[str, Any]:
+    """A turn that calls tools (name, arguments); arguments other than strings are encoded as JSON."""
     return completion(
         {
             "content": None,
@@ -89,7 +89,7 @@ def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: 
                         "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments),
                     },
                 }
-                for position, (name, arguments) in enumerate(named)
+                for position, (name, arguments) in enumerate(tools)
             ],
         },
         finish_reason=finish_reason,
@@ -97,7 +97,7 @@ def calls(*named: tuple[str, Any], ids: list[str] | None = None, finish_reason: 
 
 
 def says(text: str | None, **more: Any) -> dict[str, Any]:
-    """A turn in plain text."""
+    """A turn with plain text."""
     return completion({"content": text}, finish_reason="stop", **more)
 
 

@@ -1,4 +1,4 @@
-"""Perplexity's Agent API as a test scripts it."""
+"""A fake of Perplexity's Agent API, scripted by a test."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 
 class ScriptedWeb:
-    """Gives the same reply to every search; keeps the requests."""
+    """Gives the same reply to every search; records the requests."""
 
     def __init__(self) -> None:
         self.reply: dict[str, Any] | Response = {}
@@ -19,7 +19,7 @@ class ScriptedWeb:
         self.app = Starlette(routes=[Route("/v1/agent", self._search, methods=["POST"])])
 
     def finds(self, text: str, *results: dict[str, Any], status: str = "completed") -> None:
-        """Begin anew with this answer."""
+        """Restart with this answer."""
         self.requests = []
         self.reply = {
             "id": "resp_1",
@@ -33,7 +33,7 @@ class ScriptedWeb:
         }
 
     def fails(self, status: int) -> None:
-        """Begin anew with this HTTP error."""
+        """Restart with this HTTP error."""
         self.requests = []
         self.reply = JSONResponse({"error": {"message": "no", "type": "t", "code": "c"}}, status_code=status)
 

@@ -1,4 +1,4 @@
-"""A service that takes a connection and never comes to the end of its answer."""
+"""A service that accepts connections and never completes a response."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def stalling(*, drips: bool) -> Iterator[str]:
-    """The URL of one that says nothing, or that sends a byte of an endless header now and then."""
+    """The URL of a service that sends nothing or, if it `drips`, now and then a byte of an endless header."""
     stopped = threading.Event()
 
     def serve(connection: socket.socket) -> None:
@@ -24,11 +24,11 @@ def stalling(*, drips: bool) -> Iterator[str]:
     def accept() -> None:
         with contextlib.suppress(OSError):
             while True:
-                connection, _ = listening.accept()
+                connection, _ = listener.accept()
                 threading.Thread(target=serve, args=(connection,), daemon=True).start()
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=accept, daemon=True).start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         stopped.set()
-        listening.shutdown(socket.SHUT_RDWR)  # lets the waiting accept end
+        listener.shutdown(socket.SHUT_RDWR)  # ends the pending accept

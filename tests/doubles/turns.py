@@ -1,4 +1,4 @@
-"""What the store keeps of turns, and whether it is whole."""
+"""Checks that the stored turns and keywords are complete."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from gleaner_local.aws import ministack
 
 
 class TurnChecks:
-    """Reads the conversations of an environment, past whatever stands in front of its store."""
+    """Reads the tables of an environment directly, bypassing any proxy."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
         self._environment = environment
-        self._seen = self.count()
+        self._last_count = self.count()
 
     def new(self) -> int:
-        """How many turns were added since the last call."""
-        before, self._seen = self._seen, self.count()
-        return self._seen - before
+        """The number of turns added since the last call."""
+        previous, self._last_count = self._last_count, self.count()
+        return self._last_count - previous
 
     def count(self) -> int:
-        """How many questions are kept."""
+        """The number of stored questions."""
         pages = self._client.get_paginator("scan").paginate(
             TableName=self._environment["CONVERSATIONS_TABLE"],
             Select="COUNT",
@@ -33,8 +33,8 @@ class TurnChecks:
         )
         return sum(page["Count"] for page in pages)
 
-    def all_whole(self) -> None:
-        """Every message has its partner, and every session counts its messages."""
+    def assert_turns_complete(self) -> None:
+        """Assert that every question has its answer, and that every session counts its messages."""
         sessions: dict[str, Any] = {}
         turns: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for item in self.items("CONVERSATIONS_TABLE"):
@@ -52,8 +52,8 @@ class TurnChecks:
         pages = self._client.get_paginator("scan").paginate(TableName=self._environment[variable])
         return [from_item(item) for page in pages for item in page["Items"]]
 
-    def all_keywords_whole(self) -> None:
-        """Every keyword has its associations and is found by its words; every association has its stored answer."""
+    def assert_keywords_complete(self) -> None:
+        """Assert that keywords have associations and look-up entries, and associations their stored answers."""
         items = self.items("KEYWORDS_TABLE")
         heads = {item["keyword_id"]: item for item in items if item["sk"] == "KEYWORD"}
         answers = {item["result_id"]: item for item in items if item["sk"] == "ANSWER"}

@@ -1,4 +1,4 @@
-"""Answers of a web search that cannot be used."""
+"""Unusable answers of a web search."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.doubles.scripted_web import result
 
 
 def page(status: int, **headers: str) -> Response:
-    """A page of HTML, as what stands between services sends it."""
+    """An HTML page, as a proxy between services sends it."""
     return Response("<html>secret inner text</html>", status, headers, media_type="text/html")
 
 
-# Whole answers, or what is changed in a good one.
+# Complete responses, or changes to the body of a good one.
 WEB_FAULTS: dict[str, Any] = {
     "400": JSONResponse({"error": {"message": "secret"}}, 400),
     "401": JSONResponse({"error": {"message": "secret"}}, 401),
@@ -43,6 +43,6 @@ WEB_FAULTS: dict[str, Any] = {
 
 
 def faulty(good: Any, fault: str) -> Any:
-    """What the service answers with this fault, in place of a good answer."""
-    made = WEB_FAULTS[fault]
-    return made if isinstance(made, Response) else good | made
+    """The response with this fault, in place of a good answer."""
+    reply = WEB_FAULTS[fault]
+    return reply if isinstance(reply, Response) else good | reply

@@ -1,4 +1,4 @@
-"""Receives traces as the X-Ray daemon of Lambda does."""
+"""Receives traces like the X-Ray daemon of Lambda."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 
 
 class XrayDaemon:
-    """A UDP socket on loopback, and the environment in which the SDK traces and sends there."""
+    """A UDP socket on the loopback interface; `environment` makes the SDK send its traces there."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -20,7 +20,7 @@ class XrayDaemon:
         }
 
     def received(self) -> str:
-        """Everything that has come by now."""
+        """Everything received so far."""
         parts = []
         while True:
             try:

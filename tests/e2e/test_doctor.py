@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gleaner_local.diagnosis.finding import State
-from gleaner_local.diagnosis.here import HereCheck
+from gleaner_local.diagnosis.here import LocalCheck
 from tests.e2e.commands import run, serving
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ def test_a_service_that_runs_is_asked_part_by_part(tmp_path: Path) -> None:
         assert found["problems"] == 0
         assert {one["state"] for one in found["findings"]} == {"ok"}
         assert {one["subject"] for one in found["findings"]} == PARTS | {"API", "configuration"}
-        later = list(HereCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
+        later = list(LocalCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
         (noted,) = [one for one in later if one.state is State.NOTE]
         assert (noted.subject, noted.remedy) == ("language model", "Start it again.")
     ended = run("doctor", "--url", url)

@@ -1,4 +1,4 @@
-"""Environments, deployed into an emulator of AWS on this machine, over the local servers."""
+"""Environments deployed into a local emulator of AWS, with the local servers as remote services."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SERVICES = (
     "apigateway,cloudformation,cloudwatch,cognito-idp,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,"
     "sns,sqs,ssm,sts"
 )
-_SECOND = 1 / 86_400  # in days
+_SECOND_IN_DAYS = 1 / 86_400
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Cloud:
     code_path: Path
     index_host: str
     outputs: dict[str, str]
-    http: httpx.Client  # on the API, as the emulator serves it
+    http: httpx.Client  # its base URL is that of the API in the emulator
 
     @property
     def data_stack(self) -> str:
@@ -53,11 +53,11 @@ class Cloud:
 
     def key(self, output: str) -> dict[str, str]:
         """The header with the API key whose id is in an output."""
-        found = self.deployment.client("apigateway").get_api_key(apiKey=self.outputs[output], includeValue=True)
-        return {"x-api-key": found["value"]}
+        key = self.deployment.client("apigateway").get_api_key(apiKey=self.outputs[output], includeValue=True)
+        return {"x-api-key": key["value"]}
 
     def deploy(self) -> None:
-        """Deploy both stacks; the keys are put into the secret in between, as an operator does."""
+        """Deploy both stacks and, in between, write the keys into the secret as an operator does."""
         self.outputs |= self.deployment.deploy(_synthesise(self.environment, self.code_path), self.data_stack)
         keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
         self.deployment.client("secretsmanager").put_secret_value(
@@ -66,16 +66,16 @@ class Cloud:
         self.deploy_service(self.environment)
 
     def deploy_service(self, environment: Environment) -> None:
-        """Deploy the stateless stack as this record says."""
+        """Deploy the stateless stack of this environment record."""
         assembly = _synthesise(environment, self.code_path)
         self.outputs |= self.deployment.deploy(assembly, self.service_stack, {"PineconeIndexHost": self.index_host})
-        _allow_the_secret(self.deployment, self.outputs)
+        _allow_secret_access(self.deployment, self.outputs)
         api_id = self.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
         self.http.base_url = f"{self.deployment.endpoint_url}/restapis/{api_id}/{environment.name}/_user_request_"
 
     @contextmanager
-    def beside(self, environment: Environment) -> Iterator[Cloud]:
-        """Another environment in the same account, removed at the end."""
+    def deploy_another(self, environment: Environment) -> Iterator[Cloud]:
+        """Deploy another environment in the same account, and remove it at the end."""
         with httpx.Client(timeout=60) as http:
             other = Cloud(environment, self.deployment, self.code_path, self.index_host, {}, http)
             other.deploy()
@@ -89,36 +89,36 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     """The dev environment, deployed."""
     path = tmp_path_factory.mktemp("cloud")
     with ExitStack() as stack:
-        index_host = _serve(stack, pinecone_server.create_app(_index(stack, path / "index")))
-        _fill(index_host)
+        index_host = _serve(stack, pinecone_server.create_app(_open_index(stack, path / "index")))
+        _fill_index(index_host)
         environment = replace(
             DEV,
             openai_base_url=_serve(stack, openai_server.create_app()) + "/v1",
             openai_model=openai_server.MODEL,
             perplexity_base_url=_serve(stack, perplexity_server.create_app()),
-            pruning=replace(DEV.pruning, max_age_days=_SECOND, min_usage=1000),
+            pruning=replace(DEV.pruning, max_age_days=_SECOND_IN_DAYS, min_usage=1000),
         )
-        options = {"AUTH": "true", "S3_DATA_DIR": str(path / "s3")}  # roles may do what their policies allow
+        options = {"AUTH": "true", "S3_DATA_DIR": str(path / "s3")}  # enforces the policies of roles
         emulator = Ministack(path / "state", path / "log", services=SERVICES, options=options)
         emulator.start()
         stack.callback(emulator.stop)
         http = stack.enter_context(httpx.Client(timeout=60))
-        made = Cloud(environment, Deployment(emulator.url), path, index_host, {}, http)
-        made.deploy()
-        yield made
+        cloud = Cloud(environment, Deployment(emulator.url), path, index_host, {}, http)
+        cloud.deploy()
+        yield cloud
 
 
 def _synthesise(environment: Environment, path: Path) -> Path:
-    """The assembly of the stage, with a layer for this machine: the emulator runs functions in its own Python."""
+    """The assembly of the stage, with a layer for this machine, because the emulator runs functions in its Python."""
     code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
     write(make_app([environment], code, outdir=path / "cdk.out"))
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
 
 
-def _allow_the_secret(deployment: Deployment, outputs: Mapping[str, str]) -> None:
-    """Allow the query function the secret by its ARN.
+def _allow_secret_access(deployment: Deployment, outputs: Mapping[str, str]) -> None:
+    """Allow the query function to read the secret by its ARN.
 
-    The stack does, too, but by the secret's Ref, which is the ARN on AWS and the name in the emulator.
+    The stack allows it by the secret's Ref, which is the ARN on AWS, but the name in the emulator.
     """
     query = deployment.client("lambda").get_function_configuration(FunctionName=outputs["QueryFunctionName"])
     secret = deployment.client("secretsmanager").describe_secret(SecretId=outputs["ApiKeysSecretArn"])
@@ -130,7 +130,7 @@ def _allow_the_secret(deployment: Deployment, outputs: Mapping[str, str]) -> Non
     )
 
 
-def _index(stack: ExitStack, path: Path) -> EmbeddedIndex:
+def _open_index(stack: ExitStack, path: Path) -> EmbeddedIndex:
     index = EmbeddedIndex(path, None)
     stack.callback(index.close)
     return index
@@ -143,7 +143,7 @@ def _serve(stack: ExitStack, app: object) -> str:
     return server.url
 
 
-def _fill(index_host: str) -> None:
+def _fill_index(index_host: str) -> None:
     record = Record(
         id="book#0",
         text=MERGING,

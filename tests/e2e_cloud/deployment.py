@@ -1,4 +1,4 @@
-"""Deploys a synthesised assembly by CloudFormation, as the CDK's command line does: assets to S3, then the stacks."""
+"""Deploys a synthesised assembly as the CDK's command line does: uploads the assets to S3, then deploys the stacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Deployment:
         self.client("ssm").put_parameter(Name=_BOOTSTRAP, Value="25", Type="String")
 
     def client(self, service: str) -> Any:
-        """A client of another service of the account."""
+        """A client for a service of the account."""
         return boto3.client(
             service,
             endpoint_url=self.endpoint_url,
@@ -38,7 +38,7 @@ class Deployment:
         )
 
     def deploy(self, assembly: Path, stack: str, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Create or update a stack of a stage's assembly; its outputs. Raises WaiterError when it fails."""
+        """Create or update a stack of a stage's assembly; returns its outputs. Raises WaiterError when it fails."""
         template_url = self._publish(assembly, stack)
         arguments: dict[str, Any] = {
             "StackName": stack,
@@ -53,21 +53,21 @@ class Deployment:
             self._cloudformation.create_stack(**arguments)
         waiter = self._cloudformation.get_waiter("stack_update_complete" if exists else "stack_create_complete")
         waiter.wait(StackName=stack, WaiterConfig=_WAITER)
-        (described,) = self._cloudformation.describe_stacks(StackName=stack)["Stacks"]
-        return {output["OutputKey"]: output["OutputValue"] for output in described["Outputs"]}
+        (description,) = self._cloudformation.describe_stacks(StackName=stack)["Stacks"]
+        return {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
 
     def destroy(self, stack: str) -> None:
-        """Delete a stack and wait until it is gone."""
+        """Delete a stack and wait until it no longer exists."""
         self._cloudformation.delete_stack(StackName=stack)
         self._cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig=_WAITER)
 
     def stacks(self) -> set[str]:
         """Names of the stacks that exist."""
-        found = self._cloudformation.list_stacks()["StackSummaries"]
-        return {stack["StackName"] for stack in found if stack["StackStatus"] != "DELETE_COMPLETE"}
+        summaries = self._cloudformation.list_stacks()["StackSummaries"]
+        return {stack["StackName"] for stack in summaries if stack["StackStatus"] != "DELETE_COMPLETE"}
 
     def _publish(self, assembly: Path, stack: str) -> str:
-        """Upload the assets of a stack; where its template lies."""
+        """Upload the assets of a stack; returns the URL of its template."""
         manifest = json.loads((assembly / "manifest.json").read_text())
         (artifact,) = [a for a in manifest["artifacts"].values() if a.get("properties", {}).get("stackName") == stack]
         template = artifact["properties"]["templateFile"]
@@ -77,30 +77,30 @@ class Deployment:
             (destination,) = asset["destinations"].values()
             source = assembly / asset["source"]["path"]
             bucket, key = _bucket(destination["bucketName"]), destination["objectKey"]
-            content = _content(source, asset["source"]["packaging"])
+            content = _read_asset(source, asset["source"]["packaging"])
             if source.name == template:
-                content = _without_computed_alarms(content)
+                content = _remove_expression_alarms(content)
                 template_url = f"{self.endpoint_url}/{bucket}/{key}"
             self._s3.put_object(Bucket=bucket, Key=key, Body=content)
         return template_url
 
 
-def _without_computed_alarms(template: bytes) -> bytes:
-    """The template without the alarms that judge an expression, which the emulator refuses."""
-    read = json.loads(template)
-    read["Resources"] = {
+def _remove_expression_alarms(template: bytes) -> bytes:
+    """Remove the alarms on metric expressions, which the emulator rejects."""
+    content = json.loads(template)
+    content["Resources"] = {
         name: resource
-        for name, resource in read["Resources"].items()
+        for name, resource in content["Resources"].items()
         if resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"]
     }
-    return json.dumps(read).encode()
+    return json.dumps(content).encode()
 
 
 def _bucket(name: str) -> str:
     return name.replace("${AWS::AccountId}", ACCOUNT).replace("${AWS::Region}", REGION)
 
 
-def _content(source: Path, packaging: str) -> bytes:
+def _read_asset(source: Path, packaging: str) -> bytes:
     if packaging == "file":
         return source.read_bytes()
     with tempfile.TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""What the doctor looks for in a deployed environment is what the stacks make."""
+"""The doctor looks for what the stacks create."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tests.infra.synthesis import EVERY
 
 
 @EVERY
-def test_every_output_that_it_reads_is_made(environment: Environment) -> None:
-    made = synthesis.synthesis()
+def test_the_stacks_have_every_output_that_the_doctor_reads(environment: Environment) -> None:
+    stacks = synthesis.synthesis()
     callers = {Authorizer.API_KEY: {"ApiKeyId"}, Authorizer.COGNITO: {"UserPoolId"}, Authorizer.IAM: set()}
-    assert set(made.data[environment.name]["Outputs"]) >= {*DATA_OUTPUTS, *callers[environment.authorizer]}
-    assert set(made.service[environment.name]["Outputs"]) >= set(SERVICE_OUTPUTS)
+    assert set(stacks.data[environment.name]["Outputs"]) >= {*DATA_OUTPUTS, *callers[environment.authorizer]}
+    assert set(stacks.service[environment.name]["Outputs"]) >= set(SERVICE_OUTPUTS)
 
 
 @EVERY
-def test_the_query_function_is_the_one_that_it_takes_for_it(environment: Environment) -> None:
-    made = synthesis.functions(synthesis.synthesis().service[environment.name])
-    marked = [name for name, one in made.items() if _functions.MARK in one["Environment"]["Variables"]]
-    assert marked == ["query"]
+def test_the_doctor_recognizes_the_query_function(environment: Environment) -> None:
+    functions = synthesis.functions(synthesis.synthesis().service[environment.name])
+    matches = [name for name, one in functions.items() if _functions.MARK in one["Environment"]["Variables"]]
+    assert matches == ["query"]
 
 
-def test_the_fields_of_the_secret_are_those_that_are_filled_in() -> None:
+def test_the_doctor_checks_the_fields_that_the_stack_creates_in_the_secret() -> None:
     assert set(_secret.FIELDS) == set(SECRET_FIELDS)

@@ -1,4 +1,4 @@
-"""What the local gateway answers by itself is what the deployed one answers."""
+"""The local gateway's own error responses are those of the deployed API Gateway."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOO_LARGE = b"x" * (api_gateway.LARGEST_BODY + 1)
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_refusal_is_that_of_an_environment(
+def test_an_error_response_matches_the_deployed_gateway(
     body: bytes, failure: type[HandlerFailed], name: str, *, cross_origin: bool
 ) -> None:
     def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
@@ -41,9 +41,9 @@ def test_a_refusal_is_that_of_an_environment(
         server.stop()
     deployed = _deployed(name, cross_origin=cross_origin)
     request_id = response.headers["x-request-id"]
-    filled_in = deployed["ResponseTemplates"]["application/json"].replace("$context.requestId", request_id)
+    expected_body = deployed["ResponseTemplates"]["application/json"].replace("$context.requestId", request_id)
     assert str(response.status_code) == deployed["StatusCode"]
-    assert response.json() == json.loads(filled_in)
+    assert response.json() == json.loads(expected_body)
     for parameter, value in deployed["ResponseParameters"].items():
         expected = request_id if value == "context.requestId" else value.strip("'")
         assert response.headers[parameter.removeprefix("gatewayresponse.header.")] == expected
@@ -51,7 +51,7 @@ def test_a_refusal_is_that_of_an_environment(
 
 
 def _deployed(name: str, *, cross_origin: bool) -> dict[str, Any]:
-    """The response of this name in an environment whose pages may, or may not, call from other origins."""
+    """The gateway response of this type in an environment with, or without, CORS origins."""
     environment = next(one.name for one in ENVIRONMENTS if bool(one.cors_origins) == cross_origin)
-    found = properties(synthesis().service[environment], "AWS::ApiGateway::GatewayResponse")
-    return next(one for one in found if one["ResponseType"] == name)
+    responses = properties(synthesis().service[environment], "AWS::ApiGateway::GatewayResponse")
+    return next(one for one in responses if one["ResponseType"] == name)

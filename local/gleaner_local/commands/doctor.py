@@ -86,6 +86,6 @@ def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Cre
         from gleaner_local.diagnosis.http_api import check_api
 
         return check_api(url, credentials, hint="Say who you are with --api-key or --token.")
-    from gleaner_local.diagnosis.here import HereCheck
+    from gleaner_local.diagnosis.here import LocalCheck
 
-    return HereCheck(data_dir, os.environ).findings()
+    return LocalCheck(data_dir, os.environ).findings()

@@ -36,7 +36,7 @@ def verify(
     other = ApiClient(client.url, Credentials(api_key=_SOMEBODY_ELSE)) if caller_is_free else None
     checks = plan.plan(client, other=other, kb_id=kb_id, covered=covered, uncovered=uncovered)
     tried = []
-    for result in plan.results(checks):
+    for result in plan.run_checks(checks):
         tried.append(result)
         if not as_json:
             print(f"{result.outcome:<8}{result.name:<20}{' '.join(result.seen.split())}", flush=True)

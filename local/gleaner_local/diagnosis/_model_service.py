@@ -1,4 +1,4 @@
-"""Checks the language model's service: whether it answers, takes the key, and has the model."""
+"""Checks the service of the language model: whether it answers, accepts the key and has the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import httpx
 
-from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, shown
+from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, redact_address
 
 SUBJECT = "language model"
 _OPENAI = "https://api.openai.com/v1"
@@ -15,44 +15,44 @@ _SHOWN_MODELS = 5
 
 
 def check_model(*, base_url: str | None, api_key: str, model: str, origin: Origin) -> Finding:
-    """List the models, which costs nothing, at an OpenAI-compatible service; `base_url` None is OpenAI's own."""
+    """List the models of an OpenAI-compatible service, which is free; without `base_url` it is OpenAI's own."""
     address = (base_url or _OPENAI).rstrip("/")
-    where = shown(address)
+    where = redact_address(address)
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
-        # Not by the SDK, which fails in its own way on a page that is no JSON.
+        # Not with the SDK: it raises other errors when the response is not JSON.
         response = httpx.get(f"{address}/models", headers=headers, timeout=_SECONDS)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):  # a key that no header can hold is a ValueError
-        return problem(SUBJECT, f"{where} gives no answer.", f"Check {origin.address}, and that its server runs.")
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):  # ValueError: the key does not fit into a header
+        return problem(SUBJECT, f"{where} does not answer.", f"Check {origin.address}, and that its server runs.")
     if not response.is_success:
-        return _refused(where, response.status_code, model, origin)
-    models = _models(response)
+        return _explain_refusal(where, response.status_code, model, origin)
+    models = _model_names(response)
     if models is None:
-        return problem(SUBJECT, f"{where} gives no list of models.", f"Check {origin.address}: it ends with /v1.")
+        return problem(SUBJECT, f"{where} returns no list of models.", f"Check {origin.address}: it must end with /v1.")
     if model in models:
-        return ok(SUBJECT, f"{where} takes the key and has {model}.")
-    some = ", ".join(models[:_SHOWN_MODELS]) or "none"
+        return ok(SUBJECT, f"{where} accepts the key and has {model}.")
+    available = ", ".join(models[:_SHOWN_MODELS]) or "none"
     return problem(
-        SUBJECT, f"{where} has no model {model}. It has: {some}.", f"Name one that it has in {origin.model}."
+        SUBJECT, f"{where} has no model {model}. It has: {available}.", f"Name one of its models in {origin.model}."
     )
 
 
-def _refused(where: str, status: int, model: str, origin: Origin) -> Finding:
+def _explain_refusal(where: str, status: int, model: str, origin: Origin) -> Finding:
     match status:
         case HTTPStatus.UNAUTHORIZED:
-            return problem(SUBJECT, f"{where} refuses the key (HTTP {status}).", f"Put a valid key into {origin.key}.")
+            return problem(SUBJECT, f"{where} rejects the key (HTTP {status}).", f"Put a valid key into {origin.key}.")
         case HTTPStatus.FORBIDDEN | HTTPStatus.NOT_FOUND:
-            # A restricted key need not be allowed the list, and not every compatible server has one.
-            seen = f"{where} answers, but lists no models (HTTP {status}): whether it has {model} is not known."
-            return note(SUBJECT, seen, "Ask a question to find out.")
+            # A restricted key may not be allowed to list models, and not every compatible server can list them.
+            text = f"{where} answers, but lists no models (HTTP {status}), so {model} could not be checked."
+            return note(SUBJECT, text, "Ask a question to find out.")
         case HTTPStatus.TOO_MANY_REQUESTS:
-            return problem(SUBJECT, f"{where} is over its rate limit or quota.", "Check the credit of the account.")
+            return problem(SUBJECT, f"{where} is over its rate limit or quota.", "Check the account's credit.")
         case _:
             return problem(SUBJECT, f"{where} fails (HTTP {status}).", f"Check {origin.address}, or try later.")
 
 
-def _models(response: httpx.Response) -> list[str] | None:
-    """The names of the models in a list, sorted; None when the response is no list."""
+def _model_names(response: httpx.Response) -> list[str] | None:
+    """The sorted names of the models; None when the response is not a list of models."""
     try:
         return sorted(str(entry["id"]) for entry in response.json()["data"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Checks the secret with the API keys, without showing them."""
+"""Checks the secret that holds the API keys, without showing them."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from gleaner_local.diagnosis.finding import Finding, note, ok, problem
 
 SUBJECT = "secret"
-_NEEDED = ("openai", "pinecone")
+_REQUIRED = ("openai", "pinecone")
 _OPTIONAL = "perplexity"
-FIELDS = (*_NEEDED, _OPTIONAL)
+FIELDS = (*_REQUIRED, _OPTIONAL)
 
 
 def read_keys(client: Any, arn: str) -> dict[str, str]:
-    """The API keys by field; empty when the secret is no JSON object. Raises what the client raises."""
+    """The API keys by field; empty when the secret is not a JSON object. Errors of the client pass through."""
     value = client.get_secret_value(SecretId=arn).get("SecretString", "")
     try:
-        found = json.loads(value)
+        fields = json.loads(value)
     except ValueError:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         return {}
-    return {name: key for name, key in found.items() if isinstance(key, str) and key.strip()}
+    return {name: key for name, key in fields.items() if isinstance(key, str) and key.strip()}
 
 
 def check_keys(keys: Mapping[str, str], arn: str) -> Finding:
-    """Whether the keys that are needed are filled in."""
-    missing = [name for name in _NEEDED if name not in keys]
+    """Check that the required keys are filled in."""
+    missing = [name for name in _REQUIRED if name not in keys]
     if missing:
         fields = ", ".join(f'"{name}": "KEY"' for name in FIELDS)
         return problem(
@@ -38,5 +38,5 @@ def check_keys(keys: Mapping[str, str], arn: str) -> Finding:
             "--secret-string file://keys.json",
         )
     if _OPTIONAL not in keys:
-        return note(SUBJECT, f"It holds the keys {', '.join(_NEEDED)}; without {_OPTIONAL} the web is not searched.")
+        return note(SUBJECT, f"It holds the keys {', '.join(_REQUIRED)}; without {_OPTIONAL} the web is not searched.")
     return ok(SUBJECT, f"It holds the keys {', '.join(FIELDS)}.")

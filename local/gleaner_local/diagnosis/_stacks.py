@@ -1,4 +1,4 @@
-"""Checks the CloudFormation stacks of an environment, and reads what they made."""
+"""Checks the CloudFormation stacks of an environment, and reads their outputs and resources."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class Stack:
 
     name: str
     status: str
-    protected: bool  # against being deleted
+    protected: bool  # termination protection
     outputs: Mapping[str, str]
     resources: Mapping[str, Sequence[str]]  # physical ids by type
 
-    def check(self, outputs: Sequence[str], *, mend: str) -> Finding:
-        """Whether its last deployment went through, and left these outputs."""
+    def check(self, outputs: Sequence[str], *, fix: str) -> Finding:
+        """Check that the last deployment succeeded and left these outputs; `fix` is the command that deploys it."""
         missing = [name for name in outputs if not self.outputs.get(name)]
         if self.status.endswith("_IN_PROGRESS"):
-            return problem(SUBJECT, f"{self.name} is being changed ({self.status}).", "Wait, and check again.")
+            return problem(SUBJECT, f"{self.name} is being changed ({self.status}).", "Wait, then check again.")
         if self.status not in _COMPLETE:
-            seen = f"The last deployment of {self.name} failed ({self.status})."
-            return problem(SUBJECT, seen, f"Its events in the CloudFormation console say why; then {mend}")
+            text = f"The last deployment of {self.name} failed ({self.status})."
+            return problem(SUBJECT, text, f"See its events in the CloudFormation console for the reason; then {fix}")
         if missing:
-            return problem(SUBJECT, f"{self.name} lacks the outputs {', '.join(missing)}.", f"Deploy it anew: {mend}")
+            return problem(SUBJECT, f"{self.name} lacks the outputs {', '.join(missing)}.", f"Deploy it again: {fix}")
         return ok(SUBJECT, f"{self.name} is complete ({self.status}).")
 
 
 def read_stack(client: Any, name: str) -> Stack | None:
-    """The stack of this name as `client`, of CloudFormation, knows it; None when there is none."""
+    """The stack of this name, or None; `client` is a CloudFormation client."""
     try:
-        (found,) = client.describe_stacks(StackName=name)["Stacks"]
+        (description,) = client.describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
-        if error.response["Error"]["Code"] == "ValidationError":  # which means that it does not exist
+        if error.response["Error"]["Code"] == "ValidationError":  # the stack does not exist
             return None
         raise
     resources: defaultdict[str, list[str]] = defaultdict(list)
@@ -53,8 +53,8 @@ def read_stack(client: Any, name: str) -> Stack | None:
                 resources[resource["ResourceType"]].append(resource["PhysicalResourceId"])
     return Stack(
         name=name,
-        status=found["StackStatus"],
-        protected=bool(found.get("EnableTerminationProtection")),
-        outputs={output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())},
+        status=description["StackStatus"],
+        protected=bool(description.get("EnableTerminationProtection")),
+        outputs={output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())},
         resources=resources,
     )

@@ -1,4 +1,4 @@
-"""Checks DynamoDB tables against the schema that the stores address."""
+"""Checks DynamoDB tables against the schema that the stores expect."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 SUBJECT = "tables"
 
 
-def check_tables(client: DynamoDBClient, schemas: Mapping[str, TableSchema], *, mend: str) -> Iterator[Finding]:
-    """Check keys, indexes and state of the tables by name; `mend` says how a wrong table is put right.
+def check_tables(client: DynamoDBClient, schemas: Mapping[str, TableSchema], *, fix: str) -> Iterator[Finding]:
+    """Check keys, indexes and state of the tables by name; `fix` says how to repair a faulty table.
 
-    Raises what the client raises, but for a table that does not exist.
+    Errors of the client pass through, except that a missing table is a finding.
     """
-    right = []
+    faultless = []
     for name, schema in schemas.items():
-        wrong = list(_wrong_with(client, name, schema))
-        yield from (problem(SUBJECT, f"The table {name} {text}.", mend) for text in wrong)
-        if not wrong:
-            right.append(name)
-    if right:
-        yield ok(SUBJECT, f"Active, with the keys and indexes that the stores address: {', '.join(right)}.")
+        faults = list(_find_faults(client, name, schema))
+        yield from (problem(SUBJECT, f"The table {name} {text}.", fix) for text in faults)
+        if not faults:
+            faultless.append(name)
+    if faultless:
+        yield ok(SUBJECT, f"Active, with the keys and indexes that the stores expect: {', '.join(faultless)}.")
 
 
-def _wrong_with(client: DynamoDBClient, name: str, schema: TableSchema) -> Iterator[str]:
+def _find_faults(client: DynamoDBClient, name: str, schema: TableSchema) -> Iterator[str]:
     try:
         table: Mapping[str, Any] = client.describe_table(TableName=name)["Table"]
     except client.exceptions.ResourceNotFoundException:
@@ -40,25 +40,25 @@ def _wrong_with(client: DynamoDBClient, name: str, schema: TableSchema) -> Itera
     keys = [schema.partition_key, *([schema.sort_key] if schema.sort_key else [])]
     types = {attribute["AttributeName"]: attribute["AttributeType"] for attribute in table["AttributeDefinitions"]}
     if _keys(table) != keys or any(types.get(key) != "S" for key in keys):
-        yield f"has the keys {', '.join(_keys(table))} instead of the texts {', '.join(keys)}"
-    found = {index["IndexName"]: index for index in table.get("GlobalSecondaryIndexes", ())}
+        yield f"has the keys {', '.join(_keys(table))} instead of the string keys {', '.join(keys)}"
+    indexes = {index["IndexName"]: index for index in table.get("GlobalSecondaryIndexes", ())}
     for index in schema.indexes:
-        yield from _wrong_with_index(index, found.get(index.name), types)
+        yield from _find_index_faults(index, indexes.get(index.name), types)
 
 
-def _wrong_with_index(index: Index, found: Mapping[str, Any] | None, types: Mapping[str, str]) -> Iterator[str]:
-    if found is None:
+def _find_index_faults(index: Index, description: Mapping[str, Any] | None, types: Mapping[str, str]) -> Iterator[str]:
+    if description is None:
         yield f"has no index {index.name}"
         return
-    keys = [index.partition_key, index.sort_key]
-    if _keys(found) != keys or any(types.get(key) != "S" for key in keys):
-        yield f"has the index {index.name} over {', '.join(_keys(found))} instead of the texts {', '.join(keys)}"
-    if not index.keys_only and found.get("Projection", {}).get("ProjectionType") != "ALL":
+    keys, actual_keys = [index.partition_key, index.sort_key], _keys(description)
+    if actual_keys != keys or any(types.get(key) != "S" for key in keys):
+        yield f"has the index {index.name} over {', '.join(actual_keys)} instead of the string keys {', '.join(keys)}"
+    if not index.keys_only and description.get("Projection", {}).get("ProjectionType") != "ALL":
         yield f"has the index {index.name} without all attributes"
-    if found.get("IndexStatus", "ACTIVE") != "ACTIVE":
-        yield f"has the index {index.name}, which is {found['IndexStatus']}"
+    if description.get("IndexStatus", "ACTIVE") != "ACTIVE":
+        yield f"has the index {index.name}, which is {description['IndexStatus']}"
 
 
-def _keys(described: Mapping[str, Any]) -> list[str]:
-    """The attributes of a key, the partition's first."""
-    return [key["AttributeName"] for key in sorted(described["KeySchema"], key=lambda key: str(key["KeyType"]))]
+def _keys(description: Mapping[str, Any]) -> list[str]:
+    """The key attributes of a table or an index, the partition key first."""
+    return [key["AttributeName"] for key in sorted(description["KeySchema"], key=lambda key: str(key["KeyType"]))]

@@ -1,4 +1,4 @@
-"""Calls to AWS as checks make them: within short limits, and with errors that become findings."""
+"""Calls to AWS for the checks: with short timeouts, and with errors turned into findings."""
 
 from __future__ import annotations
 
@@ -45,38 +45,38 @@ _SIGN_IN = "Sign in with `aws sso login` or `aws configure`, or name a profile i
 
 
 class Account:
-    """The AWS account and region that the environment of this process names, as the AWS CLI finds them."""
+    """The AWS account and region of this process, resolved as the AWS CLI does."""
 
     def client(self, service: str) -> Any:
-        """A client of a service of AWS. Raises BotoCoreError, as its calls do, or ClientError."""
+        """A client of an AWS service. Raises BotoCoreError, as do its calls, which may also raise ClientError."""
         return boto3.Session().client(service, config=LIMITS)  # type: ignore[call-overload]
 
 
 def aws_findings(
     subject: str, findings: Iterable[Finding], *, unreachable: str = "Check the network, and AWS_REGION."
 ) -> Iterator[Finding]:
-    """`findings`, and the error of AWS that they end with, if one does, as a problem.
+    """Yield `findings`; an AWS error that ends them becomes a problem.
 
     `unreachable` says what to do when nothing answers.
     """
     try:
         yield from findings
     except ClientError as error:
-        yield _refused(subject, error)
+        yield _explain_refusal(subject, error)
     except _NO_CREDENTIALS as error:
         yield problem(subject, f"There are no usable AWS credentials ({type(error).__name__}).", _SIGN_IN)
     except NoRegionError:
-        yield problem(subject, "No AWS region is named.", "Set AWS_REGION to the region of the deployment.")
-    except (BotoCoreError, ValueError) as error:  # an address that is none is a ValueError
-        yield problem(subject, f"AWS gives no usable answer ({type(error).__name__}).", unreachable)
+        yield problem(subject, "No AWS region is set.", "Set AWS_REGION to the region of the deployment.")
+    except (BotoCoreError, ValueError) as error:  # ValueError: the address is malformed
+        yield problem(subject, f"AWS returns no usable answer ({type(error).__name__}).", unreachable)
 
 
-def _refused(subject: str, error: ClientError) -> Finding:
-    """What a refusal means; the service's own text is left out, since it repeats what was sent."""
+def _explain_refusal(subject: str, error: ClientError) -> Finding:
+    """Explain an error response; the service's own text is left out because it may repeat the request."""
     code = str(error.response.get("Error", {}).get("Code", "unknown"))
     operation = error.operation_name
     if code in _BAD_CREDENTIALS:
-        return problem(subject, f"AWS does not take the credentials ({code}).", _SIGN_IN)
+        return problem(subject, f"AWS rejects the credentials ({code}).", _SIGN_IN)
     if code.startswith(("AccessDenied", "UnauthorizedOperation")):
-        return problem(subject, f"The credentials may not call {operation}.", "Use credentials that may read it.")
-    return problem(subject, f"AWS answers {operation} with {code}.", "Try again, or look at it in the console.")
+        return problem(subject, f"The credentials may not call {operation}.", "Use credentials with read access.")
+    return problem(subject, f"AWS answers {operation} with {code}.", "Retry, or look at it in the AWS console.")

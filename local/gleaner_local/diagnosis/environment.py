@@ -1,4 +1,4 @@
-"""Checks a deployed environment: what CloudFormation made of it, and what it calls."""
+"""Checks a deployed environment: its stacks, the services that it calls, and its API."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
-_BY_IAM = "Callers are established by IAM, whose signatures this command does not make."
+_SIGNED_BY_IAM = "Callers sign their requests with IAM credentials, which this command cannot do."
 
 
 class EnvironmentCheck:
-    """One environment, as it is deployed in an account."""
+    """The checks of one environment in an AWS account."""
 
     def __init__(
         self,
@@ -46,17 +46,17 @@ class EnvironmentCheck:
         control_host: str | None,
         credentials: Credentials | None = None,
     ) -> None:
-        """`outputs_file` is what `make deploy` wrote; `url` is where the API answers, if not at its own address.
+        """`outputs_file` was written by `make deploy`; `url` overrides the address of the API.
 
-        `control_host` is the address of Pinecone's control plane; None is its own. `credentials` call the API; without
-        them, the environment's own API key does, where it has one.
+        `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
+        them, the environment's own API key is used, if it has one.
         """
         self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
         self._url = url
         self._control_host = control_host
-        self._written = _outputs_in(outputs_file)
+        self._local_outputs = _read_outputs(outputs_file)
         self._deploy = f"make deploy ENV={name}"
         self._data: Stack | None = None
         self._service: Stack | None = None
@@ -64,102 +64,103 @@ class EnvironmentCheck:
         self._settings: Settings | None = None
 
     def findings(self) -> Iterator[Finding]:
-        """What is found, in the order in which an environment is made."""
-        account = list(aws_findings(_ACCOUNT, self._who_am_i()))
+        """Run the checks in the order in which an environment is set up."""
+        account = list(aws_findings(_ACCOUNT, self._check_identity()))
         yield from account
-        if any(found.state is State.PROBLEM for found in account):
-            yield from self._without_account()
+        if any(finding.state is State.PROBLEM for finding in account):
+            yield from self._check_without_account()
             return
-        yield from aws_findings(_stacks.SUBJECT, self._stacks())
+        yield from aws_findings(_stacks.SUBJECT, self._check_stacks())
         if self._data is not None:
-            yield from self._stored(self._data)
+            yield from self._check_data(self._data)
         if self._service is not None:
-            yield from self._running(self._service)
+            yield from self._check_service(self._service)
 
-    def _who_am_i(self) -> Iterator[Finding]:
+    def _check_identity(self) -> Iterator[Finding]:
         client = self._account.client("sts")
-        found = client.get_caller_identity()
-        yield ok(_ACCOUNT, f"{found['Account']} in {client.meta.region_name}, as {found['Arn'].rpartition(':')[2]}.")
+        identity = client.get_caller_identity()
+        principal = identity["Arn"].rpartition(":")[2]
+        yield ok(_ACCOUNT, f"{identity['Account']} in {client.meta.region_name}, as {principal}.")
 
-    def _without_account(self) -> Iterator[Finding]:
-        """What can be told without AWS: whether the API is up."""
-        url = self._url or self._written.get("ApiUrl")
+    def _check_without_account(self) -> Iterator[Finding]:
+        """Check the API, the only part that can be checked without AWS credentials."""
+        url = self._url or self._local_outputs.get("ApiUrl")
         if url is None:
             yield note(
-                API, f"Its address is not known: no outputs of {self._name} were written.", "Give it with --url."
+                API, f"Its address is unknown: this machine has no outputs of {self._name}.", "Give it with --url."
             )
         else:
-            yield from check_api(url, self._credentials, hint="Sign in to AWS to have it tried.")
+            yield from check_api(url, self._credentials, hint="Sign in to AWS to check it.")
 
-    def _stacks(self) -> Iterator[Finding]:
+    def _check_stacks(self) -> Iterator[Finding]:
         client = self._account.client("cloudformation")
         self._data = read_stack(client, f"gleaner-{self._name}-data")
         self._service = read_stack(client, f"gleaner-{self._name}-service")
         for stack, kind, outputs in ((self._data, "data", DATA_OUTPUTS), (self._service, "service", SERVICE_OUTPUTS)):
-            mend = f"{self._deploy} STACK={kind}"
+            fix = f"{self._deploy} STACK={kind}"
             if stack is None:
                 region = client.meta.region_name
                 yield problem(
-                    _stacks.SUBJECT, f"There is no gleaner-{self._name}-{kind} in {region}.", f"Deploy: {mend}"
+                    _stacks.SUBJECT, f"There is no gleaner-{self._name}-{kind} in {region}.", f"Deploy: {fix}"
                 )
             else:
-                yield stack.check(outputs, mend=mend)
-        made = self._outputs()
-        if any(made.get(name) != value for name, value in self._written.items()):
-            seen = "The outputs that were written on this machine are not those of the stacks."
-            yield note(_stacks.SUBJECT, seen, f"`{self._deploy}` writes them anew.")
+                yield stack.check(outputs, fix=fix)
+        deployed = self._outputs()
+        if any(deployed.get(name) != value for name, value in self._local_outputs.items()):
+            text = "The outputs stored on this machine differ from those of the stacks."
+            yield note(_stacks.SUBJECT, text, f"`{self._deploy}` updates them.")
 
     def _outputs(self) -> dict[str, str]:
         return {name: value for stack in (self._data, self._service) if stack for name, value in stack.outputs.items()}
 
-    def _stored(self, data: Stack) -> Iterator[Finding]:
+    def _check_data(self, data: Stack) -> Iterator[Finding]:
         """The tables and the secret."""
         tables = {data.outputs[output]: table for output, table in TABLES.items() if output in data.outputs}
-        mend = f"{self._deploy} STACK=data"
-        yield from aws_findings("tables", self._tables(tables, data.protected, mend))
+        fix = f"{self._deploy} STACK=data"
+        yield from aws_findings("tables", self._check_tables(tables, data.protected, fix))
         if arn := data.outputs.get("ApiKeysSecretArn"):
-            yield from aws_findings(_secret.SUBJECT, self._secret(arn))
+            yield from aws_findings(_secret.SUBJECT, self._check_secret(arn))
 
-    def _tables(self, tables: Mapping[str, schema.TableSchema], protected: bool, mend: str) -> Iterator[Finding]:
+    def _check_tables(self, tables: Mapping[str, schema.TableSchema], protected: bool, fix: str) -> Iterator[Finding]:
         client = self._account.client("dynamodb")
-        yield from check_tables(client, tables, mend=mend)
-        yield from check_upkeep(client, tables, protected=protected, mend=mend)
+        yield from check_tables(client, tables, fix=fix)
+        yield from check_upkeep(client, tables, protected=protected, fix=fix)
 
-    def _secret(self, arn: str) -> Iterator[Finding]:
+    def _check_secret(self, arn: str) -> Iterator[Finding]:
         self._keys = _secret.read_keys(self._account.client("secretsmanager"), arn)
         yield _secret.check_keys(self._keys, arn)
 
-    def _running(self, service: Stack) -> Iterator[Finding]:
-        """The functions, what they call, and what runs beside them."""
-        yield from aws_findings(_functions.SUBJECT, self._function(service))
+    def _check_service(self, service: Stack) -> Iterator[Finding]:
+        """The query function, the services that it calls, the schedule, the alarms and the API."""
+        yield from aws_findings(_functions.SUBJECT, self._check_function(service))
         if self._settings is not None:
-            yield from self._called(self._settings)
+            yield from self._check_remote_services(self._settings)
         schedules = service.resources.get("AWS::Scheduler::Schedule", ())
         alarms = service.resources.get("AWS::CloudWatch::Alarm", ())
-        mend = f"{self._deploy} STACK=service"
+        fix = f"{self._deploy} STACK=service"
         client = self._account.client
-        yield from aws_findings("schedule", check_schedule(client("scheduler"), schedules, mend=mend))
+        yield from aws_findings("schedule", check_schedule(client("scheduler"), schedules, fix=fix))
         dashboard = service.outputs.get("DashboardUrl", "none")
-        yield from aws_findings("alarms", check_alarms(client("cloudwatch"), alarms, dashboard=dashboard, mend=mend))
-        yield from aws_findings(API, self._api(service))
+        yield from aws_findings("alarms", check_alarms(client("cloudwatch"), alarms, dashboard=dashboard, fix=fix))
+        yield from aws_findings(API, self._check_api(service))
 
-    def _function(self, service: Stack) -> Iterator[Finding]:
-        mend = f"{self._deploy} STACK=service"
+    def _check_function(self, service: Stack) -> Iterator[Finding]:
+        fix = f"{self._deploy} STACK=service"
         names = service.resources.get("AWS::Lambda::Function", ())
         live = _functions.read_live(self._account.client("lambda"), names)
         if live is None:
-            yield problem(_functions.SUBJECT, "There is none.", mend)
+            yield problem(_functions.SUBJECT, "There is no query function.", fix)
             return
-        yield live.check(mend=mend)
+        yield live.check(fix=fix)
         try:
             self._settings = Settings.from_env(live.variables)
         except ConfigurationError as error:
-            yield problem(_CONFIGURATION, str(error), f"Mend infra/environments.py, then {mend}")
+            yield problem(_CONFIGURATION, str(error), f"Fix infra/environments.py, then {fix}")
             return
         yield ok(_CONFIGURATION, "The variables of the query function are complete and well-formed.")
 
-    def _called(self, settings: Settings) -> Iterator[Finding]:
-        """The remote services, from this machine, with the keys of the secret."""
+    def _check_remote_services(self, settings: Settings) -> Iterator[Finding]:
+        """Check them from this machine, with the keys of the secret."""
         record = "of the environment's record in infra/environments.py"
         if key := self._keys.get("openai"):
             yield _model_service.check_model(
@@ -184,25 +185,25 @@ class EnvironmentCheck:
             origin = Origin(key="`perplexity` of the secret", address=f"`perplexity_base_url` {record}")
             yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
 
-    def _api(self, service: Stack) -> Iterator[Finding]:
+    def _check_api(self, service: Stack) -> Iterator[Finding]:
         url = self._url or service.outputs.get("ApiUrl")
         if url is None:
             return
-        made = self._outputs()
-        key_id = made.get("ApiKeyId")
+        outputs = self._outputs()
+        key_id = outputs.get("ApiKeyId")
         if key_id is None or self._credentials:
-            pool = made.get("UserPoolId")
-            hint = f"Callers sign in at the user pool {pool}: give a token with --token." if pool else _BY_IAM
+            pool = outputs.get("UserPoolId")
+            hint = f"Callers sign in to the user pool {pool}: give a token with --token." if pool else _SIGNED_BY_IAM
             yield from check_api(url, self._credentials, hint=hint)
             return
-        found = self._account.client("apigateway").get_api_key(apiKey=key_id, includeValue=True)
-        yield from check_api(url, Credentials(api_key=found["value"]), named=f"the API key {key_id}")
+        key = self._account.client("apigateway").get_api_key(apiKey=key_id, includeValue=True)
+        yield from check_api(url, Credentials(api_key=key["value"]), caller=f"the API key {key_id}")
 
 
-def _outputs_in(path: Path) -> dict[str, str]:
-    """The outputs of all stacks in a file that the CDK wrote; empty when there is none."""
+def _read_outputs(path: Path) -> dict[str, str]:
+    """The outputs of all stacks in a file that the CDK wrote; empty when it is missing or malformed."""
     try:
-        found = json.loads(path.read_text())
-        return {name: value for outputs in found.values() for name, value in outputs.items()}
+        stacks = json.loads(path.read_text())
+        return {name: value for outputs in stacks.values() for name, value in outputs.items()}
     except (OSError, ValueError, AttributeError):
         return {}

@@ -1,4 +1,4 @@
-"""What a check found: one line that says what is, and, where something is wrong, what to do."""
+"""The findings of checks: each is one line that says what was seen and, if something is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class State(StrEnum):
     """How much a finding matters."""
 
     OK = "ok"
-    NOTE = "note"  # worth knowing; all is well nevertheless
+    NOTE = "note"  # worth knowing, but not a fault
     PROBLEM = "PROBLEM"
 
 
@@ -27,33 +27,33 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where the settings of a service come from, as a remedy names it."""
+    """Where the settings of a service come from, in the words of a remedy."""
 
     key: str
     address: str
     model: str = ""
 
 
-def ok(subject: str, seen: str) -> Finding:
-    """All is well."""
-    return Finding(subject=subject, state=State.OK, seen=seen)
+def ok(subject: str, text: str) -> Finding:
+    """A finding without a fault."""
+    return Finding(subject=subject, state=State.OK, seen=text)
 
 
-def note(subject: str, seen: str, remedy: str = "") -> Finding:
-    """Worth knowing."""
-    return Finding(subject=subject, state=State.NOTE, seen=seen, remedy=remedy)
+def note(subject: str, text: str, remedy: str = "") -> Finding:
+    """A finding that is worth knowing, but not a fault."""
+    return Finding(subject=subject, state=State.NOTE, seen=text, remedy=remedy)
 
 
-def problem(subject: str, seen: str, remedy: str) -> Finding:
-    """Something is wrong, and `remedy` says what to do."""
-    return Finding(subject=subject, state=State.PROBLEM, seen=seen, remedy=remedy)
+def problem(subject: str, text: str, remedy: str) -> Finding:
+    """A fault; `remedy` says how to fix it."""
+    return Finding(subject=subject, state=State.PROBLEM, seen=text, remedy=remedy)
 
 
-def shown(address: str) -> str:
-    """An address as it may be printed: without user, password and query, any of which may be a key."""
+def redact_address(address: str) -> str:
+    """The address without user, password and query, any of which may be a key."""
     try:
         parts = urlsplit(address if "//" in address else f"https://{address}")
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "an address that is none"
+        return "an invalid address"
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}".rstrip("/")

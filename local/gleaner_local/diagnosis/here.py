@@ -1,4 +1,4 @@
-"""Checks the service of this machine, running or not: what it calls, and what it would call."""
+"""Checks the service of this machine, running or not, and the services that it calls or would call."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _SUBJECTS = {
     Part.WEB: _web_search.SUBJECT,
     Part.TABLES: _tables.SUBJECT,
 }
-_BEHIND = {
+_LOCAL_SERVERS = {
     Part.MODEL: f"the extractive model {openai_server.MODEL}",
     Part.INDEX: "the embedded index",
     Part.WEB: "the descriptions of the installed packages",
     Part.TABLES: "the local DynamoDB",
 }
-# Variables that stand for nothing while the part is served here.
+# Variables that have no effect while the part is served on this machine.
 _UNUSED = {Part.MODEL: "OPENAI_MODEL", Part.INDEX: "PINECONE_API_KEY", Part.WEB: "PERPLEXITY_MODEL"}
 
 
-class HereCheck:
-    """The service over `data_dir` with the variables `env`, which need not be those of one that runs."""
+class LocalCheck:
+    """The checks of the service over `data_dir`; `env` may differ from the variables of one that is running."""
 
     def __init__(self, data_dir: Path, env: Mapping[str, str]) -> None:
         self._data_dir = data_dir
@@ -52,22 +52,22 @@ class HereCheck:
             self._running = running_service(data_dir)
         except NotReady as reason:
             self._not_ready = str(reason)
-        self._served: dict[str, str] = self._running.get("local", {})  # addresses, while one runs
-        self._local = local_parts(env)  # what would be served here
+        self._local_servers: dict[str, str] = self._running.get("local", {})  # address by variable, if one is running
+        self._local_parts = local_parts(env)  # the parts that a service started with `env` would serve itself
 
     def findings(self) -> Iterator[Finding]:
-        """What is found: the service itself, its configuration, and each part that it calls."""
-        yield from self._service()
+        """Check the service itself, its configuration, and each part that it calls."""
+        yield from self._check_service()
         try:
             settings = function_settings(self._function_env())
         except ConfigurationError as error:
-            yield problem(_CONFIGURATION, str(error), "Mend or unset it; docs/02 has a table of the variables.")
+            yield problem(_CONFIGURATION, str(error), "Fix or unset it; docs/02 has a table of the variables.")
             return
-        yield ok(_CONFIGURATION, "The variables at hand are well-formed.")
+        yield ok(_CONFIGURATION, "The variables are well-formed.")
         for part in Part:
-            yield from self._part(part, settings)
+            yield from self._check_part(part, settings)
 
-    def _service(self) -> Iterator[Finding]:
+    def _check_service(self) -> Iterator[Finding]:
         if self._running:
             yield from check_api(self._running["url"])
             return
@@ -75,7 +75,7 @@ class HereCheck:
             yield note(_SERVICE, self._not_ready)
             return
         start = command_line.gleaner("serve", data_dir=self._data_dir)
-        yield note(_SERVICE, f"None runs over {self._data_dir}.", f"Start one with `{start}`.")
+        yield note(_SERVICE, f"No service runs over {self._data_dir}.", f"Start one with `{start}`.")
         directory = self._data_dir
         while not directory.exists() and directory != directory.parent:
             directory = directory.parent
@@ -83,45 +83,43 @@ class HereCheck:
             yield problem(_SERVICE, f"{directory} cannot be written to.", "Choose another directory with --data-dir.")
 
     def _function_env(self) -> dict[str, str]:
-        """The variables of the query function, without what is to be served here and is not yet."""
-        env = with_defaults(self._env) | self._served
-        if Part.MODEL.value in self._served:
+        """The variables of the query function, with the addresses of the servers that run on this machine."""
+        env = with_defaults(self._env) | self._local_servers
+        if Part.MODEL.value in self._local_servers:
             env["OPENAI_MODEL"] = openai_server.MODEL
-        if Part.TABLES.value in self._served:
+        if Part.TABLES.value in self._local_servers:
             env = ministack.with_credentials(env)
         return env
 
-    def _part(self, part: Part, settings: Settings) -> Iterator[Finding]:
-        subject, behind = _SUBJECTS[part], _BEHIND[part]
-        named = part not in self._local
-        served = part.value in self._served if self._running else not named
-        if served and named:
-            yield note(
-                subject, f"The running service serves it itself, and {part.value} names another.", "Start it again."
-            )
-        if not served and not named:
-            seen = "The running service uses a remote one, which the variables at hand do not name."
-            yield note(subject, seen, f"Set {part.value} and its key as for the service, to have it checked.")
+    def _check_part(self, part: Part, settings: Settings) -> Iterator[Finding]:
+        subject = _SUBJECTS[part]
+        is_remote_by_env = part not in self._local_parts
+        is_local = part.value in self._local_servers if self._running else not is_remote_by_env
+        if is_local and is_remote_by_env:
+            text = f"The running service serves it itself, but {part.value} names a remote one."
+            yield note(subject, text, "Start it again.")
+        if not is_local and not is_remote_by_env:
+            text = "The running service uses a remote one that the variables do not name."
+            yield note(subject, text, f"To check it, set {part.value} and its key as for the service.")
             return
-        if served:
-            yield from self._served_here(part, subject, behind)
-        if self._running or not served:
-            yield from self._reached(part, settings)
+        if is_local:
+            yield from self._describe_local_part(part, subject)
+        if self._running or not is_local:
+            yield from self._call_part(part, settings)
 
-    def _served_here(self, part: Part, subject: str, behind: str) -> Iterator[Finding]:
-        yield ok(subject, f"{'Served' if self._running else 'Would be served'} on this machine: {behind}.")
+    def _describe_local_part(self, part: Part, subject: str) -> Iterator[Finding]:
+        server = _LOCAL_SERVERS[part]
+        yield ok(subject, f"{'Served' if self._running else 'Would be served'} on this machine: {server}.")
         unused = _UNUSED.get(part)
         if unused and self._env.get(unused):
-            yield note(
-                subject, f"{unused} is set and not used.", f"To use it, name its service, such as by {part.value}."
-            )
+            yield note(subject, f"{unused} is set but not used.", f"To use it, name its service with {part.value}.")
         if part is Part.INDEX:
             try:
                 Embedder.installed()
             except WeightsMissing as missing:
                 yield note(subject, str(missing))
 
-    def _reached(self, part: Part, settings: Settings) -> Iterator[Finding]:
+    def _call_part(self, part: Part, settings: Settings) -> Iterator[Finding]:
         match part:
             case Part.MODEL:
                 yield _model_service.check_model(
@@ -145,11 +143,11 @@ class HereCheck:
                 )
             case Part.TABLES:
                 unreachable = f"Check {part.value}, and that its server runs."
-                yield from aws_findings(_tables.SUBJECT, self._tables(), unreachable=unreachable)
+                yield from aws_findings(_tables.SUBJECT, self._check_tables(), unreachable=unreachable)
 
-    def _tables(self) -> Iterator[Finding]:
+    def _check_tables(self) -> Iterator[Finding]:
         env = self._function_env()
-        session = ministack.session() if Part.TABLES.value in self._served else boto3.Session()
+        session = ministack.session() if Part.TABLES.value in self._local_servers else boto3.Session()
         client = session.client(
             "dynamodb",
             endpoint_url=env[Part.TABLES.value],
@@ -159,5 +157,5 @@ class HereCheck:
             aws_secret_access_key=env.get("AWS_SECRET_ACCESS_KEY"),
             aws_session_token=env.get("AWS_SESSION_TOKEN"),
         )
-        mend = "Make it as stores/schema.py has it, or unset AWS_ENDPOINT_URL_DYNAMODB."
-        yield from _tables.check_tables(client, ministack.table_schemas(env), mend=mend)
+        fix = "Create it as stores/schema.py says, or unset AWS_ENDPOINT_URL_DYNAMODB."
+        yield from _tables.check_tables(client, ministack.table_schemas(env), fix=fix)

@@ -1,1 +1,1 @@
-"""The extractive model: a deterministic stand-in for a language model that quotes and never writes."""
+"""The extractive model: a deterministic replacement for a language model that only quotes."""

@@ -1,4 +1,4 @@
-"""Puts an answer together from quoted sentences, each with the mark of its passage."""
+"""Composes an answer from quoted sentences, each with the mark of its passage."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from gleaner_local.extractive.judging import Judgement
 from gleaner_local.extractive.question import Question
 from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, distinct, score_texts
 
-NOT_HELD = "The knowledge base does not hold an answer to this question."
-NOT_SEARCHED = "The knowledge base could not be searched, so there is no answer to this question."
+NO_ANSWER = "The knowledge base does not hold an answer to this question."
+SEARCH_FAILED = "The knowledge base could not be searched, so there is no answer to this question."
 WEB_FAILED = "The web search gave no usable result."
 
 MAX_SENTENCES = 4
 MAX_SENTENCES_PER_PASSAGE = 2
 MAX_WEB_SENTENCES = 5
-# A further sentence must come this near to the best one, or it distracts.
-NEAR_BEST = 0.85
-# Further passages are named as sources when their evidence comes this near to that of the first.
-NEAR_FIRST = 0.5
+# A further sentence with less than this share of the best score would distract.
+MIN_SHARE_OF_BEST = 0.85
+# Further passages are sources if their evidence is at least this share of the first passage's.
+MIN_SHARE_OF_FIRST = 0.5
 MAX_SOURCES = 5
-# Evidence of this much and more is as sure as word matching can be; below the lower bound it says nothing.
-SURE, UNSURE = 0.8, 0.2
+# From the upper bound on, evidence is as certain as word matching gets; below the lower one it says nothing.
+CERTAIN, UNCERTAIN = 0.8, 0.2
 MAX_CONFIDENCE = 0.95
 NO_ANSWER_CONFIDENCE = 0.05
 
 _MARK = re.compile(r"\s?\[(web-\d+)\]")
-_MARKS_BEHIND_THE_STOP = re.compile(r"([.!?])((?:\s?\[web-\d+\])+)")
+_MARKS_AFTER_FULL_STOP = re.compile(r"([.!?])((?:\s?\[web-\d+\])+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +43,30 @@ class _Quote:
 
 
 def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str, Any]:
-    """The arguments of `generate_response` that quote the passages, or say that they hold no answer."""
+    """The arguments of `generate_response`: quotes from the passages, or the text that there is no answer."""
     if not (judgement.ranked and (judgement.usable or not judgement.question.has_topic)):
         return _no_answer(state)
-    quotes = _quotes(judgement)
+    quotes = _select_quotes(judgement)
     if not quotes:
         return _no_answer(state)
-    bound = NEAR_FIRST * judgement.evidence[judgement.ranked[0].id]
-    further = [text.id for text in judgement.ranked if judgement.evidence[text.id] >= bound]
-    sources = list(dict.fromkeys([judgement.ranked[0].id, *(quote.source for quote in quotes), *further]))
-    used = [state.passages[source] for source in sources[:MAX_SOURCES]]
-    return _arguments("\n\n".join(map(str, quotes)), used, _confidence(judgement.strongest))
+    bound = MIN_SHARE_OF_FIRST * judgement.evidence[judgement.ranked[0].id]
+    close_ids = [text.id for text in judgement.ranked if judgement.evidence[text.id] >= bound]
+    sources = list(dict.fromkeys([judgement.ranked[0].id, *(quote.source for quote in quotes), *close_ids]))
+    passages = [state.passages[source] for source in sources[:MAX_SOURCES]]
+    return _make_arguments("\n\n".join(map(str, quotes)), passages, _confidence(judgement.strongest))
 
 
 def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -> dict[str, Any]:
-    """The arguments of `generate_response` that quote a fresh web answer, and good passages after it."""
-    quotes = _web_quotes(web, judgement.question)
+    """The arguments of `generate_response`: quotes from good passages, then from a new web answer."""
+    quotes = _select_web_quotes(web, judgement.question)
     if not quotes:
         return answer_from_passages(state, judgement)
-    cited = list(dict.fromkeys(quote.source for quote in quotes))
-    covered = _coverage(judgement.question, web)
+    pages = list(dict.fromkeys(quote.source for quote in quotes))
+    coverage = _coverage(judgement.question, web)
     answer = {
         "answer": "\n\n".join(map(str, quotes)),
-        "sources": cited,
-        "confidence_score": round(min(MAX_CONFIDENCE, 0.3 + 0.6 * covered), 2),
+        "sources": pages,
+        "confidence_score": round(min(MAX_CONFIDENCE, 0.3 + 0.6 * coverage), 2),
         "used_internal_kb": False,
         "used_external_kb": True,
     }
@@ -76,62 +76,63 @@ def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -
     return {
         **answer,
         "answer": f"{own['answer']}\n\n{answer['answer']}",
-        "sources": [*own["sources"], *cited],
+        "sources": [*own["sources"], *pages],
         "used_internal_kb": own["used_internal_kb"],
     }
 
 
 def _no_answer(state: Conversation) -> dict[str, Any]:
-    parts = [NOT_SEARCHED if state.search_failed else NOT_HELD]
+    parts = [SEARCH_FAILED if state.search_failed else NO_ANSWER]
     if state.web_tried and state.web is None:
         parts.append(WEB_FAILED)
-    return _arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE)
+    return _make_arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE)
 
 
-def _arguments(answer: str, used: Sequence[Passage], confidence: float) -> dict[str, Any]:
+def _make_arguments(answer: str, passages: Sequence[Passage], confidence: float) -> dict[str, Any]:
     return {
         "answer": answer,
-        "sources": [passage.id for passage in used],
+        "sources": [passage.id for passage in passages],
         "confidence_score": confidence,
-        "used_internal_kb": any(not passage.external for passage in used),
-        "used_external_kb": any(passage.external for passage in used),
+        "used_internal_kb": any(not passage.external for passage in passages),
+        "used_external_kb": any(passage.external for passage in passages),
     }
 
 
 def _confidence(evidence: float) -> float:
-    return round(min(MAX_CONFIDENCE, max(0.1, (evidence - UNSURE) / (SURE - UNSURE))), 2)
+    return round(min(MAX_CONFIDENCE, max(0.1, (evidence - UNCERTAIN) / (CERTAIN - UNCERTAIN))), 2)
 
 
-def _quotes(judgement: Judgement) -> list[_Quote]:
-    """The best sentences, in the order of their passages and, within one, of the text."""
-    if not judgement.question.has_topic:  # "explain this": the opening of the best passage
+def _select_quotes(judgement: Judgement) -> list[_Quote]:
+    """The best sentences, in the order of their passages and of the text within a passage."""
+    if not judgement.question.has_topic:  # for "explain this", quote the beginning of the best passage
         opening = judgement.ranked[0].sentences[:MAX_SENTENCES]
         return [_Quote(sentence.text, sentence.text_id) for sentence in opening]
-    bound = NEAR_FIRST * judgement.evidence[judgement.ranked[0].id]
-    chosen: list[ScoredSentence] = []
+    bound = MIN_SHARE_OF_FIRST * judgement.evidence[judgement.ranked[0].id]
+    candidates: list[ScoredSentence] = []
     for text in judgement.ranked:
         if judgement.evidence[text.id] >= bound:
-            chosen += sorted(text.sentences, key=_by_score)[:MAX_SENTENCES_PER_PASSAGE]
-    leading = min((s for s in chosen if s.text_id == judgement.ranked[0].id), key=_by_score, default=None)
-    if leading is None:
+            candidates += sorted(text.sentences, key=_by_score)[:MAX_SENTENCES_PER_PASSAGE]
+    best = min((s for s in candidates if s.text_id == judgement.ranked[0].id), key=_by_score, default=None)
+    if best is None:
         return []
-    near = [s for s in sorted(chosen, key=_by_score) if s.score >= NEAR_BEST * leading.score and s is not leading]
-    kept = distinct([leading, *near])[:MAX_SENTENCES]
-    place = {text.id: number for number, text in enumerate(judgement.ranked)}
-    kept.sort(key=lambda sentence: (place[sentence.text_id], sentence.position))
-    return [_Quote(sentence.text, sentence.text_id) for sentence in kept]
+    min_score = MIN_SHARE_OF_BEST * best.score
+    close = [s for s in sorted(candidates, key=_by_score) if s.score >= min_score and s is not best]
+    selection = distinct([best, *close])[:MAX_SENTENCES]
+    rank = {text.id: number for number, text in enumerate(judgement.ranked)}
+    selection.sort(key=lambda sentence: (rank[sentence.text_id], sentence.position))
+    return [_Quote(sentence.text, sentence.text_id) for sentence in selection]
 
 
 def _by_score(sentence: ScoredSentence) -> tuple[float, int]:
     return (-sentence.score, sentence.position)
 
 
-def _web_quotes(web: WebAnswer, question: Question) -> list[_Quote]:
+def _select_web_quotes(web: WebAnswer, question: Question) -> list[_Quote]:
     """The sentences of a web answer with its own marks: all of a short answer, the best of a long one."""
     if not web.pages:
         return []
-    scored = _score_web(question, web).sentences
-    best = sorted(scored, key=_by_score)[:MAX_WEB_SENTENCES]
+    sentences = _score_web(question, web).sentences
+    best = sorted(sentences, key=_by_score)[:MAX_WEB_SENTENCES]
     quotes = []
     for sentence in sorted(best, key=lambda sentence: sentence.position):
         marks = [mark for mark in _MARK.findall(sentence.text) if any(page.id == mark for page in web.pages)]
@@ -144,7 +145,7 @@ def _web_quotes(web: WebAnswer, question: Question) -> list[_Quote]:
 def _score_web(question: Question, web: WebAnswer) -> ScoredText:
     titles = " ".join(page.title for page in web.pages)
     # A mark that follows the full stop belongs to the sentence before it, not to the next one.
-    text = _MARKS_BEHIND_THE_STOP.sub(r"\2\1", web.text)
+    text = _MARKS_AFTER_FULL_STOP.sub(r"\2\1", web.text)
     return score_texts(question, [Text(web.result_id, text, 1.0, titles)])[0]
 
 

@@ -1,4 +1,4 @@
-"""Reads the messages of a chat request: the question, what was said before, and what the tools brought."""
+"""Reads the messages of a chat request: the question, the earlier turns, and the results of the tools."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from gleaner_local.extractive._sentences import without_source_marks
 
-# Feedback of the service arrives as a user message that begins so; it is no question.
+# The service sends its feedback as user messages with this prefix; they are not questions.
 FEEDBACK = "[gleaner]"
 
-# Codes of errors that other words would not mend.
-_NOT_FOR_ITS_WORDS = ("unavailable", "rejected", None)
+# Error codes of searches that a rewording of the query would not fix.
+_UNFIXABLE_CODES = ("unavailable", "rejected", None)
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of the knowledge base, or (`external`) a web answer that was stored earlier."""
+    """A passage of the knowledge base or, if `external`, a stored web answer."""
 
     id: str
     content: str
@@ -33,7 +33,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """A page that a web answer rests on."""
+    """A page that a web answer cites."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ class WebPage:
 
 @dataclass(frozen=True, slots=True)
 class WebAnswer:
-    """What a web search brought. A mark `[n]` in `text` means the n-th page."""
+    """The result of a web search. A mark `[n]` in `text` cites the n-th page."""
 
     result_id: str
     text: str
@@ -51,7 +51,7 @@ class WebAnswer:
 
 @dataclass(slots=True)
 class Conversation:
-    """Where the conversation stands. `earlier` holds (role, text) of the turns before the question."""
+    """The state of the conversation. `earlier` holds (role, text) of the turns before the question."""
 
     question: str = ""
     earlier: tuple[tuple[str, str], ...] = ()
@@ -59,35 +59,35 @@ class Conversation:
     web: WebAnswer | None = None
     searched: bool = False
     search_failed: bool = False
-    refused: bool = False  # a search, for the words of its query
+    refused: bool = False  # whether a search was refused for the wording of its query
     web_tried: bool = False
     indexed: bool = False
 
 
 def read_conversation(messages: Sequence[Message]) -> Conversation:
-    """The state that `messages` describe; results of tools that are not known are ignored."""
-    spoken = [
+    """The state that `messages` describe; results of unknown tools are ignored."""
+    question_positions = [
         position
         for position, message in enumerate(messages)
         if message["role"] == "user" and not text_of(message).startswith(FEEDBACK)
     ]
-    if not spoken:
+    if not question_positions:
         return Conversation()
-    asked_at = spoken[-1]
+    last = question_positions[-1]
     state = Conversation(
-        question=text_of(messages[asked_at]).strip(),
+        question=text_of(messages[last]).strip(),
         earlier=tuple(
             (message["role"], without_source_marks(text_of(message)))
-            for message in messages[:asked_at]
+            for message in messages[:last]
             if message["role"] in ("user", "assistant") and text_of(message)
         ),
     )
     names: dict[str, str] = {}
-    for message in messages[asked_at + 1 :]:
+    for message in messages[last + 1 :]:
         for call in message.get("tool_calls") or ():
             names[call["id"]] = call["function"]["name"]
         if message["role"] == "tool":
-            _take_result(state, names.get(message["tool_call_id"], ""), _json_object(text_of(message)))
+            _apply_result(state, names.get(message["tool_call_id"], ""), _parse_object(text_of(message)))
     return state
 
 
@@ -99,7 +99,7 @@ def text_of(message: Message) -> str:
     return content or ""
 
 
-def _json_object(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -107,10 +107,10 @@ def _json_object(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"error": {"message": "not an object"}}
 
 
-def _take_result(state: Conversation, name: str, result: Mapping[str, Any]) -> None:
+def _apply_result(state: Conversation, name: str, result: Mapping[str, Any]) -> None:
     failed = "error" in result
     if name in ("knowledge_base_search", "perplexity_search") and failed:
-        state.refused |= result["error"].get("code") not in _NOT_FOR_ITS_WORDS
+        state.refused |= result["error"].get("code") not in _UNFIXABLE_CODES
     if name == "knowledge_base_search":
         state.searched = True
         state.search_failed = failed

@@ -1,4 +1,4 @@
-"""Cuts a passage into sentences that can be quoted by themselves."""
+"""Splits a passage into sentences that can be quoted on their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?:[^()\s]|\([^()]*\))+(?:\s+\"[^\"]*\")?\)")
-# A mark of an earlier answer names a passage of that query, and means nothing in this one.
+# A mark in an earlier answer refers to a passage of that query, and means nothing in this one.
 _SOURCE_MARK = re.compile(r"\s?\[(?:kb|web)-\d+\]")
 
 
@@ -35,41 +35,41 @@ def split_passage(text: str) -> list[Sentence]:
 
     Code blocks and images are left out, links keep their text, a table row becomes `column: cell; column: cell`.
     """
-    found = []
-    for block, heading in _blocks(text):
-        parts = _whole_code(split_sentences(_plain(block)))
-        found += [Sentence(part, heading) for part in parts if re.search(r"\w", part)]
-    return found
+    sentences = []
+    for block, heading in _split_blocks(text):
+        parts = _rejoin_inline_code(split_sentences(_strip_links(block)))
+        sentences += [Sentence(part, heading) for part in parts if re.search(r"\w", part)]
+    return sentences
 
 
 def without_source_marks(text: str) -> str:
-    """`text` without marks such as `[kb-2]`."""
+    """Remove marks such as `[kb-2]` from `text`."""
     return _SOURCE_MARK.sub("", text)
 
 
-def _whole_code(parts: list[str]) -> list[str]:
-    """Parts joined again where a border fell into `inline code`."""
-    whole: list[str] = []
+def _rejoin_inline_code(parts: list[str]) -> list[str]:
+    """Join parts again where a split fell into `inline code`."""
+    sentences: list[str] = []
     for part in parts:
-        if whole and whole[-1].count("`") % 2:
-            whole[-1] = f"{whole[-1]} {part}"
+        if sentences and sentences[-1].count("`") % 2:
+            sentences[-1] = f"{sentences[-1]} {part}"
         else:
-            whole.append(part)
-    return whole
+            sentences.append(part)
+    return sentences
 
 
-def _plain(block: str) -> str:
+def _strip_links(block: str) -> str:
     return _LINK.sub(lambda link: link["text"], _IMAGE.sub("", block))
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Paragraphs, list items and table rows, each with the heading it stands under."""
+def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield paragraphs, list items and table rows, each with the heading above it."""
     heading = ""
     paragraph: list[str] = []
     columns: list[str] = []
     fenced = False
     lines = [*text.splitlines(), ""]
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+    for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
         fence = bool(_FENCE.match(line))
         title = None if fenced else _HEADING.match(line)
         item = None if fenced or title else _ITEM.match(line)
@@ -88,7 +88,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             paragraph = [item["text"]]
         elif row:
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            if _TABLE_RULE.match(after):
+            if _TABLE_RULE.match(next_line):
                 columns = cells
             elif not _TABLE_RULE.match(line):
                 yield _row_text(columns, cells), heading
@@ -97,5 +97,5 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _row_text(columns: list[str], cells: list[str]) -> str:
-    named = zip_longest(columns, cells, fillvalue="")
-    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in named if cell)
+    pairs = zip_longest(columns, cells, fillvalue="")
+    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in pairs if cell)

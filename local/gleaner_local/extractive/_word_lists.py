@@ -1,4 +1,4 @@
-"""The word lists of the extractive model, as text files beside it."""
+"""Reads the word lists of the extractive model, which are text files in this package."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib.resources import files
 
 
 def read_words(name: str) -> frozenset[str]:
-    """The words of `words/<name>.txt`, which are parted by white space."""
+    """The words of `words/<name>.txt`, which are separated by white space."""
     return frozenset((files(__package__ or "") / "words" / f"{name}.txt").read_text(encoding="utf-8").split())

@@ -1,4 +1,4 @@
-"""Judges whether the passages at hand answer a question."""
+"""Judges whether the retrieved passages answer a question."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """How the score of a passage and the share of the question's words it covers make its evidence."""
+    """How the score of a passage and its coverage of the question's words are combined into its evidence."""
 
     score_share: float
-    enough: float  # the mean at which the web need not be asked
+    enough: float  # the mean from which on no web search is needed
 
 
-# How these were found, and what they give, is in docs/decisions/0003-extractive-model.md.
+# docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
 _KNOWLEDGE_BASE = _Scale(0.85, 0.38)
 _STORED_BY_MEANING = _Scale(0.7, 0.57)  # the score is the cosine of question and stored answer
-_STORED_BY_WORDS = _Scale(0.5, 0.75)  # found with a former score of the search (a share of terms): find it anew
+_STORED_BY_WORDS = _Scale(0.5, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
 ENOUGH = _KNOWLEDGE_BASE.enough
-USABLE = 0.30  # worth quoting when nothing better can be had
-# How well the best sentence fits decides between close passages.
+USABLE = 0.30  # worth quoting when there is nothing better
+# The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
-# What a stored answer is about stands at its beginning; the rest would only cost time.
-MEANING_CHARS = 300
+# The beginning of a stored answer names its topic; embedding the rest would only cost time.
+MAX_TOPIC_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The passages with their evidence, best first.
 
-    Evidence says how strongly a passage bears on the question, on one scale for both kinds of passage.
+    Evidence says how relevant a passage is to the question, on one scale for both kinds of passage.
     """
 
     question: Question
@@ -51,20 +51,19 @@ class Judgement:
 
     @property
     def enough(self) -> bool:
-        """Whether the passages answer the question, so that the web need not be asked."""
+        """Whether the passages answer the question, so that no web search is needed."""
         return self.strongest >= ENOUGH
 
     @property
     def usable(self) -> bool:
-        """Whether the best passage is close enough to the question to be quoted at all."""
+        """Whether the best passage is relevant enough to be quoted at all."""
         return self.strongest >= USABLE
 
 
 class Judge:
-    """Judges by words and by the scores of the search; stored web answers by meaning too, given an embedder.
+    """Judges by words and search scores and, given an embedder, stored web answers by meaning too.
 
-    The keywords of a stored answer are shared by answers to quite different questions, and words alone do
-    not tell these apart.
+    Answers to quite different questions share keywords, so words alone cannot distinguish stored answers.
     """
 
     def __init__(self, embedder: Embedder | None) -> None:
@@ -74,28 +73,28 @@ class Judge:
 
     @classmethod
     def installed(cls) -> Judge:
-        """A judge with the installed weights, which are loaded when first needed; by words when they are missing."""
+        """A judge with the installed weights, which are loaded lazily; without weights it judges by words."""
         try:
             return cls(Embedder.installed())
         except WeightsMissing:
             return cls(None)
 
     def judge(self, query: str, passages: Sequence[Passage]) -> Judgement:
-        """The passages scored for `query`, a question that stands on its own."""
+        """Score the passages for `query`, a self-contained question."""
         question = read_question(query)
-        scored = score_texts(question, [self._to_text(query, p) for p in passages if p.content])
-        evidence = {text.id: self._evidence(text) for text in scored}
-        # The search has the order of its own passages mostly right, and covering more words does not mend it.
-        leading = {text.id: evidence[text.id] if text.stored else text.prior for text in scored}
-        ranked = sorted(scored, key=lambda text: (-leading[text.id] - RANK_BY_SENTENCE * text.best, text.id))
+        texts = score_texts(question, [self._to_text(query, p) for p in passages if p.content])
+        evidence = {text.id: self._evidence(text) for text in texts}
+        # The search mostly orders its own passages correctly; word coverage does not improve their order.
+        relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
+        ranked = sorted(texts, key=lambda text: (-relevance[text.id] - RANK_BY_SENTENCE * text.best, text.id))
         return Judgement(question, tuple(ranked), evidence)
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
         score = passage.score
         if passage.external and self._embedder is not None:
-            about = f"{passage.title}. {', '.join(passage.keywords)}. {passage.content}"
-            score = max(0.0, float(self._vector(query) @ self._vector(about[:MEANING_CHARS])))
+            topic = f"{passage.title}. {', '.join(passage.keywords)}. {passage.content}"
+            score = max(0.0, float(self._vector(query) @ self._vector(topic[:MAX_TOPIC_CHARS])))
         return Text(passage.id, passage.content, score, context, stored=passage.external)
 
     def _evidence(self, text: ScoredText) -> float:

@@ -1,4 +1,4 @@
-"""Finds keywords for a web answer: the phrases that a related question would use."""
+"""Extracts keywords for a web answer: the phrases that a related question would use."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ QUESTION_SCORE = 3.0
 TITLE_SCORE = 1.5
 ANSWER_SCORE = 0.5
 MAX_ANSWER_COUNT = 4
-LENGTH_BONUS = 0.6  # for each word after the first: "property-based testing" says more than "testing"
+LENGTH_BONUS = 0.6  # per word after the first: "property-based testing" is more specific than "testing"
 
-# Words that stand in many questions and name no topic: they may not begin or end a keyword, nor be one.
+# Words that occur in many questions and name no topic; a keyword may not begin or end with one.
 _WEAK = read_words("weak_keywords")
 _TOKEN = re.compile(r"[\w+#]+(?:[-'’.][\w+#]+)*|[^\w\s]")
 _MARKUP = re.compile(r"```.*?```|https?://\S+|\[(?:(?:kb|web)-)?\d+\]|[`*_]{1,2}(?=\S)|(?<=\S)[`*_]{1,2}", re.DOTALL)
@@ -31,7 +31,7 @@ _MARKUP = re.compile(r"```.*?```|https?://\S+|\[(?:(?:kb|web)-)?\d+\]|[`*_]{1,2}
 def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[str]:
     """At most eight keywords of one to three words (2 to 50 characters), best first, no two with the same stems.
 
-    Words of the question count most, then those of the titles of the pages, then those the answer repeats.
+    Words of the question weigh most, then those of the page titles, then those that the answer repeats.
     """
     scores: dict[str, float] = {}
     spelling: dict[str, str] = {}
@@ -45,30 +45,30 @@ def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[
             scores[key] = scores.get(key, 0.0) + score * min(count, ceiling)
     for key in scores:
         scores[key] *= 1.0 + LENGTH_BONUS * key.count(" ")
-    # What the service would refuse as too generic is not proposed.
+    # The service would reject the others as too generic.
     accepted = [key for key in scores if check_keywords([spelling[key]])[0] == [spelling[key]]]
     ranked = sorted(accepted, key=lambda key: (-scores[key], key))
-    return [spelling[key] for key in _varied(ranked)]
+    return [spelling[key] for key in _diversify(ranked)]
 
 
-def _varied(ranked: Sequence[str]) -> list[str]:
-    """The best keys, leaving out those whose words better ones hold already, until there are too few."""
-    chosen: list[str] = []
-    left_out: list[str] = []
-    seen: Counter[str] = Counter()
+def _diversify(ranked: Sequence[str]) -> list[str]:
+    """The best keys; those whose words are all in better keys are used only when there are too few."""
+    selection: list[str] = []
+    redundant: list[str] = []
+    stems: set[str] = set()
     for key in ranked:
         parts = key.split()
-        if all(seen[part] for part in parts):
-            left_out.append(key)
+        if stems.issuperset(parts):
+            redundant.append(key)
             continue
-        chosen.append(key)
-        seen.update(parts)
-    return (chosen + left_out[: max(0, MIN_KEYWORDS - len(chosen))])[:MAX_KEYWORDS]
+        selection.append(key)
+        stems.update(parts)
+    return (selection + redundant[: max(0, MIN_KEYWORDS - len(selection))])[:MAX_KEYWORDS]
 
 
 def _phrases(text: str) -> list[tuple[str, str]]:
-    """(key, spelling) of every run of one to three topic words; the key is its stems."""
-    found = []
+    """(key, spelling) of every sequence of one to three topic words; the key is its stems."""
+    phrases = []
     for run in _runs(_MARKUP.sub(" ", text)):
         for size in range(1, MAX_WORDS + 1):
             for start in range(len(run) - size + 1):
@@ -78,12 +78,12 @@ def _phrases(text: str) -> list[tuple[str, str]]:
                     continue
                 key = " ".join(stem(word) for word in words(phrase))
                 if key and not key.replace(" ", "").isdigit():
-                    found.append((key, phrase))
-    return found
+                    phrases.append((key, phrase))
+    return phrases
 
 
 def _runs(text: str) -> list[list[str]]:
-    """Runs of words between stop words and punctuation."""
+    """The sequences of words between stop words and punctuation."""
     runs: list[list[str]] = [[]]
     for token in _TOKEN.findall(text):
         folded = fold(token)

@@ -1,4 +1,4 @@
-"""The extractive model: from the messages and the tools offered to the calls it makes."""
+"""The extractive model: chooses the next tool calls from the messages and the offered tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from gleaner_local.extractive._answering import answer_from_passages, answer_from_web
 from gleaner_local.extractive._conversation import Conversation, Message, WebAnswer, read_conversation
-from gleaner_local.extractive._follow_up import reworded, standalone_query
+from gleaner_local.extractive._follow_up import reword, standalone_query
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 
@@ -27,15 +27,15 @@ class Call:
 
 
 class ExtractiveModel:
-    """A model without state of its own: the same messages always give the same calls."""
+    """A stateless model: the same messages always lead to the same calls."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
 
     def next_calls(self, messages: Sequence[Message], offered: Collection[str], *, parallel: bool = True) -> list[Call]:
-        """The calls it makes, given the names of the tools it may call; none when it knows none of them.
+        """The calls to the tools that may be called by name; none when it knows none of them.
 
-        Without `parallel` at most one call is made.
+        Without `parallel` there is at most one call.
         """
         state = read_conversation(messages)
         if not state.question:
@@ -43,7 +43,7 @@ class ExtractiveModel:
         query = standalone_query(state.question, state.earlier)
         if SEARCH in offered and not state.searched:
             return [_call(SEARCH, {"query": query})]
-        wording = reworded(query) if state.refused else query
+        wording = reword(query) if state.refused else query
         judgement = self._judge.judge(query, list(state.passages.values()))
         if INDEX in offered and state.web is not None and not state.indexed:
             calls = [_call(INDEX, _keyword_arguments(query, state.web))]
@@ -54,13 +54,13 @@ class ExtractiveModel:
             return [_call(WEB, {"query": wording})]
         if ANSWER in offered:
             return [_call(ANSWER, _answer(state, judgement))]
-        return _what_is_left(offered, wording)
+        return _search_again(offered, wording)
 
 
-def _what_is_left(offered: Collection[str], query: str) -> list[Call]:
-    """A search again, when nothing but searches is on offer."""
-    again = [name for name in (SEARCH, WEB) if name in offered]
-    return [_call(again[0], {"query": query})] if again else []
+def _search_again(offered: Collection[str], query: str) -> list[Call]:
+    """Repeat a search when only searches are offered."""
+    searches = [name for name in (SEARCH, WEB) if name in offered]
+    return [_call(searches[0], {"query": query})] if searches else []
 
 
 def _answer(state: Conversation, judgement: Judgement) -> dict[str, Any]:

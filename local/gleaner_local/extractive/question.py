@@ -1,4 +1,4 @@
-"""What a question asks for: its words with their weights, and the kind of thing that would answer it."""
+"""Analyses a question: its words with their weights, and the kind of answer that it asks for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from enum import StrEnum
 from gleaner.text import fold, stem, stop_words, words
 from gleaner_local.extractive._word_lists import read_words
 
-# Verbs and nouns that ask for something without naming a topic. They are matched by stem.
-_ASKING = frozenset(stem(word) for word in read_words("asking"))
-# Words that only hold a sentence together. Other stop words ("web", "answer", "first") tell a little.
-_GRAMMAR = read_words("grammar")
+# Verbs and nouns that ask for something without naming a topic, matched by stem.
+_ASKING_STEMS = frozenset(stem(word) for word in read_words("asking"))
+# Function words, which carry no meaning. Other stop words ("web", "answer", "first") carry a little.
+_FUNCTION_WORDS = read_words("grammar")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w'’.-]*\w|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|`[^`]+`")
 _NUMBER = re.compile(r"\d")
 
@@ -23,7 +23,7 @@ ASKING_WEIGHT = 0.35
 
 
 class AnswerKind(StrEnum):
-    """What the answer has to contain."""
+    """What the answer must contain."""
 
     NUMBER = "number"
     DATE = "date"
@@ -81,7 +81,7 @@ _CUES = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as the scorers see it. `weights` is by stem, before rarity; `order` keeps the stems in order."""
+    """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems."""
 
     text: str
     order: tuple[str, ...]
@@ -95,11 +95,11 @@ class Question:
 
 
 def read_question(text: str) -> Question:
-    """The question in `text`, analysed."""
+    """Analyse the question in `text`."""
     names = {stem(word) for name in _NAME.findall(text) for word in words(name)}
     weights: dict[str, float] = {}
     for word in words(text):
-        if word in _GRAMMAR or (len(word) == 1 and not word.isdigit()):
+        if word in _FUNCTION_WORDS or (len(word) == 1 and not word.isdigit()):
             continue
         key = stem(word)
         weights.setdefault(key, _weight(word, key, is_name=key in names))
@@ -108,7 +108,7 @@ def read_question(text: str) -> Question:
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:
-    """Whether a sentence holds the kind of thing that is asked for (any sentence, when nothing special is)."""
+    """Whether a sentence contains what the kind of answer requires; any sentence does for an open question."""
     cue = _CUES.get(kind)
     return cue is None or cue.search(sentence) is not None
 
@@ -118,7 +118,7 @@ def _weight(word: str, key: str, *, is_name: bool) -> float:
         return NUMBER_WEIGHT
     if is_name:
         return NAME_WEIGHT
-    if key in _ASKING:
+    if key in _ASKING_STEMS:
         return ASKING_WEIGHT
     return COMMON_WEIGHT if word in stop_words() else 1.0
 

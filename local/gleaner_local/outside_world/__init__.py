@@ -1,1 +1,1 @@
-"""The outside world of a machine without internet: the descriptions of the Python packages installed beside it."""
+"""The outside world of a machine without internet: the descriptions of the installed Python packages."""

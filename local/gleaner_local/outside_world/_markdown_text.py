@@ -1,4 +1,4 @@
-"""Markdown to sections of plain sentences: no badges, images, link targets, code blocks or tables."""
+"""Converts Markdown to sections of plain sentences: no badges, images, link targets, code blocks or tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$|^\s*:?-{3,}:?\s*(\|\s*:?-{3,}:?\s*)+$",
 
 
 def markdown_sections(text: str) -> Iterator[tuple[str, str]]:
-    """(heading, text) of every section in order; paragraphs and list items are parted by blank lines."""
+    """(heading, text) of every section in order; paragraphs and list items are separated by blank lines."""
     heading = ""
     lines: list[str] = []
     in_heading = False
@@ -51,6 +51,6 @@ def _inline(tokens: Sequence[Token]) -> str:
 
 
 def _html_lines(html: str) -> list[str]:
-    """The text of an HTML block, a line for each element; pictures have none."""
+    """The text of an HTML block, one line per element; images have no text."""
     text = BeautifulSoup(html, "html.parser").get_text("\n")
     return [" ".join(line.split()) for line in text.splitlines() if len(line.split()) > 1]

@@ -1,4 +1,4 @@
-"""reStructuredText to sections of plain sentences, by the few rules that descriptions use."""
+"""Converts reStructuredText to sections of plain sentences, with the few rules that descriptions need."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _FIELD = re.compile(r"^\s*:[\w -]+:(?:\s|$)")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#\.)\s+")
 _TABLE = re.compile(r"^\s*(?:\+[-=+]+\+|\|.*\||=+(?:\s+=+)+)\s*$")
 _INLINE = (
-    (re.compile(r"\|[\w .-]+\|_{0,2}"), ""),  # a substitution: nearly always a badge
-    (re.compile(r":[\w:.-]+:`~?([^`<]+?)(?:\s*<[^`>]*>)?`"), r"\1"),  # a role
-    (re.compile(r"`([^`<]+?)\s*<[^`>]*>`_{1,2}"), r"\1"),  # a link with its target
+    (re.compile(r"\|[\w .-]+\|_{0,2}"), ""),  # substitution, nearly always a badge
+    (re.compile(r":[\w:.-]+:`~?([^`<]+?)(?:\s*<[^`>]*>)?`"), r"\1"),  # role
+    (re.compile(r"`([^`<]+?)\s*<[^`>]*>`_{1,2}"), r"\1"),  # link with its target
     (re.compile(r"``([^`]+)``"), "`\\1`"),
-    (re.compile(r"(?<![`\w])`([^`]+)`_{1,2}"), r"\1"),  # a reference
+    (re.compile(r"(?<![`\w])`([^`]+)`_{1,2}"), r"\1"),  # reference
     (re.compile(r"\b([\w-]+)_{1,2}(?=[\s.,;:)]|$)"), r"\1"),
     (re.compile(r"\*{1,2}([^*\s][^*]*)\*{1,2}"), r"\1"),
 )
 
 
 def rst_sections(text: str) -> Iterator[tuple[str, str]]:
-    """(heading, text) of every section in order; paragraphs and list items are parted by blank lines."""
+    """(heading, text) of every section in order; paragraphs and list items are separated by blank lines."""
     heading = ""
     lines: list[str] = []
-    for kind, content in _blocks(text):
+    for kind, content in _split_blocks(text):
         if kind == "heading":
             if lines:
                 yield heading, "\n\n".join(lines)
@@ -36,8 +36,8 @@ def rst_sections(text: str) -> Iterator[tuple[str, str]]:
         yield heading, "\n\n".join(lines)
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Headings and paragraphs; directives, literal blocks, fields and tables are left out."""
+def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield headings and paragraphs, without directives, literal blocks, fields and tables."""
     paragraph: list[str] = []
     skip_deeper_than: int | None = None
     lines = text.expandtabs().splitlines()
@@ -47,10 +47,10 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             if not line.strip() or indent > skip_deeper_than:
                 continue
             skip_deeper_than = None
-        after = lines[number + 1] if number + 1 < len(lines) else ""
-        is_title = bool(line.strip()) and bool(_UNDERLINE.match(after)) and not paragraph and indent == 0
-        left_out = bool(_UNDERLINE.match(line) or _DIRECTIVE.match(line) or _FIELD.match(line) or _TABLE.match(line))
-        if paragraph and (not line.strip() or is_title or left_out or _ITEM.match(line)):
+        next_line = lines[number + 1] if number + 1 < len(lines) else ""
+        is_title = bool(line.strip()) and bool(_UNDERLINE.match(next_line)) and not paragraph and indent == 0
+        is_markup = bool(_UNDERLINE.match(line) or _DIRECTIVE.match(line) or _FIELD.match(line) or _TABLE.match(line))
+        if paragraph and (not line.strip() or is_title or is_markup or _ITEM.match(line)):
             literal = paragraph[-1].endswith("::")
             yield from _paragraph(paragraph)
             paragraph = []
@@ -61,12 +61,12 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             yield "heading", _plain(line)
         elif _DIRECTIVE.match(line):
             skip_deeper_than = indent
-        elif line.strip() and not left_out and not line.lstrip().startswith(">>>"):
+        elif line.strip() and not is_markup and not line.lstrip().startswith(">>>"):
             paragraph.append(_ITEM.sub("", line).strip())
 
 
 def _indent_before(lines: list[str], number: int) -> int:
-    """The indent of the last line with text before `number`."""
+    """The indentation of the last non-blank line before `number`."""
     line = next(line for line in reversed(lines[:number]) if line.strip())
     return len(line) - len(line.lstrip())
 

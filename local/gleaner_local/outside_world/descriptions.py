@@ -1,4 +1,4 @@
-"""Reads the long descriptions of the installed Python distributions and cuts them into sections of plain text."""
+"""Reads the long descriptions of the installed Python distributions as sections of plain text."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from urllib.parse import quote
 from gleaner_local.outside_world._markdown_text import markdown_sections
 from gleaner_local.outside_world._rst_text import rst_sections
 
-# The beginning of a description says what a package is. Beyond this come change logs.
+# The beginning of a description says what a package is; change logs follow beyond this length.
 MAX_DESCRIPTION_CHARS = 60_000
 MIN_SECTION_WORDS = 4
-OWN_NAME = "gleaner"  # what is written here is not outside
+OWN_NAME = "gleaner"  # this project is not part of the outside world
 
-# Best first: where a reader would look.
+# Labels of project URLs, the most useful first.
 _URL_LABELS = ("homepage", "documentation", "docs", "repository", "source", "sourcecode", "code", "github")
-# Where a change log begins a description has told what it has to tell.
+# A change log ends the useful part of a description.
 _CHANGE_LOG = re.compile(
     r"change ?log|what'?s (changed|new)|^(changes|changed|fixed|added|removed|deprecated)\b|^new features|history|"
     r"release notes?|^v?\d+\.\d+",
     re.IGNORECASE,
 )
-# A list of sponsors holds words of every kind and answers nothing.
-_NOT_TELLING = re.compile(
+# Sections that answer no question; a list of sponsors, for example, matches words of every kind.
+_UNINFORMATIVE = re.compile(
     r"licen[cs]e|merch|testimonials|who'?s using|used by|^(table of )?contents|badges|sponsor|contribut|credits|"
     r"authors?|thanks|donate|acknowledge?ments?|backers|funding|code of conduct|security policy",
     re.IGNORECASE,
 )
-# "Documentation: https://…" is a link target with a label.
+# A line such as "Documentation: https://…" is only a link.
 _BARE_LINK = re.compile(r"^(?:[^\s:]+\s?){0,3}:?\s*<?https?://\S+$")
 
 
@@ -52,7 +52,7 @@ class Section:
 
 
 def installed_sections() -> list[Section]:
-    """The sections of all other distributions here, ordered by project; the first of each says what it is."""
+    """The sections of all other installed distributions, ordered by project; the first says what it is."""
     by_name: dict[str, Distribution] = {}
     for distribution in distributions():
         name = distribution.metadata["Name"]
@@ -62,7 +62,7 @@ def installed_sections() -> list[Section]:
 
 
 def _sections(distribution: Distribution) -> Iterator[Section]:
-    # The annotation of importlib.metadata promises less than the email.message.Message it returns.
+    # importlib.metadata returns an email.message.Message, but its annotation promises less.
     metadata = cast(Message, distribution.metadata)
     name = str(metadata["Name"])
     url = project_url(metadata)
@@ -75,7 +75,7 @@ def _sections(distribution: Distribution) -> Iterator[Section]:
         if _CHANGE_LOG.search(heading):
             break
         text = "\n\n".join(line for line in raw.split("\n\n") if not _BARE_LINK.match(line))
-        if _NOT_TELLING.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
+        if _UNINFORMATIVE.search(heading) or len(text.split()) < MIN_SECTION_WORDS:
             continue
         if not heading or heading.lower() == name.lower():
             lead.append(text)
@@ -87,13 +87,13 @@ def _sections(distribution: Distribution) -> Iterator[Section]:
 
 
 def project_url(metadata: Message) -> str:
-    """The address of the project as its metadata gives it, else that of its page on the package index."""
-    labelled = {}
+    """The project's address from its metadata, else that of its page on the package index."""
+    url_by_label = {}
     for entry in metadata.get_all("Project-URL") or ():
         label, _, url = str(entry).partition(",")
-        labelled[re.sub(r"[^a-z]", "", label.lower())] = url.strip()
-    stated = [labelled[label] for label in _URL_LABELS if label in labelled]
-    for url in [*stated, str(metadata.get("Home-page") or "").strip()]:
+        url_by_label[re.sub(r"[^a-z]", "", label.lower())] = url.strip()
+    urls = [url_by_label[label] for label in _URL_LABELS if label in url_by_label]
+    for url in [*urls, str(metadata.get("Home-page") or "").strip()]:
         if url.startswith(("http://", "https://")):
             return url
     return f"https://pypi.org/project/{quote(str(metadata['Name']))}/"
@@ -104,5 +104,5 @@ def _body(metadata: Message) -> str:
     body = payload if isinstance(payload, str) else ""
     if body.strip():
         return body
-    # Old metadata holds the description in a header, its lines indented.
+    # Old metadata has the description in a header, with indented lines.
     return re.sub(r"\n {8}|\n {7}\|", "\n", str(metadata.get("Description") or ""))

@@ -1,1 +1,1 @@
-"""Checks of a running service from outside: what it promises, asked over its HTTP API alone."""
+"""What `gleaner verify` checks: the promises of a running service, over its HTTP API alone."""

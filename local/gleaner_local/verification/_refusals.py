@@ -1,4 +1,4 @@
-"""Checks of what the service must refuse, and how."""
+"""Checks of the requests that the service must refuse, and of its refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gleaner_local.verification._probe import Probe
 
 _CHAT = "/api/chat/query"
 _JSON = {"content-type": "application/json"}
-_BAD: tuple[dict[str, Any], ...] = (
+_BAD_REQUESTS: tuple[dict[str, Any], ...] = (
     {"json": {"query": ""}},
     {"json": {"query": "What?", "no_such_field": 1}},
     {"json": {"query": 7}},
@@ -22,24 +22,24 @@ _BAD: tuple[dict[str, Any], ...] = (
 )
 
 
-def bad_input(probe: Probe) -> str:
-    """What is not a valid question is a 400, told as a problem document."""
-    for request in _BAD:
-        probe.refused("POST", _CHAT, HTTPStatus.BAD_REQUEST, **request)
-    return f"{len(_BAD)} bad requests, each a 400 with a problem document"
+def check_bad_input(probe: Probe) -> str:
+    """An invalid question is refused with status 400 and a problem document."""
+    for request in _BAD_REQUESTS:
+        probe.expect_refusal("POST", _CHAT, HTTPStatus.BAD_REQUEST, **request)
+    return f"{len(_BAD_REQUESTS)} bad requests, each a 400 with a problem document"
 
 
-def foreign(probe: Probe, other: Probe, question: str) -> str:
-    """What belongs to somebody else is a 404, the same as what does not exist."""
-    mine = probe.ask(question)
-    for session_id in (mine.session_id, new_id()):
+def check_other_caller(probe: Probe, other: Probe, question: str) -> str:
+    """Another caller's sessions and queries are a 404, like those that do not exist."""
+    answer = probe.ask(question)
+    for session_id in (answer.session_id, new_id()):
         path = f"/api/sessions/{session_id}"
         missing = HTTPStatus.NOT_FOUND, "unknown-session"
-        other.refused("GET", path, *missing)
-        other.refused("GET", f"{path}/messages", *missing)
-        other.refused("POST", f"{path}/chat", *missing, json={"query": question})
-        other.refused("DELETE", path, *missing)
-    for query_id in (mine.query_id, new_id()):
-        other.refused("GET", f"/api/queries/{query_id}/tool-calls", HTTPStatus.NOT_FOUND, "unknown-query")
-    probe.call("GET", f"/api/sessions/{mine.session_id}", SessionItem)  # the attempt to delete it did nothing
-    return "404 for its turns, history, deletion and tool calls, as for one that does not exist"
+        other.expect_refusal("GET", path, *missing)
+        other.expect_refusal("GET", f"{path}/messages", *missing)
+        other.expect_refusal("POST", f"{path}/chat", *missing, json={"query": question})
+        other.expect_refusal("DELETE", path, *missing)
+    for query_id in (answer.query_id, new_id()):
+        other.expect_refusal("GET", f"/api/queries/{query_id}/tool-calls", HTTPStatus.NOT_FOUND, "unknown-query")
+    probe.call("GET", f"/api/sessions/{answer.session_id}", SessionItem)  # it must not have been deleted
+    return "404 for turns, history, deletion and tool calls, as for a session that does not exist"

@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are tried."""
+"""All checks, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A promise of the service; `run` says what was seen, or raises CheckFailed."""
+    """A promise of the service; `run` returns what was seen, or raises CheckFailed."""
 
     name: str
     run: Callable[[], str]
@@ -38,42 +38,42 @@ class Result:
 
 
 class Skipped(Exception):
-    """The check cannot be tried here; the message says why."""
+    """The check cannot run here; the message says why."""
 
 
 def plan(
     client: ApiClient, *, other: ApiClient | None, kb_id: str | None, covered: str, uncovered: str
 ) -> Sequence[Check]:
-    """The checks. `covered` and `uncovered` are questions that the knowledge base answers, and does not.
+    """The checks. The knowledge base answers the question `covered`, and does not answer `uncovered`.
 
-    `other` calls as somebody else; without it, what belongs to somebody else is not tried.
+    `other` is another caller; without one, the check of access to somebody else's data is skipped.
     """
     probe = Probe(client, kb_id=kb_id)
 
-    def foreign() -> str:
+    def check_other_caller() -> str:
         if other is None:
             raise Skipped("the caller can be chosen only on a local service, and without --api-key and --token")
-        return _refusals.foreign(probe, Probe(other, kb_id=kb_id), covered)
+        return _refusals.check_other_caller(probe, Probe(other, kb_id=kb_id), covered)
 
     return (
-        Check("health", lambda: _health(probe)),
-        Check("tools", lambda: _answers.tools(probe, covered)),
-        Check("covered question", lambda: _answers.covered(probe, covered)),
-        Check("uncovered question", lambda: _answers.uncovered(probe, uncovered)),
-        # After the open question: what the web has taught by now must not be cited either.
-        Check("strict grounding", lambda: _answers.strict(probe, uncovered)),
-        Check("selected text", lambda: _selections.selected_text(probe)),
-        Check("instructing text", lambda: _selections.instructions(probe)),
-        Check("session", lambda: _conversations.session(probe, covered, uncovered)),
-        Check("follow-up question", lambda: _conversations.follow_up(probe, covered)),
-        Check("bad input", lambda: _refusals.bad_input(probe)),
-        Check("somebody else's", foreign),
-        Check("deletion", lambda: _conversations.deletion(probe)),
+        Check("health", lambda: _check_health(probe)),
+        Check("tools", lambda: _answers.check_tools(probe, covered)),
+        Check("covered question", lambda: _answers.check_covered(probe, covered)),
+        Check("uncovered question", lambda: _answers.check_uncovered(probe, uncovered)),
+        # After the uncovered question: the web answer that is stored by now must not be cited either.
+        Check("strict grounding", lambda: _answers.check_strict(probe, uncovered)),
+        Check("selected text", lambda: _selections.check_selected_text(probe)),
+        Check("instructing text", lambda: _selections.check_instructions(probe)),
+        Check("session", lambda: _conversations.check_session(probe, covered, uncovered)),
+        Check("follow-up question", lambda: _conversations.check_follow_up(probe, covered)),
+        Check("bad input", lambda: _refusals.check_bad_input(probe)),
+        Check("somebody else's", check_other_caller),
+        Check("deletion", lambda: _conversations.check_deletion(probe)),
     )
 
 
-def results(checks: Sequence[Check]) -> Iterator[Result]:
-    """Try each check, also after one that failed. Raises OutOfReach when nothing answers."""
+def run_checks(checks: Sequence[Check]) -> Iterator[Result]:
+    """Run every check, also after a failure. Raises OutOfReach when nothing answers."""
     for check in checks:
         try:
             yield Result(check.name, Outcome.OK, check.run())
@@ -85,7 +85,7 @@ def results(checks: Sequence[Check]) -> Iterator[Result]:
             yield Result(check.name, Outcome.FAILED, str(error))
 
 
-def _health(probe: Probe) -> str:
+def _check_health(probe: Probe) -> str:
     status = probe.call("GET", "/api/health", Health).status
     expect(status == "ok", f"status {status}")
     return f"status {status}"

@@ -47,7 +47,7 @@ def failure(result: Result) -> str:
 def test_an_index_is_made_for_the_records_and_its_host_printed(plane: ControlPlane, address: str) -> None:
     result = create(address, "--name", "books", "--cloud", "gcp", "--region", "europe-west4", "--model", "m-1")
     assert result.exit_code == 0, result.output
-    (asked,) = plane.created
+    (asked,) = plane.create_requests
     assert (asked["name"], asked["cloud"], asked["region"]) == ("books", "gcp", "europe-west4")
     assert asked["embed"] == {"model": "m-1", "field_map": {"text": "text"}, "metric": "cosine"}
     host = "https://books-abc.svc.example.org"
@@ -57,7 +57,7 @@ def test_an_index_is_made_for_the_records_and_its_host_printed(plane: ControlPla
 
 def test_the_same_index_is_made_once(plane: ControlPlane, address: str) -> None:
     first, second = create(address), create(address)
-    assert len(plane.created) == 1
+    assert len(plane.create_requests) == 1
     assert second.exit_code == 0
     host = [line for line in first.output.splitlines() if line.startswith("Host:")]
     assert host == [line for line in second.output.splitlines() if line.startswith("Host:")]
@@ -65,7 +65,7 @@ def test_the_same_index_is_made_once(plane: ControlPlane, address: str) -> None:
 
 def test_an_index_that_somebody_made_meanwhile_is_taken(plane: ControlPlane, address: str) -> None:
     control = PineconeControl(api_key=KEY, host=address)
-    plane.hold("gleaner")
+    plane.add_index("gleaner")
     plane.failures = [(409, "It exists.")]
     control.create("gleaner", cloud="aws", region="us-east-1", model="m-1")
     assert create(address).exit_code == 0
@@ -90,11 +90,11 @@ DOCUMENTS = {"text": {"type": "string", "embed": {"model": "llama-text-embed-v2"
 def test_an_index_of_another_shape_is_named_and_left_alone(
     plane: ControlPlane, address: str, shape: dict[str, Any], told: str
 ) -> None:
-    held = plane.hold("gleaner", **shape)
+    held = plane.add_index("gleaner", **shape)
     message = failure(create(address))
     assert told in message
     assert "--name" in message
-    assert plane.created == []
+    assert plane.create_requests == []
     assert plane.indexes == {"gleaner": held}
 
 
@@ -135,7 +135,7 @@ def test_an_option_that_cannot_be_is_a_usage_error(plane: ControlPlane, address:
     result = create(address, option, value)
     assert result.exit_code == 2
     assert option in result.output
-    assert plane.created == []
+    assert plane.create_requests == []
 
 
 @pytest.mark.parametrize("key", ["kä", "k\nx"])
@@ -161,18 +161,18 @@ def test_a_control_plane_that_cannot_be_reached_is_named() -> None:
 def test_an_index_that_can_be_taken_is_taken_by_the_options_that_are_told(
     plane: ControlPlane, address: str, shape: dict[str, Any], options: list[str]
 ) -> None:
-    plane.hold("gleaner", **shape)
+    plane.add_index("gleaner", **shape)
     assert " ".join(options) in failure(create(address))
     assert create(address, *options).exit_code == 0
 
 
 def test_without_a_key_nothing_is_sent(plane: ControlPlane, address: str) -> None:
     assert "PINECONE_API_KEY" in failure(create(address, key=""))
-    assert plane.created == []
+    assert plane.create_requests == []
 
 
 def test_an_index_is_waited_for(plane: ControlPlane, address: str) -> None:
-    plane.hold("gleaner")
+    plane.add_index("gleaner")
     plane.states = ["Initializing"] * 3
     index = PineconeControl(api_key=KEY, host=address).wait_until_ready("gleaner", seconds=30, pause=0.01)
     assert index.host == "https://gleaner-abc.svc.example.org"
@@ -183,7 +183,7 @@ def test_an_index_is_waited_for(plane: ControlPlane, address: str) -> None:
 def test_an_index_that_does_not_get_ready_is_given_up(
     plane: ControlPlane, address: str, state: str, seconds: float
 ) -> None:
-    plane.hold("gleaner")
+    plane.add_index("gleaner")
     plane.states = [state] * 3
     with pytest.raises(ControlFailed, match=state):
         PineconeControl(api_key=KEY, host=address).wait_until_ready("gleaner", seconds=seconds, pause=0.01)

@@ -1,4 +1,4 @@
-"""What the doctor says of a deployed environment's parts, as an emulator of AWS has them."""
+"""The doctor's findings about the parts of a deployed environment, in an emulator of AWS."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def connect(emulator: str, monkeypatch: pytest.MonkeyPatch) -> Connect:
-    """Clients of the emulator, which the environment names from now on."""
+    """Clients of the emulator, whose address is in the environment from now on."""
     for name, value in ministack.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", emulator)
@@ -62,17 +62,17 @@ def environment(name: str, path: Path, url: str | None = None) -> list[Finding]:
 
 
 def problems(findings: list[Finding]) -> list[str]:
-    return [f"{found.seen} {found.remedy}" for found in findings if found.state is State.PROBLEM]
+    return [f"{finding.seen} {finding.remedy}" for finding in findings if finding.state is State.PROBLEM]
 
 
-def test_an_environment_that_is_not_deployed(connect: Connect, tmp_path: Path) -> None:
+def test_missing_stacks_are_problems(connect: Connect, tmp_path: Path) -> None:
     data, service = problems(environment("none", tmp_path))
     assert "gleaner-none-data" in data
     assert "make deploy ENV=none STACK=data" in data
     assert "make deploy ENV=none STACK=service" in service
 
 
-def test_a_stack_without_its_outputs_is_deployed_anew(connect: Connect, tmp_path: Path) -> None:
+def test_a_stack_without_its_outputs_is_a_problem(connect: Connect, tmp_path: Path) -> None:
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
     connect("cloudformation").create_stack(StackName="gleaner-half-data", TemplateBody=json.dumps(template))
     connect("cloudformation").get_waiter("stack_create_complete").wait(
@@ -85,7 +85,7 @@ def test_a_stack_without_its_outputs_is_deployed_anew(connect: Connect, tmp_path
 
 @pytest.fixture
 def healthy() -> Iterator[str]:
-    """An API that is up, and wants keys."""
+    """An API that is up and requires keys."""
 
     async def health(_request: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -99,7 +99,7 @@ def healthy() -> Iterator[str]:
     server.stop()
 
 
-def test_without_credentials_the_written_address_is_still_tried(
+def test_without_credentials_the_stored_address_is_still_checked(
     healthy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
@@ -115,10 +115,10 @@ def test_without_credentials_the_written_address_is_still_tried(
     account, *api = environment("dev", tmp_path)
     assert problems([account]) == problems([account, *api])
     assert "aws configure" in account.remedy
-    assert next(found.state for found in api) is State.OK
+    assert next(finding.state for finding in api) is State.OK
 
 
-def _refused(code: str) -> ClientError:
+def _client_error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "token secret-token"}}, "DescribeTable")
 
 
@@ -129,12 +129,12 @@ def _refused(code: str) -> ClientError:
         (ProfileNotFound(profile="x"), "AWS_PROFILE"),
         (NoRegionError(), "AWS_REGION"),
         (EndpointConnectionError(endpoint_url="http://secret-token@x"), "network"),
-        (_refused("ExpiredToken"), "aws sso login"),
-        (_refused("AccessDeniedException"), "DescribeTable"),
-        (_refused("ThrottlingException"), "ThrottlingException"),
+        (_client_error("ExpiredToken"), "aws sso login"),
+        (_client_error("AccessDeniedException"), "DescribeTable"),
+        (_client_error("ThrottlingException"), "ThrottlingException"),
     ],
 )
-def test_an_error_of_aws_says_what_to_do(error: ClientError | BotoCoreError, word: str) -> None:
+def test_an_aws_error_becomes_a_finding_with_a_remedy(error: ClientError | BotoCoreError, word: str) -> None:
     def findings() -> Iterator[Finding]:
         yield from ()
         raise error
@@ -157,7 +157,7 @@ def test_an_error_of_aws_says_what_to_do(error: ClientError | BotoCoreError, wor
         ("a-key", State.PROBLEM, "no key in openai, pinecone"),
     ],
 )
-def test_the_secret_is_judged_and_not_shown(connect: Connect, value: str, state: State, word: str) -> None:
+def test_the_secret_is_checked_and_not_shown(connect: Connect, value: str, state: State, word: str) -> None:
     client = connect("secretsmanager")
     arn = client.create_secret(Name=f"keys-{abs(hash(value))}", SecretString=value)["ARN"]
     finding = check_keys(read_keys(client, arn), arn)
@@ -180,17 +180,17 @@ def test_a_schedule_must_be_enabled(connect: Connect, state: str) -> None:
             "RoleArn": "arn:aws:iam::000000000000:role/r",
         },
     )
-    (finding,) = check_schedule(client, [f"prune-{state}"], mend="DEPLOY")
+    (finding,) = check_schedule(client, [f"prune-{state}"], fix="DEPLOY")
     assert (finding.state is State.OK) == (state == "ENABLED")
     assert "24 hours" in finding.seen
 
 
-def test_without_a_schedule_nothing_is_pruned(connect: Connect) -> None:
-    (line,) = problems(list(check_schedule(connect("scheduler"), [], mend="DEPLOY")))
+def test_a_missing_schedule_is_a_problem(connect: Connect) -> None:
+    (line,) = problems(list(check_schedule(connect("scheduler"), [], fix="DEPLOY")))
     assert "DEPLOY" in line
 
 
-def test_an_alarm_that_rings_is_told_by_its_text(connect: Connect) -> None:
+def test_an_alarm_that_fires_is_reported_with_its_description(connect: Connect) -> None:
     client = connect("cloudwatch")
     for name in ("quiet", "loud"):
         client.put_metric_alarm(
@@ -206,7 +206,7 @@ def test_an_alarm_that_rings_is_told_by_its_text(connect: Connect) -> None:
         )
 
     def findings(names: list[str]) -> list[Finding]:
-        return list(check_alarms(client, names, dashboard="https://board", mend="DEPLOY"))
+        return list(check_alarms(client, names, dashboard="https://board", fix="DEPLOY"))
 
     client.set_alarm_state(AlarmName="quiet", StateValue="OK", StateReason="test")
     client.set_alarm_state(AlarmName="loud", StateValue="ALARM", StateReason="test")
@@ -219,8 +219,8 @@ def test_an_alarm_that_rings_is_told_by_its_text(connect: Connect) -> None:
 
 
 def _live(**values: Any) -> LiveFunction:
-    fine = {"state": "Active", "last_update": "Successful", "snapshot": "On", "variables": {}}
-    return LiveFunction(name="query", version="7", **(fine | values))
+    defaults = {"state": "Active", "last_update": "Successful", "snapshot": "On", "variables": {}}
+    return LiveFunction(name="query", version="7", **(defaults | values))
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def _live(**values: Any) -> LiveFunction:
         (_live(snapshot="Off"), State.PROBLEM),
     ],
 )
-def test_the_version_in_use_must_be_ready(live: LiveFunction, state: State) -> None:
-    assert live.check(mend="DEPLOY").state is state
+def test_the_live_version_must_be_ready(live: LiveFunction, state: State) -> None:
+    assert live.check(fix="DEPLOY").state is state
 
 
 class TestTables:
@@ -246,16 +246,16 @@ class TestTables:
     def dynamodb(self, connect: Connect) -> Any:
         return connect("dynamodb")
 
-    def _make(self, client: Any, name: str, table: schema.TableSchema) -> None:
+    def _create(self, client: Any, name: str, table: schema.TableSchema) -> None:
         ministack.create_tables(client, {name: table})
 
-    def test_a_table_as_the_stores_address_it(self, dynamodb: Any) -> None:
+    def test_a_table_with_the_expected_schema_has_no_problems(self, dynamodb: Any) -> None:
         for name, table in (("calls", schema.TOOL_CALLS), ("once", schema.IDEMPOTENCY)):
-            self._make(dynamodb, name, table)
-            assert problems(list(check_tables(dynamodb, {name: table}, mend="DEPLOY"))) == []
+            self._create(dynamodb, name, table)
+            assert problems(list(check_tables(dynamodb, {name: table}, fix="DEPLOY"))) == []
 
     @pytest.mark.parametrize(
-        ("name", "made", "word"),
+        ("name", "actual", "word"),
         [
             ("absent", None, "does not exist"),
             ("bare", schema.TableSchema(), "no index by_last_use"),
@@ -263,23 +263,23 @@ class TestTables:
             ("other", schema.TableSchema(indexes=(schema.Index("by_last_use", "queue", "x"),)), "over queue, x"),
         ],
     )
-    def test_a_table_of_another_schema(
-        self, dynamodb: Any, name: str, made: schema.TableSchema | None, word: str
+    def test_a_table_with_another_schema_is_a_problem(
+        self, dynamodb: Any, name: str, actual: schema.TableSchema | None, word: str
     ) -> None:
-        if made is not None:
-            self._make(dynamodb, name, made)
-        (line,) = problems(list(check_tables(dynamodb, {name: schema.KEYWORDS}, mend="DEPLOY")))
+        if actual is not None:
+            self._create(dynamodb, name, actual)
+        (line,) = problems(list(check_tables(dynamodb, {name: schema.KEYWORDS}, fix="DEPLOY")))
         assert word in line
         assert "DEPLOY" in line
 
-    def test_recovery_protection_and_expiry(self, dynamodb: Any) -> None:
-        self._make(dynamodb, "kept", schema.IDEMPOTENCY)
+    def test_missing_recovery_protection_and_expiry_are_problems(self, dynamodb: Any) -> None:
+        self._create(dynamodb, "kept", schema.IDEMPOTENCY)
 
-        def wrong(*, protected: bool) -> list[str]:
-            return problems(list(check_upkeep(dynamodb, {"kept": schema.IDEMPOTENCY}, protected=protected, mend="D")))
+        def find_problems(*, protected: bool) -> list[str]:
+            return problems(list(check_upkeep(dynamodb, {"kept": schema.IDEMPOTENCY}, protected=protected, fix="D")))
 
-        assert len(wrong(protected=True)) == 3
-        assert len(wrong(protected=False)) == 2
+        assert len(find_problems(protected=True)) == 3
+        assert len(find_problems(protected=False)) == 2
         dynamodb.update_continuous_backups(
             TableName="kept", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
@@ -287,4 +287,4 @@ class TestTables:
             TableName="kept", TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiration"}
         )
         dynamodb.update_table(TableName="kept", DeletionProtectionEnabled=True)
-        assert wrong(protected=True) == []
+        assert find_problems(protected=True) == []

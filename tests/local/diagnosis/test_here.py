@@ -1,4 +1,4 @@
-"""What the doctor says of this machine when no service runs, and of variables that are wrong."""
+"""The doctor's findings about this machine when no service runs, and about faulty variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gleaner_local.commands import main as cli
 from gleaner_local.diagnosis.finding import Finding, State
-from gleaner_local.diagnosis.here import HereCheck
+from gleaner_local.diagnosis.here import LocalCheck
 from gleaner_local.service import running
 from infra.environments import ENVIRONMENTS
 
@@ -19,12 +19,12 @@ AWS = {"AWS_REGION": "us-east-1"}
 
 
 def findings(data_dir: Path, **variables: str) -> list[Finding]:
-    found = list(HereCheck(data_dir, variables).findings())
-    assert "secret-key" not in "".join(f"{one.seen} {one.remedy}" for one in found)
-    return found
+    results = list(LocalCheck(data_dir, variables).findings())
+    assert "secret-key" not in "".join(f"{one.seen} {one.remedy}" for one in results)
+    return results
 
 
-def test_a_service_that_does_not_run_is_told_part_by_part(tmp_path: Path) -> None:
+def test_without_a_running_service_each_part_is_reported(tmp_path: Path) -> None:
     service, configuration, *parts = findings(tmp_path / "data")
     assert (service.subject, service.state) == ("service", State.NOTE)
     assert (configuration.subject, configuration.state) == ("configuration", State.OK)
@@ -33,16 +33,16 @@ def test_a_service_that_does_not_run_is_told_part_by_part(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("unused", ["OPENAI_MODEL", "PINECONE_API_KEY", "PERPLEXITY_MODEL"])
-def test_a_variable_that_is_not_used_is_noted(tmp_path: Path, unused: str) -> None:
+def test_an_unused_variable_is_noted(tmp_path: Path, unused: str) -> None:
     _service, *rest = findings(tmp_path / "data", **{unused: "secret-key"})
-    (noted,) = [one for one in rest if one.state is State.NOTE]
-    assert unused in noted.seen
+    (finding,) = [one for one in rest if one.state is State.NOTE]
+    assert unused in finding.seen
 
 
-def test_a_directory_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    (wrong,) = [one for one in findings(tmp_path / "file" / "data") if one.state is State.PROBLEM]
-    assert "--data-dir" in wrong.remedy
+    (problem,) = [one for one in findings(tmp_path / "file" / "data") if one.state is State.PROBLEM]
+    assert "--data-dir" in problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_a_directory_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
         ("AWS_ENDPOINT_URL_DYNAMODB", "tables"),
     ],
 )
-def test_an_address_where_nothing_answers_is_named(tmp_path: Path, variable: str, subject: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    found = findings(tmp_path / "data", **KEYS, **AWS, **{variable: nowhere})
-    (wrong,) = [one for one in found if one.state is State.PROBLEM]
-    assert wrong.subject == subject
-    assert variable in wrong.remedy
+def test_an_address_where_nothing_answers_is_a_problem(tmp_path: Path, variable: str, subject: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        nowhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    results = findings(tmp_path / "data", **KEYS, **AWS, **{variable: nowhere})
+    (problem,) = [one for one in results if one.state is State.PROBLEM]
+    assert problem.subject == subject
+    assert variable in problem.remedy
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_an_address_where_nothing_answers_is_named(tmp_path: Path, variable: str
         ("MAX_AGE_DAYS", "old"),
     ],
 )
-def test_a_malformed_variable_is_named(tmp_path: Path, variable: str, value: str) -> None:
-    (wrong,) = [one for one in findings(tmp_path / "data", **{variable: value}) if one.state is State.PROBLEM]
-    assert wrong.subject == "configuration"
-    assert variable in wrong.seen
+def test_a_malformed_variable_is_reported_by_name(tmp_path: Path, variable: str, value: str) -> None:
+    (problem,) = [one for one in findings(tmp_path / "data", **{variable: value}) if one.state is State.PROBLEM]
+    assert problem.subject == "configuration"
+    assert variable in problem.seen
 
 
 def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
     assert {one.state for one in rest} == {State.OK}
 
 
-def test_an_environment_that_there_is_not_is_a_usage_error_that_names_those_that_are() -> None:
+def test_an_unknown_environment_is_a_usage_error_that_lists_the_environments() -> None:
     result = CliRunner().invoke(cli.app, ["doctor", "--env", "nope"])
     assert result.exit_code == 2
     for environment in ENVIRONMENTS:
@@ -95,5 +95,5 @@ def test_an_environment_that_there_is_not_is_a_usage_error_that_names_those_that
 
 
 @pytest.mark.parametrize("options", [("--data-dir", ".", "--env", "dev"), ("--api-key", "k")])
-def test_options_that_do_not_belong_together_are_usage_errors(options: tuple[str, ...]) -> None:
+def test_conflicting_options_are_usage_errors(options: tuple[str, ...]) -> None:
     assert CliRunner().invoke(cli.app, ["doctor", *options]).exit_code == 2

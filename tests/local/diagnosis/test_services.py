@@ -1,4 +1,4 @@
-"""What the doctor says of the services that a query calls, through the real clients."""
+"""The doctor's findings about the services that a query calls, through the real clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gleaner_local.clients.credentials import Credentials
 from gleaner_local.diagnosis._model_service import check_model
 from gleaner_local.diagnosis._vector_index import check_index
 from gleaner_local.diagnosis._web_search import check_web_search
-from gleaner_local.diagnosis.finding import Finding, Origin, State, shown
+from gleaner_local.diagnosis.finding import Finding, Origin, State, redact_address
 from gleaner_local.diagnosis.http_api import check_api
 from gleaner_local.servers import openai_server, perplexity_server
 from gleaner_local.servers.asgi import AsgiServer
@@ -32,15 +32,15 @@ Serve = Callable[[Any], str]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Serves an application, or one and the same answer to everything; its address."""
+    """Starts a server for an application, or for one response to every request; returns its address."""
     servers: list[AsgiServer] = []
 
-    def start(served: Any) -> str:
+    def start(content: Any) -> str:
         async def endpoint(_request: Request) -> Response:
-            return served
+            return content
 
-        always = Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST"])])
-        server = AsgiServer(always if isinstance(served, Response) else served)
+        fixed = Starlette(routes=[Route("/{path:path}", endpoint, methods=["GET", "POST"])])
+        server = AsgiServer(fixed if isinstance(content, Response) else content)
         server.start()
         servers.append(server)
         return server.url
@@ -66,8 +66,8 @@ def refusal(status: int) -> Response:
     return JSONResponse({"error": {"message": f"{KEY} is no good"}, "message": KEY}, status_code=status)
 
 
-def says(finding: Finding, state: State, *words: str) -> None:
-    """The finding is one line that holds the words and no key; a problem says what to do."""
+def assert_says(finding: Finding, state: State, *words: str) -> None:
+    """Assert that the finding is one line with the words and without the key; a problem has a remedy."""
     line = f"{finding.seen} {finding.remedy}"
     assert finding.state is state, line
     assert all(word in line for word in words), line
@@ -76,10 +76,10 @@ def says(finding: Finding, state: State, *words: str) -> None:
     assert finding.remedy or state is not PROBLEM
 
 
-def test_a_model_that_is_there(serve: Serve) -> None:
+def test_a_model_must_be_in_the_list(serve: Serve) -> None:
     address = serve(openai_server.create_app()) + "/v1"
-    says(model(address), OK, address, openai_server.MODEL)
-    says(model(address, "another"), PROBLEM, "another", openai_server.MODEL, "THE_MODEL")
+    assert_says(model(address), OK, address, openai_server.MODEL)
+    assert_says(model(address, "another"), PROBLEM, "another", openai_server.MODEL, "THE_MODEL")
 
 
 @pytest.mark.parametrize(
@@ -94,24 +94,24 @@ def test_a_model_that_is_there(serve: Serve) -> None:
         (JSONResponse({"data": None}), PROBLEM, "THE_ADDRESS"),
     ],
 )
-def test_a_model_service_that_refuses_or_is_none(serve: Serve, answer: Response, state: State, word: str) -> None:
-    says(model(serve(answer)), state, word)
+def test_a_model_service_that_refuses_is_reported(serve: Serve, answer: Response, state: State, word: str) -> None:
+    assert_says(model(serve(answer)), state, word)
 
 
-def test_a_web_search_that_takes_the_key_is_asked_for_nothing(serve: Serve) -> None:
-    says(web(serve(perplexity_server.create_app())), OK, "takes the key")
+def test_a_web_search_that_accepts_the_key_is_ok(serve: Serve) -> None:
+    assert_says(web(serve(perplexity_server.create_app())), OK, "accepts the key")
 
 
 @pytest.mark.parametrize(
     ("status", "word"), [(401, "THE_KEY"), (403, "THE_KEY"), (404, "THE_ADDRESS"), (402, "credit"), (500, "500")]
 )
-def test_a_web_search_that_refuses_or_is_none(serve: Serve, status: int, word: str) -> None:
-    says(web(serve(refusal(status))), PROBLEM, word)
+def test_a_web_search_that_refuses_is_a_problem(serve: Serve, status: int, word: str) -> None:
+    assert_says(web(serve(refusal(status))), PROBLEM, word)
 
 
-def test_an_index_with_records(index_host: str) -> None:
+def test_an_index_with_records_is_ok(index_host: str) -> None:
     (finding,) = index(index_host)
-    says(finding, OK, "dimensions: 384", "records: ")  # how many is the matter of other tests over the same index
+    assert_says(finding, OK, "dimensions: 384", "records: ")  # other tests write to the same index
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def test_an_index_with_records(index_host: str) -> None:
         (HTMLResponse("<html>"), PROBLEM, "THE_ADDRESS"),
     ],
 )
-def test_an_index_that_is_empty_unfit_or_none(serve: Serve, answer: Response, state: State, word: str) -> None:
+def test_an_empty_or_unusable_index_is_reported(serve: Serve, answer: Response, state: State, word: str) -> None:
     (finding,) = index(serve(answer))
-    says(finding, state, word)
+    assert_says(finding, state, word)
 
 
 @pytest.mark.parametrize(
@@ -140,57 +140,57 @@ def test_an_index_that_is_empty_unfit_or_none(serve: Serve, answer: Response, st
 def test_an_index_is_judged_by_its_description(serve: Serve, fields: dict[str, Any], state: State, word: str) -> None:
     plane = ControlPlane()
     address = serve(JSONResponse(STATS))
-    plane.hold("other")
-    plane.hold("books", fields=fields, host=address)
+    plane.add_index("other")
+    plane.add_index("books", fields=fields, host=address)
     stats, description = index(address, serve(plane.app))
-    says(stats, OK, "1024")
-    says(description, state, "books", word)
+    assert_says(stats, OK, "1024")
+    assert_says(description, state, "books", word)
 
 
-def test_an_index_whose_description_is_not_to_be_had_is_noted(serve: Serve) -> None:
+def test_an_index_without_a_description_is_noted(serve: Serve) -> None:
     plane = ControlPlane(failures=[(403, f"{KEY} may not")])
     address, control = serve(JSONResponse(STATS)), serve(plane.app)
-    says(index(address, control)[1], NOTE, "403")
-    says(index(address, control)[1], NOTE, "no index of this host")
+    assert_says(index(address, control)[1], NOTE, "403")
+    assert_says(index(address, control)[1], NOTE, "no index of this host")
 
 
-def test_an_api_that_does_not_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+def test_an_api_that_does_not_answer_is_a_problem() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        nowhere = f"http://127.0.0.1:{listener.getsockname()[1]}"
     (finding,) = check_api(nowhere)
-    says(finding, PROBLEM, nowhere)
+    assert_says(finding, PROBLEM, nowhere)
 
 
 @pytest.mark.slow
-def test_a_service_that_never_answers_is_given_up() -> None:
+def test_a_service_that_never_answers_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         for finding in (model(address), web(address), *index(address), *check_api(address)):
-            says(finding, PROBLEM, address)
+            assert_says(finding, PROBLEM, address)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500])
-def test_an_api_that_is_not_healthy(serve: Serve, status: int) -> None:
+def test_an_unhealthy_api_is_a_problem(serve: Serve, status: int) -> None:
     (finding,) = check_api(serve(refusal(status)))
-    says(finding, PROBLEM, str(status))
+    assert_says(finding, PROBLEM, str(status))
 
 
-def test_what_is_healthy_but_not_gleaner(serve: Serve) -> None:
+def test_a_healthy_service_that_is_not_gleaner_is_a_problem(serve: Serve) -> None:
     (finding,) = check_api(serve(JSONResponse({"up": True})))
-    says(finding, PROBLEM, "not Gleaner")
+    assert_says(finding, PROBLEM, "not Gleaner")
 
 
-@pytest.mark.parametrize(("key", "who"), [(KEY, "API key"), (None, "no API key or token")])
-def test_an_api_that_takes_the_caller_is_said_to_take_whom_it_was_told(serve: Serve, key: str | None, who: str) -> None:
+@pytest.mark.parametrize(("key", "name"), [(KEY, "API key"), (None, "no API key or token")])
+def test_the_finding_about_an_accepted_caller_names_the_credentials(serve: Serve, key: str | None, name: str) -> None:
     answer = JSONResponse({"status": "ok", "paths": {}})
     for finding in check_api(serve(answer), Credentials(api_key=key)):
-        says(finding, OK)
+        assert_says(finding, OK)
     _, caller, _ = check_api(serve(answer), Credentials(api_key=key))
-    says(caller, OK, f"({who})")
+    assert_says(caller, OK, f"({name})")
 
 
 @pytest.mark.parametrize(("key", "state", "word"), [(KEY, PROBLEM, "usage plan"), (None, NOTE, "the hint")])
-def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: State, word: str) -> None:
+def test_an_api_that_rejects_the_caller_is_reported(serve: Serve, key: str | None, state: State, word: str) -> None:
     async def health(_request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
@@ -199,18 +199,18 @@ def test_an_api_that_refuses_the_caller(serve: Serve, key: str | None, state: St
 
     app = Starlette(routes=[Route("/api/health", health), Route("/{path:path}", refuse)])
     healthy, caller, description = check_api(serve(app), Credentials(api_key=key), hint="the hint")
-    says(healthy, OK, "is up")
-    says(caller, state, word)
-    says(description, OK, "does not serve")
+    assert_says(healthy, OK, "is up")
+    assert_says(caller, state, word)
+    assert_says(description, OK, "does not serve")
 
 
 @pytest.mark.parametrize(
-    ("address", "printed"),
+    ("address", "redacted"),
     [
         ("http://user:secret@host:80/v1/?key=secret", "http://host:80/v1"),  # pragma: allowlist secret
         ("index-abc.svc.pinecone.io", "https://index-abc.svc.pinecone.io"),
-        ("http://host:port", "an address that is none"),
+        ("http://host:port", "an invalid address"),
     ],
 )
-def test_an_address_is_printed_without_what_may_be_a_key(address: str, printed: str) -> None:
-    assert shown(address) == printed
+def test_possible_keys_are_removed_from_an_address(address: str, redacted: str) -> None:
+    assert redact_address(address) == redacted

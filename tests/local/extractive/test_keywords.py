@@ -1,4 +1,4 @@
-"""Keywords that the extractive model finds for a web answer."""
+"""Keywords that the extractive model extracts for a web answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANSWER = (
 )
 
 
-def test_keywords_name_what_question_title_and_answer_share() -> None:
+def test_keywords_are_phrases_shared_by_question_title_and_answer() -> None:
     keywords = extract_keywords("What is the Hypothesis testing library for Python?", ["hypothesis"], ANSWER)
     assert 5 <= len(keywords) <= 8
     assert any("hypothesis" in keyword.lower() for keyword in keywords)
@@ -25,22 +25,22 @@ def test_keywords_name_what_question_title_and_answer_share() -> None:
 
 def test_marks_links_and_code_give_no_keywords() -> None:
     answer = "See https://example.org/path [web-1] and [2].\n```\nsecret_call()\n```"
-    found = " ".join(extract_keywords("How do transactions work in DynamoDB?", [], answer)).lower()
-    assert "dynamodb" in found
-    assert not any(part in found for part in ("http", "example.org", "web-1", "secret_call"))
+    keywords = " ".join(extract_keywords("How do transactions work in DynamoDB?", [], answer)).lower()
+    assert "dynamodb" in keywords
+    assert not any(part in keywords for part in ("http", "example.org", "web-1", "secret_call"))
 
 
-def test_weak_words_are_neither_keywords_nor_their_ends() -> None:
+def test_no_keyword_begins_or_ends_with_a_weak_word() -> None:
     keywords = extract_keywords("How do I use the best way to install Starlette?", [], "You can install Starlette.")
     assert [keyword.lower() for keyword in keywords] == ["starlette"]
 
 
-def test_nothing_to_say_gives_no_keywords() -> None:
+def test_a_text_without_topic_words_gives_no_keywords() -> None:
     assert extract_keywords("the of and", [], "") == []
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=60), max_size=4), st.text(max_size=500))
-def test_whatever_is_found_is_valid_distinct_and_the_same_again(question: str, titles: list[str], answer: str) -> None:
+def test_keywords_are_valid_distinct_and_deterministic(question: str, titles: list[str], answer: str) -> None:
     keywords = extract_keywords(question, titles, answer)
     valid, rejected = check_keywords(keywords)
     assert valid == keywords and rejected == []

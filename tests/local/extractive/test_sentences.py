@@ -1,4 +1,4 @@
-"""Cutting passages into sentences that can be quoted."""
+"""Splitting passages into sentences that can be quoted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def texts(passage: str) -> list[str]:
     return [sentence.text for sentence in split_passage(passage)]
 
 
-def test_prose_is_cut_at_sentence_ends_and_wrapped_lines_are_joined() -> None:
+def test_prose_is_split_at_sentence_ends_and_wrapped_lines_are_joined() -> None:
     assert texts("One sentence that is\nwrapped. Another one, e.g. this. The U.S. Army came.") == [
         "One sentence that is wrapped.",
         "Another one, e.g. this.",
@@ -20,14 +20,14 @@ def test_prose_is_cut_at_sentence_ends_and_wrapped_lines_are_joined() -> None:
     ]
 
 
-def test_headings_are_no_sentences_but_stand_with_them() -> None:
+def test_headings_are_not_sentences_but_are_attached_to_them() -> None:
     assert split_passage("# Limits\n\nA query is short.\n\n## Time\n\nIt takes 25 s.") == [
         Sentence("A query is short.", "Limits"),
         Sentence("It takes 25 s.", "Time"),
     ]
 
 
-def test_list_items_are_sentences_of_their_own() -> None:
+def test_list_items_are_separate_sentences() -> None:
     assert texts("It does:\n\n- the first thing,\n  on two lines\n- the second\n1. a numbered one") == [
         "It does:",
         "the first thing, on two lines",
@@ -41,7 +41,7 @@ def test_table_rows_are_made_readable() -> None:
     assert texts(table) == ["Name: query; Limit: 50,000", "Name: depth"]
 
 
-def test_rows_of_a_table_that_was_cut_from_its_header_are_kept() -> None:
+def test_table_rows_without_a_header_are_kept() -> None:
     assert texts("| query | 50,000 |\n| depth | 3 |") == ["query; 50,000", "depth; 3"]
 
 
@@ -50,11 +50,11 @@ def test_code_blocks_and_images_are_left_out_and_links_keep_their_text() -> None
     assert texts(passage) == ["See the docs .", "End."]
 
 
-def test_a_code_block_that_is_not_closed_swallows_the_rest() -> None:
+def test_an_unclosed_code_block_extends_to_the_end() -> None:
     assert texts("Before.\n```\ncode. Code.\n\nmore") == ["Before."]
 
 
-def test_inline_code_is_not_cut() -> None:
+def test_inline_code_is_not_split() -> None:
     assert texts("Call `a.run. Then` first. Done.") == ["Call `a.run. Then` first.", "Done."]
 
 
@@ -63,12 +63,12 @@ def test_source_marks_are_removed_and_other_brackets_stay() -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_cut_without_empty_sentences(passage: str) -> None:
+def test_no_sentence_of_any_text_is_empty(passage: str) -> None:
     for sentence in split_passage(passage):
         assert any(character.isalnum() or character == "_" for character in sentence.text)
         assert sentence.text == sentence.text.strip()
 
 
 @given(st.lists(st.from_regex(r"[A-Z][a-z]{2,8}( [a-z]{2,8}){1,5} [a-z]{7,9}\.", fullmatch=True), max_size=6))
-def test_plain_sentences_come_back_as_they_were(sentences: list[str]) -> None:
+def test_plain_sentences_are_unchanged(sentences: list[str]) -> None:
     assert texts(" ".join(sentences)) == sentences

@@ -1,4 +1,4 @@
-"""The embedded index: what it keeps, what it finds, and what its scores mean."""
+"""The embedded index: storage, search results, and the meaning of scores."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ def embedder() -> Embedder:
 
 @pytest.fixture
 def index(tmp_path: Path, embedder: Embedder) -> EmbeddedIndex:
-    made = EmbeddedIndex(tmp_path, embedder)
-    made.upsert("kb", [(name, {"text": text}) for name, text in PASSAGES.items()])
-    return made
+    index = EmbeddedIndex(tmp_path, embedder)
+    index.upsert("kb", [(name, {"text": text}) for name, text in PASSAGES.items()])
+    return index
 
 
-def found(index: EmbeddedIndex, text: str, *, namespace: str = "kb", top_k: int = 10) -> list[str]:
+def search_ids(index: EmbeddedIndex, text: str, *, namespace: str = "kb", top_k: int = 10) -> list[str]:
     return [hit.id for hit in index.search(namespace, text, top_k=top_k)]
 
 
-def test_finds_by_meaning_without_a_word_in_common(index: EmbeddedIndex) -> None:
-    assert found(index, "preparing pasta")[0] == "boil"
+def test_finds_by_meaning_without_a_common_word(index: EmbeddedIndex) -> None:
+    assert search_ids(index, "preparing pasta")[0] == "boil"
 
 
-def test_finds_by_a_word_that_no_model_knows(index: EmbeddedIndex) -> None:
+def test_finds_by_a_word_unknown_to_the_model(index: EmbeddedIndex) -> None:
     index.upsert("kb", [("code", {"text": "When you see error ZX81QQ, start it again."})])
-    assert found(index, "ZX81QQ")[0] == "code"
+    assert search_ids(index, "ZX81QQ")[0] == "code"
 
 
-def test_a_question_that_is_not_covered_scores_lower_than_one_that_is(index: EmbeddedIndex) -> None:
+def test_an_uncovered_question_scores_lower_than_a_covered_one(index: EmbeddedIndex) -> None:
     covered = index.search("kb", "How are duplicate keywords merged?", top_k=1)[0].score
     uncovered = index.search("kb", "Who won the chess championship in 1972?", top_k=1)[0].score
     assert covered > 0.5
     assert uncovered < 0.2
 
 
-def test_scores_fall_and_lie_between_0_and_1(index: EmbeddedIndex) -> None:
+def test_scores_descend_and_are_between_0_and_1(index: EmbeddedIndex) -> None:
     for query in ["keywords", "keywords that nobody used are pruned", "the of and", "?!", PASSAGES["merge"]]:
         scores = [hit.score for hit in index.search("kb", query, top_k=10)]
         assert scores == sorted(scores, reverse=True)
@@ -68,7 +68,7 @@ def test_scores_fall_and_lie_between_0_and_1(index: EmbeddedIndex) -> None:
 
 def test_a_heading_is_searched_with_its_passage(index: EmbeddedIndex) -> None:
     index.upsert("kb", [("zebra", {"text": "They are striped.", "chapter": "Animals › Zebras"})])
-    assert found(index, "zebra")[0] == "zebra"
+    assert search_ids(index, "zebra")[0] == "zebra"
 
 
 def test_the_end_of_a_long_text_is_found_by_meaning(index: EmbeddedIndex) -> None:
@@ -78,7 +78,7 @@ def test_the_end_of_a_long_text_is_found_by_meaning(index: EmbeddedIndex) -> Non
     assert max(hits, key=lambda name: hits[name]) == "long"
 
 
-def test_namespaces_do_not_mix(index: EmbeddedIndex) -> None:
+def test_namespaces_are_isolated(index: EmbeddedIndex) -> None:
     index.upsert("other", [("merge", {"text": "Keywords of another knowledge base."})])
     assert [hit.fields["text"] for hit in index.search("other", "keywords", top_k=5)] == [
         "Keywords of another knowledge base."
@@ -87,30 +87,32 @@ def test_namespaces_do_not_mix(index: EmbeddedIndex) -> None:
     assert index.counts() == {"kb": 4}
 
 
-def test_a_filter_narrows_the_search_before_top_k(index: EmbeddedIndex) -> None:
+def test_a_filter_is_applied_before_top_k(index: EmbeddedIndex) -> None:
     index.upsert("kb", [(f"n{i}", {"text": "keywords are merged", "n": i}) for i in range(1200)])
     matches = compile_filter({"n": {"$gte": 1195}})
     hits = index.search("kb", "how are keywords merged", top_k=10, matches=matches)
     assert {hit.id for hit in hits} == {f"n{i}" for i in range(1195, 1200)}
 
 
-def test_without_weights_words_are_searched_and_meaning_is_added_later(tmp_path: Path, embedder: Embedder) -> None:
+def test_without_weights_only_words_are_searched_and_vectors_are_added_later(
+    tmp_path: Path, embedder: Embedder
+) -> None:
     lexical = EmbeddedIndex(tmp_path, None)
     lexical.upsert("kb", [(name, {"text": text}) for name, text in PASSAGES.items()])
-    assert found(lexical, "pruning keywords")[0] == "prune"
-    assert found(lexical, "preparing pasta") == []
+    assert search_ids(lexical, "pruning keywords")[0] == "prune"
+    assert search_ids(lexical, "preparing pasta") == []
     lexical.close()
-    assert found(EmbeddedIndex(tmp_path, embedder), "preparing pasta")[0] == "boil"
+    assert search_ids(EmbeddedIndex(tmp_path, embedder), "preparing pasta")[0] == "boil"
 
 
-def test_words_in_scripts_without_spaces_and_with_accents(tmp_path: Path) -> None:
+def test_finds_words_in_scripts_without_spaces_and_with_accents(tmp_path: Path) -> None:
     index = EmbeddedIndex(tmp_path, None)
     index.upsert("kb", [("zh", {"text": "北京是中国的首都。"}), ("fr", {"text": "Le café est fermé."})])
-    assert found(index, "中国") == ["zh"]
-    assert found(index, "cafe") == ["fr"]
+    assert search_ids(index, "中国") == ["zh"]
+    assert search_ids(index, "cafe") == ["fr"]
 
 
-def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_writes(tmp_path: Path) -> None:
     script = (
         "import os, pathlib, sys\n"
         "from gleaner_local.index.embedded import EmbeddedIndex\n"
@@ -122,10 +124,10 @@ def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path) -> None
     assert killed.returncode == -9
     index = EmbeddedIndex(tmp_path, None)
     assert index.counts() == {"kb": 50}
-    assert found(index, "number 17")[0] == "d#17"
+    assert search_ids(index, "number 17")[0] == "d#17"
 
 
-def test_a_second_process_is_told_that_the_index_is_in_use(tmp_path: Path, index: EmbeddedIndex) -> None:
+def test_a_second_process_fails_because_the_index_is_in_use(tmp_path: Path, index: EmbeddedIndex) -> None:
     script = (
         "import pathlib, sys\n"
         "from gleaner_local.index.embedded import EmbeddedIndex\n"
@@ -140,8 +142,8 @@ def test_a_second_process_is_told_that_the_index_is_in_use(tmp_path: Path, index
     assert EmbeddedIndex(tmp_path, None).counts() == {"kb": 4}
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "index.sqlite3").write_bytes(b"this is no database" * 100)
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "index.sqlite3").write_bytes(b"this is not a database" * 100)
     with pytest.raises(OSError, match="cannot be opened"):
         EmbeddedIndex(tmp_path, None)
 
@@ -157,7 +159,7 @@ def test_readers_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
                 index.upsert("kb", [(f"w{step}#{i % 5}", {"text": f"moving passage {i}"})])
                 assert len(index.search("kb", "stable passage", top_k=20)) == 20
                 index.delete("kb", [f"w{step}#{(i + 2) % 5}"])
-        except BaseException as error:  # noqa: BLE001 - shown by the test's own assertion
+        except BaseException as error:  # noqa: BLE001 - the test asserts that there are none
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(step,)) for step in range(4)]
@@ -185,7 +187,7 @@ STEPS = st.lists(
 
 @settings(max_examples=40)
 @given(STEPS)
-def test_any_order_of_writes_gives_what_a_dictionary_would(steps: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
+def test_any_sequence_of_writes_behaves_like_a_dictionary(steps: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
     model: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as directory:
         index = EmbeddedIndex(Path(directory), None)
@@ -216,14 +218,14 @@ def test_scores_do_not_depend_on_how_documents_were_added(texts: list[str], quer
     documents = [count_terms(text) for text in texts]
     lengths = np.array([counts.sum() for _, counts in documents], dtype=np.float32)
     alive = np.ones(len(texts), dtype=np.bool_)
-    at_once = Postings()
-    at_once.add(0, documents)
-    piecemeal = Postings()
+    single_batch = Postings()
+    single_batch.add(0, documents)
+    several_batches = Postings()
     cut = data.draw(st.integers(0, len(texts)))
-    piecemeal.add(0, documents[:cut])
+    several_batches.add(0, documents[:cut])
     for row in range(cut, len(texts)):
-        piecemeal.add(row, [documents[row]])
-    expected = at_once.score(query_terms(query), lengths, alive)
-    assert np.allclose(piecemeal.score(query_terms(query), lengths, alive), expected)
+        several_batches.add(row, [documents[row]])
+    expected = single_batch.score(query_terms(query), lengths, alive)
+    assert np.allclose(several_batches.score(query_terms(query), lengths, alive), expected)
     assert (expected >= 0).all()
     assert (expected <= K1 + 1).all()

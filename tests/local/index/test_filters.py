@@ -1,4 +1,4 @@
-"""Metadata filters, against a plain reading of the filter language."""
+"""Metadata filters, compared with a plain implementation of the filter language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILTERS = st.recursive(
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality as JSON has it: a boolean is no number."""
+    """JSON equality: a boolean is not a number."""
     return bool(left == right) and isinstance(left, bool) == isinstance(right, bool)
 
 
@@ -47,9 +47,9 @@ def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:
         case "$ne":
             return not any(same(item, operand) for item in values)
         case "$in":
-            return any(same(item, wanted) for item in values for wanted in operand)
+            return any(same(item, accepted) for item in values for accepted in operand)
         case "$nin":
-            return not any(same(item, wanted) for item in values for wanted in operand)
+            return not any(same(item, accepted) for item in values for accepted in operand)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     compare = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}[symbol]
@@ -57,7 +57,7 @@ def holds(name: str, symbol: str, operand: Any, fields: dict[str, Any]) -> bool:
 
 
 def expected(expression: dict[str, Any], fields: dict[str, Any]) -> bool:
-    """The whole filter, spelled out."""
+    """The complete filter, spelled out."""
     ((name, operand),) = expression.items()
     if name == "$and":
         return all(expected(part, fields) for part in operand)
@@ -68,12 +68,12 @@ def expected(expression: dict[str, Any], fields: dict[str, Any]) -> bool:
 
 
 @given(FILTERS, FIELDS)
-def test_filter_agrees_with_its_definition(expression: dict[str, Any], fields: dict[str, Any]) -> None:
+def test_a_filter_agrees_with_its_definition(expression: dict[str, Any], fields: dict[str, Any]) -> None:
     assert compile_filter(expression)(fields) == expected(expression, fields)
 
 
 @given(st.lists(CLAUSES, min_size=2, max_size=3), FIELDS)
-def test_conditions_side_by_side_are_a_conjunction(clauses: list[dict[str, Any]], fields: dict[str, Any]) -> None:
+def test_several_conditions_are_a_conjunction(clauses: list[dict[str, Any]], fields: dict[str, Any]) -> None:
     merged = {name: condition for clause in clauses for name, condition in clause.items()}
     each = all(compile_filter({name: condition})(fields) for name, condition in merged.items())
     assert compile_filter(merged)(fields) == each
@@ -104,6 +104,6 @@ def test_a_bare_value_means_equality() -> None:
         {"a": [1, 2]},
     ],
 )
-def test_illegal_filters_are_refused(expression: object) -> None:
+def test_invalid_filters_are_rejected(expression: object) -> None:
     with pytest.raises(FilterInvalid):
         compile_filter(expression)

@@ -1,4 +1,4 @@
-"""Descriptions of packages become sections of plain sentences, and their address is the project's own."""
+"""Package descriptions become sections of plain sentences with the address of the project."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Features
 """
 
 
-def test_markdown_is_left_with_its_sentences() -> None:
+def test_markdown_becomes_plain_sentences() -> None:
     assert list(markdown_sections(MARKDOWN)) == [
         ("", "A small tool"),
         ("Tool", "Tool reads files and `bytes`, also large ones."),
@@ -72,7 +72,7 @@ def test_markdown_is_left_with_its_sentences() -> None:
     ]
 
 
-def test_restructured_text_is_left_with_its_sentences() -> None:
+def test_restructured_text_becomes_plain_sentences() -> None:
     assert list(rst_sections(RST)) == [
         ("Tool", "Tool reads files and `bytes`, see tool.Reader. Use it like this:\n\nAfter the code."),
         ("Features", "Fast start\n\nNo dependencies"),
@@ -80,7 +80,7 @@ def test_restructured_text_is_left_with_its_sentences() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("ab .:`_*|#-=+<>[]()\n\t"), max_size=300))
-def test_any_text_is_read(text: str) -> None:
+def test_no_section_of_any_text_is_empty(text: str) -> None:
     for _, content in [*markdown_sections(text), *rst_sections(text)]:
         assert content.strip()
 
@@ -97,7 +97,7 @@ def test_any_text_is_read(text: str) -> None:
         ([], "https://pypi.org/project/tool/"),
     ],
 )
-def test_the_address_is_the_best_that_is_stated(headers: list[tuple[str, str]], url: str) -> None:
+def test_the_address_is_the_best_url_of_the_metadata(headers: list[tuple[str, str]], url: str) -> None:
     metadata = Message()
     metadata["Name"] = "tool"
     for name, value in headers:
@@ -112,9 +112,9 @@ SECTIONS = [
 ]
 
 
-def test_what_introduces_a_package_comes_first_and_an_address_comes_once() -> None:
-    found = Library(lambda: SECTIONS).search("What is yamlio, the YAML parser for Python?", limit=5)
-    assert [item.section.title for item in found] == ["yamlio"]
+def test_the_introduction_of_a_package_comes_first_and_each_address_once() -> None:
+    hits = Library(lambda: SECTIONS).search("What is yamlio, the YAML parser for Python?", limit=5)
+    assert [hit.section.title for hit in hits] == ["yamlio"]
 
 
 @pytest.mark.parametrize("question", ["Is there a TOML parser for Python?", "Who wrote Moby Dick?", "", "of the"])
