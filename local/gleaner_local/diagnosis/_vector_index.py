@@ -62,14 +62,14 @@ def _judged(where: str, stats: DescribeIndexStatsResponse) -> Finding:
 
 def _described(control: PineconeControl, host: str, origin: Origin) -> Finding:
     try:
-        index = control.with_host(host)
+        index = control.find_by_host(host)
     except ControlFailed as failure:
         return note(SUBJECT, f"Its shape is not known. {failure}", "Check it in Pinecone's console.")
     if index is None:
         return note(SUBJECT, "Its shape is not known: the key's project has no index of this host.")
     if not index.ready:
         return problem(SUBJECT, f"The index {index.name} is not ready ({index.state}).", "Wait, and check again.")
-    if unfit := index.unfit():
+    if unfit := index.find_mismatch():
         return problem(
             SUBJECT, f"The index {index.name} cannot hold Gleaner's records: {unfit}.", f"{_MAKE_ONE} {_then(origin)}"
         )

@@ -33,7 +33,7 @@ def check_api(
         yield health
         if health.state is State.OK:
             sessions = client.send("GET", "/api/sessions", params={"limit": "1"})
-            yield _caller(sessions, named or who.described(), None if who else hint)
+            yield _caller(sessions, named or who.describe(), None if who else hint)
             yield _description(client.send("GET", "/openapi.json"))
     except OutOfReach:
         yield problem(SUBJECT, f"Nothing answers at {shown(url)}.", "Check the address, and that the service runs.")

@@ -86,7 +86,7 @@ def test_bytes_that_are_no_text_travel_as_base64(client: httpx.Client, seen: lis
 def test_a_body_above_the_limit_is_refused_before_the_function(
     client: httpx.Client, seen: list[dict[str, Any]]
 ) -> None:
-    response = client.post("/", content=b"x" * (api_gateway.LARGEST_BODY + 1))
+    response = client.post("/", content=b"x" * (api_gateway.MAX_BODY_BYTES + 1))
     assert response.status_code == 413
     assert response.headers["content-type"] == "application/problem+json"
     assert seen == []

@@ -64,7 +64,7 @@ def url(service: Service) -> Iterator[str]:
 def data_dir(tmp_path: Path, url: str) -> Iterator[Path]:
     """A directory over which the service runs."""
     place = tmp_path / "its data"
-    with running.take(place):
+    with running.acquire_lock(place):
         running.announce(place, {"url": url})
         yield place
 
@@ -139,15 +139,15 @@ def test_the_usual_directory_is_no_exception(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_service_that_is_starting_is_said_to_be(tmp_path: Path) -> None:
-    with running.take(tmp_path):
+    with running.acquire_lock(tmp_path):
         assert "starting" in failure(gleaner("ask", "Why?", "--data-dir", str(tmp_path)))
 
 
 def test_what_a_killed_service_said_of_itself_is_forgotten(tmp_path: Path) -> None:
-    with running.take(tmp_path):
+    with running.acquire_lock(tmp_path):
         running.announce(tmp_path, {"url": "http://127.0.0.1:9"})
     assert running.running_service(tmp_path) == {}
-    with running.take(tmp_path), pytest.raises(NotReady):
+    with running.acquire_lock(tmp_path), pytest.raises(NotReady):
         running.running_service(tmp_path)
 
 

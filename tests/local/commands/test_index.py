@@ -115,7 +115,7 @@ def test_a_refusal_is_told_without_the_key(
 
 @pytest.mark.parametrize(
     ("status", "told"),
-    [(401, "PINECONE_API_KEY"), (400, "--region"), (404, "--model"), (403, "the key may have"), (503, "later")],
+    [(401, "PINECONE_API_KEY"), (400, "--region"), (404, "--model"), (403, "the key may use"), (503, "later")],
 )
 def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: int, told: str) -> None:
     plane.failures = [(404, "There is none."), (status, "No."), (status, "No.")]
