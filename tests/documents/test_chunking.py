@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gleaner_documents.chunking import (
-    DEFAULT_SETTINGS,
+    DEFAULT_CHUNK_SETTINGS,
     ChunkSettings,
     chunk_document,
     chunk_text,
@@ -18,7 +18,7 @@ from gleaner_documents.chunking import (
 from gleaner_documents.model import Document, Section
 from gleaner_documents.sentences import split_sentences
 
-MAX_PIECES = DEFAULT_SETTINGS.max_pieces
+MAX_PIECES = DEFAULT_CHUNK_SETTINGS.max_pieces
 # A code block that is cut gets lines that close and reopen it.
 _FENCES = 4 * estimated_pieces("```")
 
@@ -140,7 +140,7 @@ def test_the_settings_bound_the_size_and_have_a_fingerprint_of_their_own() -> No
 
     assert max(estimated_pieces(chunk) for chunk in chunk_text("one two three. " * 100, small)) <= 20
     assert small.fingerprint() == ChunkSettings(max_pieces=20).fingerprint()
-    assert small.fingerprint() != DEFAULT_SETTINGS.fingerprint()
+    assert small.fingerprint() != DEFAULT_CHUNK_SETTINGS.fingerprint()
 
 
 def test_sentences_end_where_a_reader_expects() -> None:

@@ -166,9 +166,9 @@ def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing:
     with tampering(service, tamper) as url:
         code, outcomes, reasons = verify(url)
     assert code == 1
-    for name, seen in failing.items():
+    for name, reason in failing.items():
         assert outcomes[name] == "FAILED"
-        assert seen in reasons[name]
+        assert reason in reasons[name]
     assert outcomes["health"] == "ok"
     assert len(outcomes) == 12, "every check runs"
 

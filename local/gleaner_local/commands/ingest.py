@@ -53,5 +53,5 @@ def claim_roots(data_dir: Path, paths: list[Path], kb_id: str, root: str | None)
     from gleaner_documents.source_files import find_roots
     from gleaner_local.ingestion.known_roots import KnownRoots
 
-    known = KnownRoots(data_dir, index=os.environ.get("PINECONE_INDEX_HOST") or "here")
-    known.claim(find_roots(paths, name=root), kb_id, confirmed=root is not None)
+    known_roots = KnownRoots(data_dir, index=os.environ.get("PINECONE_INDEX_HOST") or "here")
+    known_roots.claim(find_roots(paths, name=root), kb_id, confirmed=root is not None)

@@ -1,4 +1,4 @@
-"""`gleaner serve`: runs the whole service on this machine."""
+"""`gleaner serve`: runs the complete service on this machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serve(
     prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered concurrently.", min=1)] = 4,
 ) -> None:
-    """Run the whole service on this machine."""
+    """Run the complete service on this machine."""
     from gleaner_local.service.run import LocalService  # only this command needs the local servers
 
     hours = parse_age(prune_every) * 24 if prune_every else None

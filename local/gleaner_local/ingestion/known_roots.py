@@ -32,8 +32,8 @@ class KnownRoots:
         Unless the name is `confirmed`, raises InvalidInput for a root whose files were loaded from another directory
         that still exists.
         """
-        known = self._read()
-        places = known.setdefault(self._index, {}).setdefault(kb_id, {})
+        places_by_index = self._read()
+        places = places_by_index.setdefault(self._index, {}).setdefault(kb_id, {})
         for root in roots:
             previous = Path(places.get(root.name, root.path))
             if previous.is_dir() and not previous.samefile(root.path) and not confirmed:
@@ -44,20 +44,20 @@ class KnownRoots:
                     f"of the same name. Give it another name: `{rename}`; or pass `--root {root.name}` to go on."
                 )
             places[root.name] = str(root.path)
-        self._write(known)
+        self._write(places_by_index)
 
     def _read(self) -> dict[str, dict[str, dict[str, str]]]:
         try:
-            known = json.loads(self._file.read_text())
+            places_by_index = json.loads(self._file.read_text())
         except (FileNotFoundError, ValueError):  # an unreadable file must not block loading
             return {}
-        return known if isinstance(known, dict) else {}
+        return places_by_index if isinstance(places_by_index, dict) else {}
 
-    def _write(self, known: dict[str, dict[str, dict[str, str]]]) -> None:
+    def _write(self, places_by_index: dict[str, dict[str, dict[str, str]]]) -> None:
         new_file = self._file.with_suffix(".new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            new_file.write_text(json.dumps(known, indent=1))
+            new_file.write_text(json.dumps(places_by_index, indent=1))
             new_file.replace(self._file)  # atomic: an interruption never leaves half a file
         except OSError as error:
             raise CannotStart(f"Cannot write to the data directory {self._file.parent}: {error.strerror}.") from error

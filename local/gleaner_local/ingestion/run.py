@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.model import Record
-from gleaner_documents.chunking import DEFAULT_SETTINGS, Chunk, ChunkSettings, chunk_document
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document
 from gleaner_documents.model import Document, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
@@ -20,7 +20,7 @@ from gleaner_documents.plan import (
     record_id,
 )
 from gleaner_documents.reading import read_document
-from gleaner_documents.source_files import SourceFile, find_source_files
+from gleaner_documents.source_files import Root, SourceFile, find_source_files
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 _REQUEST_SECONDS = 120.0
@@ -69,7 +69,7 @@ def ingest(
     prune: bool,
     progress: Callable[[IngestProgress], None],
     root: str | None = None,
-    chunking: ChunkSettings = DEFAULT_SETTINGS,
+    chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS,
 ) -> IngestReport:
     """Load the files under `paths`; with `prune`, remove documents whose files are gone from the directories.
 
@@ -80,8 +80,7 @@ def ingest(
     what was written until then stays.
     """
     scan = find_source_files(paths, root=root)
-    fetch = partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS)
-    plan = make_plan(scan.files, fetch, chunking)
+    plan = make_plan(scan.files, partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS), chunking)
     report = IngestReport(
         unchanged=[file.source_file_path for file in plan.unchanged],
         skipped=[*scan.unreadable, *plan.unreadable],
@@ -92,15 +91,21 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     if prune:
-
-        def list_ids(prefix: str) -> Iterator[str]:
-            return knowledge_base.list_ids(kb_id, prefix=prefix, timeout=_REQUEST_SECONDS)
-
         new = {file.source_file_path for file in plan.new}
-        deleted = find_deleted(scan.roots, list_ids, fetch, new=new)
-        knowledge_base.delete(kb_id, [i for ids in deleted.values() for i in ids], timeout=_REQUEST_SECONDS)
-        report.removed = sorted(deleted)
+        report.removed = _remove_deleted(scan.roots, kb_id, knowledge_base, new=new)
     return report
+
+
+def _remove_deleted(
+    roots: Sequence[Root], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
+) -> list[str]:
+    def list_ids(prefix: str) -> Iterator[str]:
+        return knowledge_base.list_ids(kb_id, prefix=prefix, timeout=_REQUEST_SECONDS)
+
+    fetch = partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS)
+    deleted = find_deleted(roots, list_ids, fetch, new=new)
+    knowledge_base.delete(kb_id, [i for ids in deleted.values() for i in ids], timeout=_REQUEST_SECONDS)
+    return sorted(deleted)
 
 
 def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) -> Iterator[_Version]:

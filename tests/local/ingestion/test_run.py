@@ -18,7 +18,7 @@ from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import Record, new_id
 from gleaner_documents import source_files
-from gleaner_documents.chunking import DEFAULT_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
 from gleaner_documents.model import FileTooLarge
 from gleaner_documents.plan import document_id
 from gleaner_documents.reading import read_document
@@ -51,7 +51,7 @@ class Wire:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, KnowledgeBase]]:
+def wired_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, KnowledgeBase]]:
     index = EmbeddedIndex(tmp_path_factory.mktemp("index"), None)
     wire = Wire(create_app(index))
     server = AsgiServer(wire)
@@ -62,14 +62,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, Kno
 
 
 @pytest.fixture
-def wire(served: tuple[Wire, KnowledgeBase]) -> Wire:
-    served[0].writes_allowed = None
-    return served[0]
+def wire(wired_index: tuple[Wire, KnowledgeBase]) -> Wire:
+    wired_index[0].writes_allowed = None
+    return wired_index[0]
 
 
 @pytest.fixture
-def kb(wire: Wire, served: tuple[Wire, KnowledgeBase]) -> KnowledgeBase:
-    return served[1]
+def kb(wire: Wire, wired_index: tuple[Wire, KnowledgeBase]) -> KnowledgeBase:
+    return wired_index[1]
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 def run(
-    kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False, chunking: ChunkSettings = DEFAULT_SETTINGS
+    kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False, chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS
 ) -> IngestReport:
     return ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, progress=lambda _: None, chunking=chunking)
 
@@ -361,11 +361,11 @@ steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()
 @given(steps=steps)
 @settings(max_examples=40)
 def test_after_any_interruptions_a_complete_run_makes_the_index_equal_to_the_files(
-    served: tuple[Wire, KnowledgeBase],
+    wired_index: tuple[Wire, KnowledgeBase],
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[Change, int | None, bool]],
 ) -> None:
-    wire, kb = served
+    wire, kb = wired_index
     kb_id = new_id()
     root = tmp_path_factory.mktemp("model") / "docs"
     (root / "part").mkdir(parents=True)

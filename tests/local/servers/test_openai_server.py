@@ -20,10 +20,10 @@ DECIDE = (SEARCH, WEB, ANSWER)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    running = AsgiServer(create_app())
-    running.start()
-    yield running.url
-    running.stop()
+    asgi_server = AsgiServer(create_app())
+    asgi_server.start()
+    yield asgi_server.url
+    asgi_server.stop()
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from gleaner_local.servers.pinecone_server import create_app
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AsgiServer]:
     index = EmbeddedIndex.open(tmp_path_factory.mktemp("index"))
-    running = AsgiServer(create_app(index))
-    running.start()
-    yield running
-    running.stop()
+    asgi_server = AsgiServer(create_app(index))
+    asgi_server.start()
+    yield asgi_server
+    asgi_server.stop()
     index.close()
 
 

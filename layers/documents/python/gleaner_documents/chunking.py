@@ -40,7 +40,7 @@ class ChunkSettings:
         return hashlib.sha256(repr((self.max_pieces, *patterns)).encode()).hexdigest()
 
 
-DEFAULT_SETTINGS = ChunkSettings()
+DEFAULT_CHUNK_SETTINGS = ChunkSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Chunk:
     page_number: int | None
 
 
-def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_SETTINGS) -> list[Chunk]:
+def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[Chunk]:
     """Cut a document into chunks, in reading order; none crosses a heading or a page."""
     pieces = [(section, text) for section in document.sections for text in chunk_text(section.text, settings)]
     return [
@@ -62,7 +62,7 @@ def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_SETTING
     ]
 
 
-def chunk_text(text: str, settings: ChunkSettings = DEFAULT_SETTINGS) -> list[str]:
+def chunk_text(text: str, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[str]:
     """Cut `text` into chunks of at most `settings.max_pieces` estimated word pieces, in order and without loss.
 
     White space between chunks is dropped, and runs of blank lines or of 20 and more spaces are shortened. A code

@@ -9,12 +9,8 @@ from typing import NamedTuple, Protocol
 from gleaner_documents.model import Document, NoTextFound, UnknownFileType
 
 
-class Reader(Protocol):
-    """Turns the bytes of a file into a document."""
-
-    def __call__(self, source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
-        """Read `data`; raises UnreadableDocument."""
-        ...
+class _Reader(Protocol):
+    def __call__(self, source_file_path: str, data: bytes, *, fallback_title: str) -> Document: ...
 
 
 def is_known_type(source_file_path: str) -> bool:
@@ -61,25 +57,25 @@ def _extension(source_file_path: str) -> str:
 # Readers are imported when first used: each needs a large library, and every command lists the formats in its help.
 
 
-def _load_markdown() -> Reader:
+def _load_markdown() -> _Reader:
     from gleaner_documents.readers.markdown import read_markdown
 
     return read_markdown
 
 
-def _load_plain_text() -> Reader:
+def _load_plain_text() -> _Reader:
     from gleaner_documents.readers.plain_text import read_plain_text
 
     return read_plain_text
 
 
-def _load_html() -> Reader:
+def _load_html() -> _Reader:
     from gleaner_documents.readers.html import read_html
 
     return read_html
 
 
-def _load_pdf() -> Reader:
+def _load_pdf() -> _Reader:
     from gleaner_documents.readers.pdf import read_pdf
 
     return read_pdf
@@ -87,7 +83,7 @@ def _load_pdf() -> Reader:
 
 class _Format(NamedTuple):
     name: str
-    load_reader: Callable[[], Reader]
+    load_reader: Callable[[], _Reader]
 
 
 _MARKDOWN = _Format("Markdown", _load_markdown)
