@@ -76,7 +76,7 @@ def ingest(
     The index is the only record of earlier runs, so the next run repairs what an interrupted one left. A document
     that was stored with other chunk settings is replaced. `root` is what the names of a directory's files begin
     with, instead of its own name. `progress` is called after every request that writes. Concurrent runs into one
-    knowledge base are not supported. Raises InvalidInput for files of the same name and KnowledgeBaseUnavailable;
+    knowledge base are not supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable;
     what was written until then stays.
     """
     scan = find_source_files(paths, root=root)
