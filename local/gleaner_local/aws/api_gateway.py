@@ -32,7 +32,7 @@ Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class GatewayError:
+class GatewayResponse:
     """A response of the gateway itself, worded like that of the deployed gateway."""
 
     status: int
@@ -40,9 +40,9 @@ class GatewayError:
     detail: str
 
 
-TOO_LARGE = GatewayError(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
-TOO_SLOW = GatewayError(504, "deadline-exceeded", "The answer took too long. Ask again.")
-FUNCTION_FAILED = GatewayError(502, "function-failed", "The function failed. Its log says why.")
+TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
+TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
+FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 
 
 def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
@@ -55,7 +55,7 @@ def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
     async def proxy(request: Request) -> Response:
         request_id = str(uuid.uuid4())
         if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
-            return _error_response(GatewayError(403, "not-allowed", objection), request_id, cross_origin=False)
+            return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
         body = await _read_body(request)
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
@@ -146,7 +146,7 @@ def _encode_body(body: bytes) -> tuple[str | None, bool]:
         return base64.b64encode(body).decode(), True
 
 
-def _error_response(error: GatewayError, request_id: str, *, cross_origin: bool) -> Response:
+def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:
     """A problem document. The function never saw the request, so the gateway's id takes the place of a query id."""
     problem = {
         "type": f"urn:gleaner:problem:{error.slug}",
