@@ -1,1 +1,1 @@
-"""Gleaner on one machine: servers that speak the protocols of the remote services, and the command."""
+"""Gleaner on one machine: the `gleaner` command, and servers that speak the protocols of the remote services."""

@@ -1,4 +1,4 @@
-"""Commands as somebody may type them again."""
+"""Formats `gleaner` commands that people can copy from messages."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import shlex
 import sys
 from pathlib import Path
 
-default_data_dir = Path(".gleaner")
+DEFAULT_DATA_DIR = Path(".gleaner")
 _NAME = "gleaner"
 
 
-def gleaner(*arguments: str, data_dir: Path | None = None) -> str:
-    """A `gleaner` command with these arguments, called as the present one was; `data_dir` is named unless usual."""
-    called = sys.argv[0] if Path(sys.argv[0]).name == _NAME else f".venv/bin/{_NAME}"
-    option = () if data_dir in (None, default_data_dir) else ("--data-dir", str(data_dir))
-    return shlex.join((called, *arguments, *option))
+def format_command(*arguments: str, data_dir: Path | None = None) -> str:
+    """Format a `gleaner` command that is called like the current one; `data_dir` is left out if it is the default."""
+    program = sys.argv[0] if Path(sys.argv[0]).name == _NAME else f".venv/bin/{_NAME}"
+    option = () if data_dir in (None, DEFAULT_DATA_DIR) else ("--data-dir", str(data_dir))
+    return shlex.join((program, *arguments, *option))

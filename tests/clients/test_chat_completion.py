@@ -14,7 +14,6 @@ from gleaner.clients._chat_completion import NotACompletion, read_turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.clients._chat_completion import NotACompletion, read_turn
 from gleaner.clients._retry_after import parse_retry_after
 from gleaner.model import utc_now
 from tests.doubles.scripted_model import calls, search

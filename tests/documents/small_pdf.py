@@ -16,7 +16,7 @@ def make_pdf(
     title: str | None = None,
     bookmarks: Sequence[tuple[str, int, str | None]] = (),
 ) -> bytes:
-    """A PDF with a text on each page (several lines by "\\n") and bookmarks (name, page from 0, parent)."""
+    """Make a PDF with a text on each page (lines separated by "\\n") and bookmarks (name, page from 0, parent)."""
     writer = PdfWriter()
     for text in pages:
         page = writer.add_blank_page(width=400, height=400)
@@ -36,10 +36,10 @@ def make_pdf(
         page[NameObject("/Contents")] = writer._add_object(content)
     if title:
         writer.add_metadata({"/Title": title})
-    made: dict[str, Any] = {}
+    items: dict[str, Any] = {}
     for name, page_number, parent in bookmarks:
-        made[name] = writer.add_outline_item(
-            title=name, page_number=page_number, parent=made[parent] if parent else None
+        items[name] = writer.add_outline_item(
+            title=name, page_number=page_number, parent=items[parent] if parent else None
         )
     stream = io.BytesIO()
     writer.write(stream)

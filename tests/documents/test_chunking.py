@@ -1,4 +1,4 @@
-"""The chunker: nothing is lost, nothing is too large, borders are where people would cut."""
+"""Chunking: nothing is lost, no chunk is too large, and text is cut where people would cut it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ import time
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gleaner_documents.chunking import LARGEST_CHUNK, chunk_document, chunk_text, estimated_pieces
+from gleaner_documents.chunking import (
+    DEFAULT_CHUNK_SETTINGS,
+    ChunkSettings,
+    chunk_document,
+    chunk_text,
+    estimated_pieces,
+)
 from gleaner_documents.model import Document, Section
 from gleaner_documents.sentences import split_sentences
 
-# A cut block of code gets the lines that close and open it again.
+MAX_PIECES = DEFAULT_CHUNK_SETTINGS.max_pieces
+# A code block that is cut gets lines that close and reopen it.
 _FENCES = 4 * estimated_pieces("```")
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -27,17 +34,17 @@ texts = st.lists(st.tuples(words, breaks), max_size=400).map(
 @example("x" * 5000)
 @example("e.g. " * 900)
 @settings(max_examples=60)
-def test_every_word_is_in_a_chunk_in_order_and_no_chunk_is_too_large(text: str) -> None:
+def test_chunks_hold_every_word_in_order_and_are_not_too_large(text: str) -> None:
     chunks = chunk_text(text)
 
     assert "".join("".join(chunks).split()) == "".join(text.split())
     assert all(chunk.strip() for chunk in chunks)
-    assert all(estimated_pieces(chunk) <= LARGEST_CHUNK for chunk in chunks)
+    assert all(estimated_pieces(chunk) <= MAX_PIECES for chunk in chunks)
 
 
 @given(st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=60))
 @settings(max_examples=40)
-def test_whole_words_stay_whole_and_sentences_are_not_cut_when_they_fit(lengths: list[int]) -> None:
+def test_words_and_sentences_that_fit_are_not_cut(lengths: list[int]) -> None:
     sentences = [f"{' '.join(['Word'] * length)}." for length in lengths]
 
     chunks = chunk_text(" ".join(sentences))
@@ -48,7 +55,7 @@ def test_whole_words_stay_whole_and_sentences_are_not_cut_when_they_fit(lengths:
 
 @given(st.integers(min_value=1, max_value=4000))
 @settings(max_examples=40)
-def test_chunks_of_a_long_paragraph_are_of_like_size(count: int) -> None:
+def test_chunks_of_a_long_paragraph_are_similar_in_size(count: int) -> None:
     sizes = [estimated_pieces(chunk) for chunk in chunk_text("one two three. " * count)]
 
     assert max(sizes) <= min(sizes) * 2 + 20
@@ -64,7 +71,7 @@ def test_short_paragraphs_share_a_chunk() -> None:
     assert chunk_text("One.\n\nTwo.\n\n\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
 
 
-def test_code_that_fits_is_not_cut_at_its_blank_lines() -> None:
+def test_code_that_fits_is_not_cut_at_blank_lines() -> None:
     code = "```\n" + "\n\n".join(f"step_{n}(value)" for n in range(15)) + "\n```"
 
     chunks = chunk_text("\n\n".join(["prose " * 150, code, "prose " * 150]))
@@ -72,7 +79,7 @@ def test_code_that_fits_is_not_cut_at_its_blank_lines() -> None:
     assert code in chunks
 
 
-def test_code_that_is_cut_is_code_in_every_chunk() -> None:
+def test_code_that_is_cut_is_a_code_block_in_every_chunk() -> None:
     lines = [f"call_{n}(argument, other)" for n in range(300)]
 
     chunks = chunk_text("Before.\n\n```\n" + "\n".join(lines) + "\n```\n\nAfter.")
@@ -80,19 +87,19 @@ def test_code_that_is_cut_is_code_in_every_chunk() -> None:
     assert len(chunks) > 3
     assert [line for chunk in chunks for line in chunk.split("\n") if line.startswith("call_")] == lines
     assert all(len(re.findall("^```", chunk, re.MULTILINE)) % 2 == 0 for chunk in chunks)
-    assert all(estimated_pieces(chunk) <= LARGEST_CHUNK + _FENCES for chunk in chunks)
+    assert all(estimated_pieces(chunk) <= MAX_PIECES + _FENCES for chunk in chunks)
 
 
-def test_indentation_and_line_breaks_survive() -> None:
+def test_indentation_and_line_breaks_are_kept() -> None:
     assert chunk_text("\n\n    def f():\n        return 1\n\n") == ["    def f():\n        return 1"]
 
 
-def test_no_words_give_no_chunk() -> None:
+def test_white_space_gives_no_chunk() -> None:
     assert chunk_text("") == []
     assert chunk_text(" \n\n \t ") == []
 
 
-def test_a_megabyte_without_any_break_is_cut_in_linear_time() -> None:
+def test_a_megabyte_without_breaks_is_cut_in_linear_time() -> None:
     start = time.process_time()
 
     chunks = chunk_text("x" * 1_000_000)
@@ -102,14 +109,14 @@ def test_a_megabyte_without_any_break_is_cut_in_linear_time() -> None:
     assert time.process_time() - start < 20  # quadratic work would take many minutes
 
 
-def test_an_open_block_of_code_is_cut_in_linear_time() -> None:
+def test_an_unclosed_code_block_is_cut_in_linear_time() -> None:
     start = time.process_time()
 
     assert len(chunk_text("```\n\n" + "a\n\n" * 100_000)) > 400
     assert time.process_time() - start < 20
 
 
-def test_chunks_of_a_document_are_numbered_through_and_keep_to_their_sections() -> None:
+def test_chunks_are_numbered_through_the_document_and_do_not_cross_sections() -> None:
     document = Document(
         source_file_path="docs/a.md",
         title="A",
@@ -128,7 +135,15 @@ def test_chunks_of_a_document_are_numbered_through_and_keep_to_their_sections() 
     assert (chunks[-1].text, chunks[-1].chapter, chunks[-1].page_number) == ("end", "A > C", 3)
 
 
-def test_sentences_end_where_a_reader_says() -> None:
+def test_the_settings_bound_the_size_and_have_a_fingerprint_of_their_own() -> None:
+    small = ChunkSettings(max_pieces=20)
+
+    assert max(estimated_pieces(chunk) for chunk in chunk_text("one two three. " * 100, small)) <= 20
+    assert small.fingerprint() == ChunkSettings(max_pieces=20).fingerprint()
+    assert small.fingerprint() != DEFAULT_CHUNK_SETTINGS.fingerprint()
+
+
+def test_sentences_end_where_a_reader_expects() -> None:
     assert split_sentences('Dr. Smith paid 3.50 to J. R. Doe. "Why?" he asked. See Fig. 2, e.g. there.') == [
         "Dr. Smith paid 3.50 to J. R. Doe.",
         '"Why?" he asked.',

@@ -1,4 +1,4 @@
-"""The readers: Markdown, text, HTML and PDF into titled sections, and the errors for what cannot be read."""
+"""The readers: every format becomes titled sections, and what cannot be read raises a clear error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gleaner_documents.model import (
     UnknownFileType,
     UnreadableDocument,
 )
-from gleaner_documents.reading import read_document
+from gleaner_documents.reading import format_names, is_known_type, known_extensions, read_document
 from tests.documents.small_pdf import make_pdf
 
 
@@ -28,6 +28,16 @@ def read(name: str, content: str | bytes) -> Document:
 
 def texts(document: Document) -> list[tuple[str | None, str]]:
     return [(section.chapter, section.text) for section in document.sections]
+
+
+def test_every_known_extension_has_a_reader_and_a_format() -> None:
+    data = {".pdf": make_pdf(["Some text."])}
+
+    for extension in known_extensions():
+        name = f"docs/FILE{extension.upper()}"
+        assert is_known_type(name)
+        assert "Some text." in read(name, data.get(extension, b"Some text.")).sections[0].text
+    assert format_names() == ["Markdown", "text", "HTML", "PDF"]
 
 
 MARKDOWN = """\
@@ -104,7 +114,7 @@ def test_headings_may_skip_levels_and_go_back() -> None:
     assert chapters == ["A", "A › B", "A › C", "D"]
 
 
-def test_an_open_html_tag_in_markdown_hides_nothing() -> None:
+def test_an_unclosed_html_tag_in_markdown_hides_nothing() -> None:
     text = read("a.md", "a\n\n<nav>\n\nb\n\n<script>\n\nhidden\n").sections[0].text
 
     assert text == "a\n\nb"
@@ -117,7 +127,7 @@ def test_details_in_markdown_are_read() -> None:
     assert text.split() == ["More", "inner", "text"]
 
 
-def test_a_very_long_heading_is_shortened_and_its_words_kept() -> None:
+def test_a_very_long_heading_is_shortened_but_its_words_are_kept() -> None:
     heading = " ".join(f"word{number}" for number in range(100))
 
     section = read("a.md", f"# {heading}\n\ntext").sections[0]
@@ -129,7 +139,7 @@ def test_a_very_long_heading_is_shortened_and_its_words_kept() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
 @settings(max_examples=80)
-def test_any_markdown_is_read_or_refused_by_name(content: str) -> None:
+def test_any_markdown_is_read_or_rejected_with_its_name(content: str) -> None:
     try:
         document = read("any.md", content)
     except UnreadableDocument as problem:
@@ -164,7 +174,7 @@ def test_html_keeps_its_main_text_readable() -> None:
     ]
 
 
-def test_html_without_h1_is_named_by_its_title_tag() -> None:
+def test_html_without_h1_is_titled_by_its_title_tag() -> None:
     assert read("a.html", "<title> My \n page </title><p>text").title == "My page"
     assert read("dir/a.html", "<p>text").title == "a.html"
 
@@ -181,18 +191,18 @@ def test_deeply_nested_html_is_read() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
-def test_unicode_text_is_read_with_and_without_a_mark(name: str, encoding: str) -> None:
+def test_unicode_text_is_read_with_and_without_a_byte_order_mark(name: str, encoding: str) -> None:
     assert read(name, "Größe: 5 µm\r\n".encode(encoding)).sections[0].text == "Größe: 5 µm"
 
 
-def test_plain_text_is_one_section_named_by_the_file() -> None:
+def test_plain_text_is_one_section_titled_by_the_file_name() -> None:
     document = read("notes/plan.txt", "First paragraph.\n\nSecond.\n")
 
     assert document.title == "plan.txt"
     assert texts(document) == [(None, "First paragraph.\n\nSecond.")]
 
 
-def test_wrapped_lines_are_joined_and_lists_are_not() -> None:
+def test_wrapped_lines_are_joined_but_lists_are_not() -> None:
     content = (
         "This paragraph was wrapped at a fixed width by its author, so that every exam-\n"
         "ple of a sentence runs over the end of the line.\nShort line.\n\n"
@@ -231,14 +241,14 @@ def test_pdf_pages_keep_numbers_title_and_bookmarks() -> None:
     ]
 
 
-def test_pdf_without_title_is_named_by_its_file() -> None:
+def test_pdf_without_title_is_titled_by_its_file_name() -> None:
     document = read("books/robots.pdf", make_pdf(["text"]))
 
     assert document.title == "robots.pdf"
     assert document.sections[0].chapter is None
 
 
-def locked_pdf() -> bytes:
+def encrypted_pdf() -> bytes:
     writer = PdfWriter(io.BytesIO(make_pdf(["secret"])))
     writer.encrypt("password", algorithm="RC4-128")
     stream = io.BytesIO()
@@ -258,13 +268,13 @@ def locked_pdf() -> bytes:
         ("a.md", b"MZ\x00\x01\x02", NotText, "binary"),
         ("a.pdf", b"not a pdf", BrokenPdf, "not a readable PDF"),
         ("a.pdf", make_pdf(["text"])[:200], BrokenPdf, "not a readable PDF"),
-        ("a.pdf", locked_pdf(), BrokenPdf, "password"),
+        ("a.pdf", encrypted_pdf(), BrokenPdf, "password"),
         ("a.pdf", make_pdf(["", ""]), NoTextFound, "OCR"),
         ("a.docx", b"x", UnknownFileType, ".md"),
         ("Makefile", b"x", UnknownFileType, ".pdf"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_reason(
+def test_an_unreadable_file_is_reported_by_name_with_the_reason(
     name: str, data: bytes, kind: type[UnreadableDocument], reason: str
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -274,11 +284,11 @@ def test_what_cannot_be_read_is_named_with_the_reason(
     assert reason in caught.value.reason
 
 
-def test_damaged_pdfs_end_in_a_document_or_a_named_error() -> None:
-    whole = make_pdf(["Some text.", "More."], title="T", bookmarks=[("A", 0, None), ("B", 1, "A")])
+def test_damaged_pdfs_give_a_document_or_an_unreadable_document_error() -> None:
+    intact = make_pdf(["Some text.", "More."], title="T", bookmarks=[("A", 0, None), ("B", 1, "A")])
     chance = random.Random(7)
     for _ in range(300):
-        damaged = bytearray(whole)
+        damaged = bytearray(intact)
         for _ in range(chance.randint(1, 12)):
             damaged[chance.randrange(len(damaged))] = chance.randrange(256)
         if chance.random() < 0.3:

@@ -1,4 +1,4 @@
-"""The `gleaner` command as a process, and the service that it runs."""
+"""Runs the `gleaner` command and its service as processes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ENVIRONMENT = {
 
 @contextmanager
 def serving(data_dir: Path, *options: str) -> Iterator[str]:
-    """A running `gleaner serve`; its URL."""
+    """Run `gleaner serve`; yields its URL."""
     log = (data_dir.parent / "serve.log").open("a")
     process = subprocess.Popen(
         [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
         stdout=log,
         stderr=log,
-        env=ENVIRONMENT | {"AWS_PROFILE": "work"},  # many have one, and what runs here must not look for it
+        env=ENVIRONMENT | {"AWS_PROFILE": "work"},  # many users have one; the local service must ignore it
     )
     try:
         yield _url(process, data_dir)
@@ -39,13 +39,13 @@ def serving(data_dir: Path, *options: str) -> Iterator[str]:
 
 
 def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command with these arguments, and variables of its own, ended."""
+    """Run the command with these arguments and additional variables until it ends."""
     command, env = [GLEANER, *map(str, arguments)], ENVIRONMENT | variables
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
 
 
 def one_line(result: subprocess.CompletedProcess[str]) -> str:
-    """The one line that a command which failed has printed."""
+    """The one line that a failed command printed."""
     assert result.returncode != 0
     assert "Traceback" not in result.stdout + result.stderr
     lines = (result.stdout + result.stderr).strip().splitlines()
@@ -55,8 +55,8 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
 
 def _url(process: subprocess.Popen[bytes], data_dir: Path) -> str:
     running = data_dir / "running.json"
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up and process.poll() is None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
         if running.exists() and (text := running.read_text()):
             return str(json.loads(text)["url"])
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""`gleaner doctor` of a service that runs on this machine."""
+"""`gleaner doctor` for a service that runs on this machine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ CHAPTER = Path(__file__).parents[2] / "docs" / "11-costs-and-limits.md"
 PARTS = {"language model", "vector index", "web search", "tables"}
 
 
-def test_a_service_that_runs_is_asked_part_by_part(tmp_path: Path) -> None:
+def test_a_running_service_is_checked_part_by_part(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with serving(data_dir, "--load", str(CHAPTER)) as url:
-        ended = run("doctor", "--data-dir", data_dir, "--json")
-        assert ended.returncode == 0
-        found = json.loads(ended.stdout)
-        assert found["problems"] == 0
-        assert {one["state"] for one in found["findings"]} == {"ok"}
-        assert {one["subject"] for one in found["findings"]} == PARTS | {"API", "configuration"}
-        later = list(LocalCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
-        (noted,) = [one for one in later if one.state is State.NOTE]
-        assert (noted.subject, noted.remedy) == ("language model", "Start it again.")
-    ended = run("doctor", "--url", url)
-    assert ended.returncode == 1
-    assert ended.stdout.startswith("PROBLEM")
+        result = run("doctor", "--data-dir", data_dir, "--json")
+        assert result.returncode == 0
+        report = json.loads(result.stdout)
+        assert report["problems"] == 0
+        assert {one["state"] for one in report["findings"]} == {"ok"}
+        assert {one["subject"] for one in report["findings"]} == PARTS | {"API", "configuration"}
+        findings = list(LocalCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
+        (note,) = [one for one in findings if one.state is State.NOTE]
+        assert (note.subject, note.remedy) == ("language model", "Start it again.")
+    result = run("doctor", "--url", url)
+    assert result.returncode == 1
+    assert result.stdout.startswith("PROBLEM")

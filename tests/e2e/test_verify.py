@@ -38,19 +38,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def tampering(service: str, tamper: Tamper) -> Iterator[str]:
-    """A server that hands everything on to the service, and passes its JSON answers through `tamper`."""
+    """A proxy of the service that passes its JSON responses through `tamper`."""
 
     async def relay(request: Request) -> Response:
         body = await request.body()
-        named = {name: request.headers[name] for name in ("content-type", "x-api-key") if name in request.headers}
+        headers = {name: request.headers[name] for name in ("content-type", "x-api-key") if name in request.headers}
         path = f"{service}{request.url.path}"
         answer = await run_in_threadpool(
-            http.request, request.method, path, params=str(request.query_params), content=body, headers=named
+            http.request, request.method, path, params=str(request.query_params), content=body, headers=headers
         )
         if not answer.content:
             return Response(status_code=answer.status_code)
-        status, changed = tamper(request, answer.status_code, answer.json())
-        return Response(json.dumps(changed), status_code=status, media_type=answer.headers["content-type"])
+        status, content = tamper(request, answer.status_code, answer.json())
+        return Response(json.dumps(content), status_code=status, media_type=answer.headers["content-type"])
 
     server = AsgiServer(Starlette(routes=[Route("/{path:path}", relay, methods=["GET", "POST", "DELETE"])]))
     server.start()
@@ -117,7 +117,7 @@ def without_field(request: Request, status: int, body: Json) -> tuple[int, Json]
 
 
 def verify(url: str, *options: str) -> tuple[int, dict[str, str], dict[str, str]]:
-    """The exit code, and by the checks' names how each ended and what was seen."""
+    """The exit code, and for each check by name its outcome and what it saw."""
     result = CliRunner().invoke(cli.app, ["verify", "--url", url, "--uncovered", NOBODY_KNOWS, "--json", *options])
     checks = json.loads(result.stdout)["checks"]
     outcomes = {check["name"]: check["outcome"] for check in checks}
@@ -125,11 +125,11 @@ def verify(url: str, *options: str) -> tuple[int, dict[str, str], dict[str, str]
 
 
 def sessions(url: str) -> list[object]:
-    found: list[object] = httpx.get(f"{url}/api/sessions").json()["sessions"]
-    return found
+    all_sessions: list[object] = httpx.get(f"{url}/api/sessions").json()["sessions"]
+    return all_sessions
 
 
-def test_a_whole_service_passes_before_and_after_it_has_learned(service: str) -> None:
+def test_a_working_service_passes_before_and_after_it_has_learned(service: str) -> None:
     for learned in (False, True):
         result = run("verify", "--url", service)
         assert result.returncode == 0, result.stdout + result.stderr
@@ -141,7 +141,7 @@ def test_a_whole_service_passes_before_and_after_it_has_learned(service: str) ->
     assert not sessions(service)
 
 
-def test_with_a_key_somebody_else_cannot_be_played(service: str) -> None:
+def test_with_a_key_the_check_for_another_caller_is_skipped(service: str) -> None:
     code, outcomes, _ = verify(service, "--api-key", "reader")
     assert code == 0
     assert [name for name, outcome in outcomes.items() if outcome == "skipped"] == ["somebody else's"]
@@ -164,21 +164,21 @@ def test_with_a_key_somebody_else_cannot_be_played(service: str) -> None:
 )
 def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing: dict[str, str]) -> None:
     with tampering(service, tamper) as url:
-        code, outcomes, why = verify(url)
+        code, outcomes, reasons = verify(url)
     assert code == 1
-    for name, seen in failing.items():
+    for name, reason in failing.items():
         assert outcomes[name] == "FAILED"
-        assert seen in why[name]
+        assert reason in reasons[name]
     assert outcomes["health"] == "ok"
-    assert len(outcomes) == 12, "every check is tried"
+    assert len(outcomes) == 12, "every check runs"
 
 
 def test_web_sources_need_addresses(service: str) -> None:
     with tampering(service, not_from_the_web) as url:
-        code, outcomes, why = verify(url, "--uncovered", "How long may a keyword be?")
+        code, outcomes, reasons = verify(url, "--uncovered", "How long may a keyword be?")
     assert (code, outcomes["uncovered question"]) == (1, "FAILED")
-    assert FAKE_URL in why["uncovered question"]
+    assert FAKE_URL in reasons["uncovered question"]
 
 
-def test_nothing_listening_is_one_clear_line() -> None:
+def test_a_missing_service_is_reported_in_one_line() -> None:
     assert "No service" in one_line(run("verify", "--url", "http://127.0.0.1:9"))

@@ -14,7 +14,7 @@ from gleaner_local.servers.asgi import AsgiServer
 from infra.environments import ENVIRONMENTS
 from tests.infra.synthesis import properties, synthesis
 
-TOO_LARGE = b"x" * (api_gateway.LARGEST_BODY + 1)
+TOO_LARGE = b"x" * (api_gateway.MAX_BODY_BYTES + 1)
 
 
 @pytest.mark.parametrize("cross_origin", [False, True])

@@ -1,4 +1,4 @@
-"""Keeps web pages that are open in a browser of this machine from calling the service with the user's rights."""
+"""Prevents web pages in a browser on this machine from calling the service with the user's rights."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 
-FOREIGN_HOST = "This service answers for this machine alone. Call it by the name localhost or the address 127.0.0.1."
-FOREIGN_ORIGIN = "Pages of this origin may not call. Name the origin in CORS_ORIGINS to allow it."
+FOREIGN_HOST = "This service answers only this machine. Call it by the name localhost or the address 127.0.0.1."
+FOREIGN_ORIGIN = "Pages of this origin may not call the service. Add the origin to CORS_ORIGINS to allow it."
 
 
-def objection(headers: Headers, origins: Collection[str]) -> str | None:
-    """Why a request is refused, or None; `origins` are those whose pages may call, `*` being all.
+def find_objection(headers: Headers, origins: Collection[str]) -> str | None:
+    """The reason to reject a request, or None; pages of `origins` may call, and `*` stands for all origins.
 
-    No credential keeps the pages of other sites out here. A page can send a question without asking first, and a
-    name that its site lets point to this machine makes the browser take the service for a part of the site.
+    No credential keeps other sites' pages out here. A page can send a question without a preflight request, and if a
+    site's name resolves to this machine, the browser treats the service as part of the site.
     """
     if not all(_is_loopback(f"//{host}") for host in headers.getlist("host")):
         return FOREIGN_HOST
@@ -30,5 +30,5 @@ def _is_loopback(address: str) -> bool:
     try:
         host = urlsplit(address).hostname or ""
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:  # another name, or no address
+    except ValueError:  # another name or not an address
         return False

@@ -1,4 +1,4 @@
-"""API Gateway's REST proxy on this machine: HTTP requests become proxy events, answers become responses."""
+"""API Gateway's REST proxy on this machine: turns HTTP requests into proxy events and results into responses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from starlette.routing import Router, request_response
 from gleaner_local.aws import _web_pages
 from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
 
-LARGEST_BODY = 10 * 1024 * 1024  # bytes, API Gateway's limit
+MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
 LOCAL_CALLER = "local"
-ADMIN_CALLER = "admin"  # whom the local service takes for an admin
+ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
 _STAGE = "local"
-_IDS = ("X-Query-Id", "X-Request-Id")
+_ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
 
@@ -32,49 +32,49 @@ Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What the gateway answers by itself; what the deployed one answers too, in its words."""
+class GatewayResponse:
+    """A response of the gateway itself, worded like that of the deployed gateway."""
 
     status: int
     slug: str
     detail: str
 
 
-TOO_LARGE = Refusal(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
-TOO_SLOW = Refusal(504, "deadline-exceeded", "The answer took too long. Ask again.")
-FUNCTION_FAILED = Refusal(502, "function-failed", "The function failed. Its log says why.")
+TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
+TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
+FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 
 
 def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
-    """An application that hands every request of this machine to `invoke(event, request_id)`.
+    """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
-    `origins`: those whose pages may call. If there are any, pages may read the gateway's own refusals as well.
+    `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     """
     cross_origin = bool(origins)
 
     async def proxy(request: Request) -> Response:
         request_id = str(uuid.uuid4())
-        if (objection := _web_pages.objection(request.headers, origins)) is not None:
-            return _refused(Refusal(403, "not-allowed", objection), request_id, cross_origin=False)
-        body = await _body(request)
+        if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
+            return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
+        body = await _read_body(request)
         if body is None:
-            return _refused(TOO_LARGE, request_id, cross_origin=cross_origin)
+            return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
         try:
-            answer = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
+            result = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
         except HandlerFailed as failure:
             logger.exception("The function failed")
-            refusal = TOO_SLOW if isinstance(failure, HandlerTooSlow) else FUNCTION_FAILED
-            return _refused(refusal, request_id, cross_origin=cross_origin)
-        return to_response(answer)
+            error = TOO_SLOW if isinstance(failure, HandlerTooSlow) else FUNCTION_FAILED
+            return _error_response(error, request_id, cross_origin=cross_origin)
+        return to_response(result)
 
-    # Without routes, whatever comes is handed on: no pattern of a route matches a line break in a path.
+    # A default instead of routes: no route pattern matches a line break in a path.
     return Router(default=request_response(proxy))
 
 
 def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
-    """The REST API proxy event (payload version 1.0) of an HTTP request.
+    """Convert an HTTP request to a REST API proxy event (payload version 1.0).
 
-    The `x-api-key` header names the caller, as the key's id would; without it the caller is `local`.
+    The value of the `x-api-key` header serves as the id of the key; without the header, the id is `local`.
     """
     headers: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.headers.items():
@@ -82,7 +82,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
     query: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.query_params.multi_items():
         query[name].append(value)
-    text, is_base64 = _as_text(body)
+    text, is_base64 = _encode_body(body)
     return {
         "resource": "/{proxy+}",
         "path": request.scope["path"],
@@ -99,7 +99,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
             "requestId": request_id,
             "stage": _STAGE,
             "httpMethod": request.method,
-            "path": request.scope["path"],  # as behind a custom domain: no stage in the URL
+            "path": request.scope["path"],  # no stage in the URL, as behind a custom domain
             "resourcePath": "/{proxy+}",
             "protocol": "HTTP/1.1",
             "requestTimeEpoch": int(time.time() * 1000),
@@ -112,32 +112,32 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
     }
 
 
-def to_response(answer: dict[str, Any]) -> Response:
-    """The HTTP response of a function's proxy answer."""
-    body = answer.get("body") or ""
-    content = base64.b64decode(body) if answer.get("isBase64Encoded") else body.encode()
-    response = Response(content, status_code=answer["statusCode"])
-    for name, value in (answer.get("headers") or {}).items():
+def to_response(result: dict[str, Any]) -> Response:
+    """Convert a function's proxy result to an HTTP response."""
+    body = result.get("body") or ""
+    content = base64.b64decode(body) if result.get("isBase64Encoded") else body.encode()
+    response = Response(content, status_code=result["statusCode"])
+    for name, value in (result.get("headers") or {}).items():
         response.headers[name] = value
-    for name, values in (answer.get("multiValueHeaders") or {}).items():
+    for name, values in (result.get("multiValueHeaders") or {}).items():
         response.headers[name] = values[0]
         for value in values[1:]:
             response.headers.append(name, value)
     return response
 
 
-async def _body(request: Request) -> bytes | None:
-    """The body, or None when it is larger than the gateway takes."""
+async def _read_body(request: Request) -> bytes | None:
+    """The body, or None if it is larger than the gateway accepts."""
     received = bytearray()
     async for part in request.stream():
         received += part
-        if len(received) > LARGEST_BODY:
+        if len(received) > MAX_BODY_BYTES:
             return None
     return bytes(received)
 
 
-def _as_text(body: bytes) -> tuple[str | None, bool]:
-    """The body as the event carries it, and whether it is base64."""
+def _encode_body(body: bytes) -> tuple[str | None, bool]:
+    """The body as it is in the event, and whether it is base64."""
     if not body:
         return None, False
     try:
@@ -146,16 +146,16 @@ def _as_text(body: bytes) -> tuple[str | None, bool]:
         return base64.b64encode(body).decode(), True
 
 
-def _refused(refusal: Refusal, request_id: str, *, cross_origin: bool) -> Response:
-    """A problem document. The function knows nothing of the request: the gateway's id stands for that of a query."""
+def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:
+    """A problem document. The function never saw the request, so the gateway's id takes the place of a query id."""
     problem = {
-        "type": f"urn:gleaner:problem:{refusal.slug}",
-        "title": refusal.slug.replace("-", " ").capitalize(),
-        "status": refusal.status,
-        "detail": refusal.detail,
+        "type": f"urn:gleaner:problem:{error.slug}",
+        "title": error.slug.replace("-", " ").capitalize(),
+        "status": error.status,
+        "detail": error.detail,
         "query_id": request_id,
     }
-    headers = dict.fromkeys(_IDS, request_id)
+    headers = dict.fromkeys(_ID_HEADERS, request_id)
     if cross_origin:
-        headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_IDS)}
-    return Response(json.dumps(problem), refusal.status, headers, media_type="application/problem+json")
+        headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_ID_HEADERS)}
+    return Response(json.dumps(problem), error.status, headers, media_type="application/problem+json")

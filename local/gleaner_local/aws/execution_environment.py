@@ -1,4 +1,4 @@
-"""Lambda's execution environments on this machine: processes that load a handler and serve one event at a time."""
+"""Lambda's execution environments on this machine: processes that load a handler and handle one event at a time."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ _FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
 
 
 class HandlerFailed(Exception):
-    """The handler raised, or its process ended."""
+    """The handler raised an error, or its process ended."""
 
 
 class HandlerTooSlow(HandlerFailed):
-    """The handler did not answer within its time, and its process was ended."""
+    """The handler timed out, and its process was ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalContext:
-    """What a handler is told of its invocation."""
+    """The context of an invocation, as a handler gets it."""
 
     function_name: str
     aws_request_id: str
-    ends_at: float  # monotonic
+    ends_at: float  # monotonic time
     memory_limit_in_mb: int = 1024
     function_version: str = "$LATEST"
 
     @property
     def invoked_function_arn(self) -> str:
-        """The address of the function."""
+        """The ARN of the function."""
         return _FUNCTION_ARN.format(name=self.function_name)
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the invocation is ended."""
+        """Milliseconds until the invocation times out."""
         return max(0, int((self.ends_at - time.monotonic()) * 1000))
 
 
 class ExecutionEnvironments:
-    """Environments of one function; made on demand, at most `concurrency`; further calls wait for a free one."""
+    """Environments of one function: at most `concurrency`, started on demand; further calls wait for a free one."""
 
     def __init__(
         self,
@@ -65,31 +65,31 @@ class ExecutionEnvironments:
         self._timeout_seconds = timeout_seconds
         self._idle: queue.LifoQueue[_Environment | None] = queue.LifoQueue()
         for _ in range(concurrency):
-            self._idle.put(None)  # a place that holds no environment yet
+            self._idle.put(None)  # a slot without an environment
 
     def warm_up(self) -> None:
-        """Start one environment. Raises HandlerFailed with the reason when its handler cannot be loaded."""
-        place = self._idle.get()
+        """Start one environment. Raises HandlerFailed with the reason if its handler cannot be loaded."""
+        environment = self._idle.get()
         try:
-            place = place or self._start()
+            environment = environment or self._start()
         finally:
-            self._idle.put(place)
+            self._idle.put(environment)
 
     def invoke(self, event: dict[str, Any], request_id: str) -> dict[str, Any]:
-        """The handler's answer to `event`. Raises HandlerFailed."""
+        """Return the handler's result for `event`. Raises HandlerFailed."""
         environment = self._idle.get()
         try:
             environment = environment or self._start()
             return environment.invoke(event, request_id, self._timeout_seconds)
         except HandlerFailed:
-            if environment is not None and not environment.alive():
+            if environment is not None and not environment.is_alive():
                 environment = None
             raise
         finally:
             self._idle.put(environment)
 
     def stop(self) -> None:
-        """End the environments that are idle; call it when no more events come."""
+        """End the idle environments; call it when no more events come."""
         while not self._idle.empty():
             environment = self._idle.get()
             if environment is not None:
@@ -102,19 +102,21 @@ class ExecutionEnvironments:
 class _Environment:
     def __init__(self, handler: str, env: dict[str, str], log_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, handler, env, str(log_path)), daemon=True)
+        self._pipe, child_pipe = context.Pipe()
+        self._process = context.Process(
+            target=_run_environment, args=(child_pipe, handler, env, str(log_path)), daemon=True
+        )
         self._process.start()
-        theirs.close()
+        child_pipe.close()
         self._name = handler
         self._receive(START_SECONDS)
 
     def invoke(self, event: dict[str, Any], request_id: str, timeout: float) -> dict[str, Any]:
         self._pipe.send((event, self._name, request_id, timeout))
-        answer: dict[str, Any] = self._receive(timeout)
-        return answer
+        result: dict[str, Any] = self._receive(timeout)
+        return result
 
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._process.is_alive()
 
     def stop(self) -> None:
@@ -136,8 +138,8 @@ class _Environment:
         return value
 
 
-def _serve(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> None:
-    """The life of one environment: load the handler, then serve events until the pipe closes."""
+def _run_environment(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> None:
+    """The child process: load the handler, then handle events until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its environments itself
     log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     os.dup2(log, sys.stdout.fileno())
@@ -147,7 +149,7 @@ def _serve(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -
     module_name, function_name = handler.rsplit(".", 1)
     try:
         function = getattr(importlib.import_module(module_name), function_name)
-    except Exception as error:  # noqa: BLE001 - the outermost edge of this process
+    except Exception as error:  # noqa: BLE001 - the outermost level of this process
         pipe.send(("failed", f"{type(error).__name__}: {error}"))
         return
     pipe.send(("ready", None))
@@ -159,5 +161,5 @@ def _serve(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -
         context = LocalContext(name, request_id, time.monotonic() + timeout)
         try:
             pipe.send(("answer", function(event, context)))
-        except Exception as error:  # noqa: BLE001 - as Lambda: the error is the invocation's answer
+        except Exception as error:  # noqa: BLE001 - as in Lambda, the error is the result of the invocation
             pipe.send(("failed", f"{type(error).__name__}: {error}"))

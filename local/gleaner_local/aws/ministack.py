@@ -1,4 +1,4 @@
-"""DynamoDB on this machine: ministack in a subprocess, and the tables in it."""
+"""DynamoDB on this machine: ministack in a subprocess, and its tables."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
-# ministack takes any; boto3 wants some.
+# ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
     "AWS_DEFAULT_REGION": "us-east-1",
 }
-_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+_PROFILE_VARIABLES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 
 
 def with_credentials(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` with credentials, and without a profile: boto3 fails at one that is not configured, without need."""
-    return {name: value for name, value in env.items() if name not in _PROFILES} | CREDENTIALS
+    """`env` with credentials and without a profile, as boto3 fails on one that is not configured."""
+    return {name: value for name, value in env.items() if name not in _PROFILE_VARIABLES} | CREDENTIALS
 
 
 class Ministack:
-    """One ministack process that keeps its state in `state_dir` when it is stopped."""
+    """One ministack process that saves its state in `state_dir` when it is stopped."""
 
     def __init__(
         self, state_dir: Path, log_path: Path, *, services: str = "dynamodb", options: Mapping[str, str] | None = None
     ) -> None:
-        """`services` are the emulated ones, separated by commas; `options` are further variables of the process."""
+        """`services` are the emulated services, comma-separated; `options` are further variables of the process."""
         self._state_dir = state_dir
         self._log_path = log_path
         self._services = services
@@ -55,7 +55,7 @@ class Ministack:
         self.url = ""
 
     def start(self) -> None:
-        """Return once it answers. Raises RuntimeError that names its log when it does not."""
+        """Start the process and wait until it answers. Raises RuntimeError that names its log if it does not."""
         self._state_dir.mkdir(parents=True, exist_ok=True)
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
@@ -65,7 +65,7 @@ class Ministack:
                 "BIND_HOST": "127.0.0.1",
                 "GATEWAY_PORT": str(port),
                 "SERVICES": self._services,
-                "IOT_MTLS_ENABLED": "0",  # otherwise it listens on port 8883 of every interface, whatever its services
+                "IOT_MTLS_ENABLED": "0",  # otherwise it listens on port 8883 of every interface, whatever the services
                 "PERSIST_STATE": "1",
                 "STATE_DIR": str(self._state_dir),
                 "LOG_LEVEL": "WARNING",
@@ -76,7 +76,7 @@ class Ministack:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [sys.executable, "-m", "gleaner_local.aws._ministack_keeper", str(self._state_dir)],
                 env=env,
-                stdin=subprocess.PIPE,  # held open while this process lives
+                stdin=subprocess.PIPE,  # stays open while this process lives
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -84,7 +84,7 @@ class Ministack:
         self._wait_until_it_answers()
 
     def stop(self) -> None:
-        """Let it write its state and end."""
+        """End the process after it has written its state."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGTERM)
@@ -96,8 +96,8 @@ class Ministack:
         self._process = None
 
     def _wait_until_it_answers(self) -> None:
-        give_up = time.monotonic() + START_SECONDS
-        while time.monotonic() < give_up and self._process is not None and self._process.poll() is None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process is not None and self._process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=1):  # noqa: S310 - loopback
                     return
@@ -108,14 +108,14 @@ class Ministack:
 
 
 def create_tables(client: DynamoDBClient, names: dict[str, TableSchema]) -> None:
-    """Create those of the tables that do not exist yet."""
+    """Create the tables that do not exist yet."""
     existing = set(client.list_tables()["TableNames"])
     for name, table in names.items():
         if name not in existing:
-            client.create_table(**_definition(name, table))
+            client.create_table(**_table_definition(name, table))
 
 
-# The variables that name the tables, and what stands in them.
+# The variables that name the tables, and the tables' schemas.
 TABLES = {
     "KEYWORDS_TABLE": schema.KEYWORDS,
     "CONVERSATIONS_TABLE": schema.CONVERSATIONS,
@@ -125,18 +125,18 @@ TABLES = {
 
 
 def table_schemas(env: Mapping[str, str]) -> dict[str, TableSchema]:
-    """The schemas under the names that the environment gives the tables."""
+    """The schemas of the tables, by the names that the environment gives them."""
     return {env[variable]: table for variable, table in TABLES.items()}
 
 
 def admin_client(endpoint_url: str) -> DynamoDBClient:
-    """A client that may create tables of the local DynamoDB at `endpoint_url`."""
+    """A client that may create tables in the local DynamoDB at `endpoint_url`."""
     return session().client("dynamodb", endpoint_url=endpoint_url)
 
 
 @cache
 def session() -> boto3.Session:
-    """A session for clients of ministack, whatever profile the environment names."""
+    """A session for clients of ministack that ignores the profile of the environment."""
     return boto3.Session(
         botocore_session=botocore.session.Session(session_vars={"profile": (None, None, None, None)}),
         region_name=CREDENTIALS["AWS_DEFAULT_REGION"],
@@ -145,7 +145,7 @@ def session() -> boto3.Session:
     )
 
 
-def _definition(name: str, table: TableSchema) -> dict[str, Any]:
+def _table_definition(name: str, table: TableSchema) -> dict[str, Any]:
     keys = [table.partition_key, *([table.sort_key] if table.sort_key else [])]
     attributes = {*keys, *(key for index in table.indexes for key in (index.partition_key, index.sort_key))}
     definition: dict[str, Any] = {

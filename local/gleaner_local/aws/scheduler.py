@@ -1,4 +1,4 @@
-"""EventBridge Scheduler on this machine: invokes a function again and again, with a Scheduler event."""
+"""EventBridge Scheduler on this machine: invokes a function periodically with a Scheduler event."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ logger = logging.getLogger(__name__)
 
 
 class Schedule:
-    """Invokes a function every `seconds`, the first time when that long has passed."""
+    """Invokes a function every `seconds`, for the first time after `seconds`."""
 
     def __init__(self, invoke: Callable[[dict[str, Any], str], Any], *, seconds: float) -> None:
         self._invoke = invoke
         self._seconds = seconds
-        self._stopping = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="schedule", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the schedule."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End; an invocation in hand is awaited."""
-        self._stopping.set()
+        """Stop the schedule and wait for an invocation in flight."""
+        self._stop_requested.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._seconds):
+        while not self._stop_requested.wait(self._seconds):
             execution = str(uuid.uuid4())
             try:
                 self._invoke(scheduler_event(execution), execution)
@@ -42,7 +42,7 @@ class Schedule:
 
 
 def scheduler_event(execution: str) -> dict[str, Any]:
-    """The event that EventBridge Scheduler sends when its target names no input of its own."""
+    """The event that EventBridge Scheduler sends if its target defines no input."""
     return {
         "version": "0",
         "id": execution,

@@ -1,3 +1,3 @@
-"""What commands call: the HTTP API of a service, and the control plane of Pinecone.
+"""Clients of what commands call: the HTTP API of a service and the control plane of Pinecone.
 
-Commands, diagnosis and verification import from here. A client that no deployed code needs goes here."""
+Commands, diagnosis and verification import from here. Add a client here if no deployed code needs it."""

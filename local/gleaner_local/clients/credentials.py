@@ -1,4 +1,4 @@
-"""As whom a command calls the API."""
+"""Credentials that a command calls the API with."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ TOKEN_VARIABLE = "GLEANER_TOKEN"  # noqa: S105 - the name of a variable
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Credentials:
-    """What names the caller: an API key, a token, both or neither. Has no repr: it holds secrets."""
+    """An API key, a token, both or neither. Has no repr because it holds secrets."""
 
     api_key: str | None = None
     token: str | None = None
-    assumed: bool = False  # where nobody gave any
+    assumed: bool = False  # True if the user gave none
 
     def headers(self) -> dict[str, str]:
-        """The headers that carry them."""
+        """The request headers that carry the credentials."""
         headers = {"x-api-key": self.api_key, "authorization": f"Bearer {self.token}" if self.token else None}
         return {name: value for name, value in headers.items() if value}
 
-    def described(self) -> str:
-        """What they are, in words that show nothing of them."""
+    def describe(self) -> str:
+        """Say which credentials there are without showing them."""
         parts = [name for name, value in (("API key", self.api_key), ("token", self.token)) if value]
         return " and ".join(parts) or "no API key or token"
 
@@ -32,7 +32,7 @@ class Credentials:
 
 
 def from_environment(env: Mapping[str, str]) -> Credentials:
-    """Those that the environment holds. Raises ValueError that names a variable no header can carry."""
+    """Read the credentials of the environment. Raises ValueError that names a variable unfit for a header."""
     for name in (API_KEY_VARIABLE, TOKEN_VARIABLE):
         if not fits_a_header(env.get(name, "")):
             raise ValueError(f"{name} must be printable ASCII.")
@@ -40,5 +40,5 @@ def from_environment(env: Mapping[str, str]) -> Credentials:
 
 
 def fits_a_header(value: str) -> bool:
-    """Whether a header can carry it."""
+    """Whether a header can carry the value."""
     return value.isascii() and value.isprintable()

@@ -1,3 +1,3 @@
-"""The `gleaner` command: one module for each command, and what commands share.
+"""The `gleaner` command: one module per command, and what commands share.
 
-Nothing imports from here except the entry point. A new command is a module here, registered in `main`."""
+Only the entry point imports from here. Add a command as a module here and register it in `main`."""

@@ -19,14 +19,14 @@ def ask(
     api_key: ApiKey = None,
     token: Token = None,
     kb_id: KbId = None,
-    session: Annotated[str | None, typer.Option(help="Go on with this session.")] = None,
+    session: Annotated[str | None, typer.Option(help="Continue this session.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    body = {"query": question, "kb_id": kb_id, "session_id": session}
-    sent = {name: value for name, value in body.items() if value is not None}
+    fields = {"query": question, "kb_id": kb_id, "session_id": session}
+    body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
-    answer = client.call("POST", "/api/chat/query", json=sent)
+    answer = client.call("POST", "/api/chat/query", json=body)
     if as_json:
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     else:

@@ -1,4 +1,4 @@
-"""Which service a command calls, and as whom."""
+"""Chooses the service that a command calls and the credentials that it uses."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from gleaner_local import command_line
 from gleaner_local.clients import credentials
 from gleaner_local.clients.credentials import Credentials
 from gleaner_local.clients.http_api import ApiClient, CallFailed
-from gleaner_local.command_line import default_data_dir
+from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.service.running import running_service
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def connect(
     *, url: str | None, data_dir: Path | None, api_key: str | None, token: str | None, caller: str | None = None
 ) -> ApiClient:
-    """A client of the service at `url`, or of the one that runs over `data_dir`.
+    """Create a client of the service at `url`, or of the one that runs over `data_dir`.
 
-    `caller` is who calls a service of this machine when no credentials are given; other services never see it.
-    Raises typer.BadParameter, and CallFailed when no service runs there: calling another instead, such as the one
-    on the usual port, might prune what nobody meant.
+    `caller` is the API key for a service of this machine if no credentials are given; other services never see it.
+    Raises typer.BadParameter, and CallFailed if no service runs there: calling another one instead, such as that on
+    the usual port, might prune the wrong keywords.
     """
     if url is not None and data_dir is not None:
         raise typer.BadParameter("name the service by --url or by --data-dir, not by both")
-    found = url or _running_over(data_dir or default_data_dir)
-    who = named(api_key=api_key, token=token, remote=url is not None)
-    if caller is not None and not who and is_here(found):
+    address = url or _find_running(data_dir or DEFAULT_DATA_DIR)
+    who = choose_credentials(api_key=api_key, token=token, remote=url is not None)
+    if caller is not None and not who and is_on_this_machine(address):
         who = Credentials(api_key=caller, assumed=True)
-    return ApiClient(found, who)
+    return ApiClient(address, who)
 
 
-def named(*, api_key: str | None, token: str | None, remote: bool) -> Credentials:
-    """The credentials of the options, or else, for a `remote` service, of the environment. Raises CallFailed.
+def choose_credentials(*, api_key: str | None, token: str | None, remote: bool) -> Credentials:
+    """Take the credentials from the options or, for a `remote` service, from the environment. Raises CallFailed.
 
-    A service that is found here gets none of the environment's: they name callers of another one.
+    A service of this machine never gets those of the environment: they belong to another service.
     """
     if api_key or token or not remote:
         return Credentials(api_key=api_key, token=token)
@@ -49,14 +49,14 @@ def named(*, api_key: str | None, token: str | None, remote: bool) -> Credential
         raise CallFailed(str(error)) from error
 
 
-def is_here(url: str) -> bool:
-    """Whether a service answers on this machine, where the API key may be chosen."""
-    return urlsplit(url).hostname in _LOOPBACK
+def is_on_this_machine(url: str) -> bool:
+    """Whether the service is on this machine, where the caller chooses the API key."""
+    return urlsplit(url).hostname in _LOOPBACK_HOSTS
 
 
-def _running_over(data_dir: Path) -> str:
+def _find_running(data_dir: Path) -> str:
     url = running_service(data_dir).get("url")
     if url is None:
-        start = command_line.gleaner("serve", data_dir=data_dir)
+        start = command_line.format_command("serve", data_dir=data_dir)
         raise CallFailed(f"No service runs over {data_dir}. Start one with `{start}`, or name another with --url.")
     return str(url)

@@ -1,4 +1,4 @@
-"""`gleaner doctor`: checks configuration and services, and says what to do about what is wrong."""
+"""`gleaner doctor`: checks configuration and services and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gleaner_local.command_line import default_data_dir
-from gleaner_local.commands.connection import named
+from gleaner_local.command_line import DEFAULT_DATA_DIR
+from gleaner_local.commands.connection import choose_credentials
 from gleaner_local.commands.options import ApiKey, ServiceDataDir, Token, Url
 
 if TYPE_CHECKING:
     from gleaner_local.clients.credentials import Credentials
     from gleaner_local.diagnosis.finding import Finding
 
-_OUTPUTS = Path("cdk.out")
+_OUTPUTS_DIR = Path("cdk.out")
 
 
-def _checked_name(value: str | None) -> str | None:
+def _check_environment(value: str | None) -> str | None:
     if value is None:
         return None
-    from infra.environments import ENVIRONMENTS  # its records alone, which need nothing of the CDK
+    from infra.environments import ENVIRONMENTS  # does not import the CDK
 
     names = [environment.name for environment in ENVIRONMENTS]
     if value not in names:
@@ -34,7 +34,7 @@ def _checked_name(value: str | None) -> str | None:
 
 
 EnvironmentName = Annotated[
-    str | None, typer.Option(help="A deployed environment, such as dev.", callback=_checked_name)
+    str | None, typer.Option(help="A deployed environment, such as dev.", callback=_check_environment)
 ]
 
 
@@ -46,37 +46,37 @@ def doctor(
     token: Token = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Check configuration and services, and say what to do; the exit code is 1 when something is wrong.
+    """Check configuration and services and say what to do; the exit code is 1 if there is a problem.
 
-    Of this machine; or of the API at --url; or of the environment --env, with --url if it answers elsewhere.
+    Checks this machine; or the API at --url; or the environment --env, with --url if its API has another address.
     """
-    from gleaner_local.diagnosis.finding import State  # only this command needs what diagnoses
+    from gleaner_local.diagnosis.finding import State  # only this command needs the diagnosis
 
-    found = []
+    findings = []
     if data_dir is not None and (url or env):
         raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
     if url is None and env is None and (api_key or token):
         raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
-    credentials = named(api_key=api_key, token=token, remote=True)
-    for finding in _findings(url, env, data_dir or default_data_dir, credentials):
-        found.append(finding)
+    credentials = choose_credentials(api_key=api_key, token=token, remote=True)
+    for finding in _diagnose(url, env, data_dir or DEFAULT_DATA_DIR, credentials):
+        findings.append(finding)
         if not as_json:
             line = f"{finding.seen} {finding.remedy}".rstrip()
             print(f"{finding.state:<9}{finding.subject:<16}{' '.join(line.split())}", flush=True)
-    problems = sum(finding.state is State.PROBLEM for finding in found)
+    problems = sum(finding.state is State.PROBLEM for finding in findings)
     if as_json:
-        print(json.dumps({"problems": problems, "findings": [asdict(one) for one in found]}, indent=2))
+        print(json.dumps({"problems": problems, "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
-        print(f"{problems} of {len(found)} findings need something done." if problems else "All is well.")
+        print(f"{problems} of {len(findings)} findings need attention." if problems else "No problems found.")
     raise typer.Exit(1 if problems else 0)
 
 
-def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Credentials) -> Iterator[Finding]:
+def _diagnose(url: str | None, env: str | None, data_dir: Path, credentials: Credentials) -> Iterator[Finding]:
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck
 
-        outputs = _OUTPUTS / f"outputs-{env}.json"
+        outputs = _OUTPUTS_DIR / f"outputs-{env}.json"
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
             env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials
@@ -85,7 +85,7 @@ def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Cre
     if url is not None:
         from gleaner_local.diagnosis.http_api import check_api
 
-        return check_api(url, credentials, hint="Say who you are with --api-key or --token.")
+        return check_api(url, credentials, hint="Pass credentials with --api-key or --token.")
     from gleaner_local.diagnosis.here import LocalCheck
 
     return LocalCheck(data_dir, os.environ).findings()

@@ -23,27 +23,29 @@ _BUSY = 429
 
 
 class Cloud(StrEnum):
-    """Where Pinecone runs serverless indexes."""
+    """The clouds where Pinecone runs serverless indexes."""
 
     AWS = "aws"
     GCP = "gcp"
     AZURE = "azure"
 
 
-def _formed(pattern: str, form: str) -> Callable[[str], str]:
-    """Checks an option against a pattern whose `form` is said in words."""
+def _make_check(pattern: str, hint: str) -> Callable[[str], str]:
+    """A callback that checks an option against a pattern; `hint` describes the pattern for people."""
 
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
-            raise typer.BadParameter(f"use {form}")
+            raise typer.BadParameter(f"use {hint}")
         return value
 
     return check
 
 
-_name = _formed("[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?", "small letters, digits and - between them, at most 45")
-_region = _formed("[a-z0-9-]+", "a region of the cloud, such as us-east-1")
-_model = _formed("[A-Za-z0-9._-]+", "a model that Pinecone hosts, such as llama-text-embed-v2")
+_check_name = _make_check(
+    "[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?", "lowercase letters and digits with - between them, at most 45 characters"
+)
+_check_region = _make_check("[a-z0-9-]+", "a region of the cloud, such as us-east-1")
+_check_model = _make_check("[A-Za-z0-9._-]+", "a model that Pinecone hosts, such as llama-text-embed-v2")
 
 
 @app.callback()
@@ -53,68 +55,74 @@ def index() -> None:
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option(help="Of the index: small letters, digits and -.", callback=_name)] = "gleaner",
-    cloud: Annotated[Cloud, typer.Option(help="Where it runs.")] = Cloud.AWS,
+    name: Annotated[
+        str, typer.Option(help="Name of the index: lowercase letters, digits and -.", callback=_check_name)
+    ] = "gleaner",
+    cloud: Annotated[Cloud, typer.Option(help="Cloud that it runs in.")] = Cloud.AWS,
     region: Annotated[
-        str, typer.Option(help="Of the cloud, best that of the deployment.", callback=_region)
+        str, typer.Option(help="Region of the cloud, best that of the deployment.", callback=_check_region)
     ] = "us-east-1",
-    model: Annotated[str, typer.Option(help="What embeds the text.", callback=_model)] = "llama-text-embed-v2",
+    model: Annotated[
+        str, typer.Option(help="Model that embeds the text.", callback=_check_model)
+    ] = "llama-text-embed-v2",
 ) -> None:
-    """Make a serverless index with integrated embedding, and print its host; one that exists is kept."""
-    control = PineconeControl(api_key=_api_key(), host=os.environ.get("PINECONE_CONTROLLER_HOST"))
+    """Create a serverless index with integrated embedding and print its host; an existing one is kept."""
+    control = PineconeControl(api_key=_read_api_key(), host=os.environ.get("PINECONE_CONTROLLER_HOST"))
     try:
-        ready, made = _made(control, name, cloud=cloud, region=region, model=model)
+        ready, is_new = _ensure_index(control, name, cloud=cloud, region=region, model=model)
     except ControlFailed as failure:
-        raise CallFailed(f"{failure}{_remedy(failure.status)}") from failure
-    print(f"The index {name} {'is' if made else 'was there and is'} ready; {ready.model} embeds the text.")
+        raise CallFailed(f"{failure}{_suggest_remedy(failure.status)}") from failure
+    print(f"The index {name} {'is' if is_new else 'already exists and is'} ready; {ready.model} embeds the text.")
     print(f"Host: {ready.host}")
     print(f"Next: make deploy ENV=dev PINECONE_INDEX_HOST={ready.host}")
 
 
-def _api_key() -> str:
+def _read_api_key() -> str:
     api_key = os.environ.get("PINECONE_API_KEY")
     if not api_key:
-        raise CallFailed("Set PINECONE_API_KEY to a key of the Pinecone project that the index shall be in.")
+        raise CallFailed("Set PINECONE_API_KEY to a key of the Pinecone project that the index belongs to.")
     if not fits_a_header(api_key):
-        raise CallFailed("PINECONE_API_KEY holds what is in no key, such as a line break. Copy the key again.")
+        raise CallFailed("PINECONE_API_KEY holds a character that no key has, such as a line break. Copy it again.")
     return api_key
 
 
-def _made(control: PineconeControl, name: str, *, cloud: str, region: str, model: str) -> tuple[PineconeIndex, bool]:
-    """The index once it is ready, and whether it was made now."""
-    found = control.describe(name)
-    if found is None:
-        print(f"Making the index {name} in {cloud} {region} ...", flush=True)
+def _ensure_index(
+    control: PineconeControl, name: str, *, cloud: str, region: str, model: str
+) -> tuple[PineconeIndex, bool]:
+    """Wait until the index is ready, and create it if necessary; also returns whether it was created."""
+    existing = control.describe(name)
+    if existing is None:
+        print(f"Creating the index {name} in {cloud} {region} ...", flush=True)
         control.create(name, cloud=cloud, region=region, model=model)
     else:
-        _require(found, cloud=cloud, region=region, model=model)
+        _require_match(existing, cloud=cloud, region=region, model=model)
     ready = control.wait_until_ready(name, seconds=_READY_SECONDS, pause=_PAUSE_SECONDS)
-    _require(ready, cloud=cloud, region=region, model=model)
-    return ready, found is None
+    _require_match(ready, cloud=cloud, region=region, model=model)
+    return ready, existing is None
 
 
-def _remedy(status: int | None) -> str:
-    if status is None:  # what went wrong has said it
+def _suggest_remedy(status: int | None) -> str:
+    if status is None:  # the message already says what to do
         return ""
     if status == UNAUTHORIZED:
-        return " Set PINECONE_API_KEY to a key of the project, as Pinecone's console lists them."
+        return " Set PINECONE_API_KEY to a key of the project, as listed in Pinecone's console."
     if status == _BUSY or status >= _SERVER_ERRORS:
         return " Try again later."
-    return " Check --name, --cloud, --region and --model, and what the project and the key may have."
+    return " Check --name, --cloud, --region and --model, and what the project and the key may use."
 
 
-def _require(index: PineconeIndex, *, cloud: str, region: str, model: str) -> None:
-    """Raises CallFailed for an index of another shape than was asked for; no index is changed or removed."""
+def _require_match(index: PineconeIndex, *, cloud: str, region: str, model: str) -> None:
+    """Raises CallFailed for an index of another shape than requested; no index is changed or removed."""
     where = index.place or "a deployment that is not serverless"
-    if (unfit := index.unfit()) is not None:
-        wrong, take = unfit, ""
+    if (mismatch := index.find_mismatch()) is not None:
+        fix = ""
     elif index.model != model:
-        wrong, take = f"its text is embedded by {index.model}, not {model}", f" Take it with --model {index.model}."
+        mismatch, fix = f"its text is embedded by {index.model}, not {model}", f" Use it with --model {index.model}."
     elif index.place != f"{cloud} {region}":
-        wrong, take = f"it is in {where}, not {cloud} {region}", ""
+        mismatch, fix = f"it is in {where}, not {cloud} {region}", ""
         if index.place:
-            at_cloud, _, at_region = index.place.partition(" ")
-            take = f" Take it with --cloud {at_cloud} --region {at_region}."
+            its_cloud, _, its_region = index.place.partition(" ")
+            fix = f" Use it with --cloud {its_cloud} --region {its_region}."
     else:
         return
-    raise CallFailed(f"There is an index {index.name} of another shape: {wrong}.{take} Make another with --name.")
+    raise CallFailed(f"The index {index.name} exists in another shape: {mismatch}.{fix} Create another with --name.")

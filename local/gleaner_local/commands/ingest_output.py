@@ -1,4 +1,4 @@
-"""What `gleaner ingest` shows and which exit code it ends with."""
+"""Runs an ingestion for `gleaner ingest` and `gleaner serve --load`, and shows its progress and its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-def run_ingest(
+def ingest_and_report(
     paths: Sequence[Path],
     *,
     kb_id: str,
@@ -26,34 +26,34 @@ def run_ingest(
     root: str | None = None,
     console: Console | None = None,
 ) -> int:
-    """Ingest, with a progress bar on a terminal and plain lines elsewhere, and print what was done.
+    """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
 
-    Returns the exit code: 0 when everything named was loaded, else 1. Raises nothing of the error tree.
+    Returns the exit code: 0 if every given file was loaded, else 1. Does not raise GleanerError.
     """
     out = console or Console(highlight=False)
     try:
-        with _progress(out) as progress:
+        with _show_progress(out) as progress:
             report = ingest(
                 paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune, progress=progress, root=root
             )
-    except InvalidInput as error:  # which the same command would meet again
-        _say(out, f"Stopped: {error}")
+    except InvalidInput as error:  # running the same command again would not help
+        _print_line(out, f"Stopped: {error}")
         return 1
     except GleanerError as error:
-        _say(out, f"Stopped: {error}")
-        _say(out, "What was loaded until then stays. Run the same command again to go on.")
+        _print_line(out, f"Stopped: {error}")
+        _print_line(out, "What was loaded until then stays. Run the same command again to continue.")
         return 1
-    _summarise(out, report, kb_id)
+    _print_summary(out, report, kb_id)
     return 1 if report.skipped else 0
 
 
 @contextmanager
-def _progress(out: Console) -> Iterator[Callable[[IngestProgress], None]]:
+def _show_progress(out: Console) -> Iterator[Callable[[IngestProgress], None]]:
     if not out.is_terminal:
-        yield _lines(out)
+        yield _print_lines(out)
         return
-    counted = TextColumn("files, {task.fields[chunks]} chunks")
-    columns = (TextColumn("Loading"), BarColumn(), MofNCompleteColumn(), counted, TimeRemainingColumn())
+    chunk_count = TextColumn("files, {task.fields[chunks]} chunks")
+    columns = (TextColumn("Loading"), BarColumn(), MofNCompleteColumn(), chunk_count, TimeRemainingColumn())
     with Progress(*columns, console=out) as bar:
         task = bar.add_task("Loading", total=None, chunks=0)
         yield lambda at: bar.update(
@@ -61,23 +61,23 @@ def _progress(out: Console) -> Iterator[Callable[[IngestProgress], None]]:
         )
 
 
-def _lines(out: Console) -> Callable[[IngestProgress], None]:
+def _print_lines(out: Console) -> Callable[[IngestProgress], None]:
     last = time.monotonic()
 
     def show(at: IngestProgress) -> None:
         nonlocal last
         if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            _say(out, f"Loading: {int(at.files_done)} of {at.files_total} files, {at.chunks_written} chunks")
+            _print_line(out, f"Loading: {int(at.files_done)} of {at.files_total} files, {at.chunks_written} chunks")
 
     return show
 
 
-def _summarise(out: Console, report: IngestReport, kb_id: str) -> None:
+def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
     for name in report.removed:
-        _say(out, f"Removed {name}")
+        _print_line(out, f"Removed {name}")
     for problem in report.skipped:
-        _say(out, f"Skipped {problem}")
+        _print_line(out, f"Skipped {problem}")
     parts = [
         f"{len(names)} {verb}"
         for names, verb in (
@@ -89,14 +89,14 @@ def _summarise(out: Console, report: IngestReport, kb_id: str) -> None:
         )
         if names
     ]
-    ignored = f" {report.ignored} of other file types were left out." if report.ignored else ""
-    _say(
+    ignored = f" Files of other types ignored: {report.ignored}." if report.ignored else ""
+    _print_line(
         out,
         f"Knowledge base {kb_id}: {', '.join(parts) or 'no files found'}; "
         f"{report.chunks_written} chunks written.{ignored}",
     )
 
 
-def _say(out: Console, text: str) -> None:
-    """One line as it is: file names may hold brackets, which rich would read as its markup."""
+def _print_line(out: Console, text: str) -> None:
+    """Print a line without markup: rich would interpret brackets in file names."""
     out.print(text, markup=False, soft_wrap=True)

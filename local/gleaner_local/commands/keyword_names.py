@@ -1,4 +1,4 @@
-"""Keywords as people name them: by id or by text."""
+"""Resolves keywords that people give by id or by text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from gleaner.stores import schema
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-def keyword_id(named: str) -> str:
-    """The id of the keyword that is named by its id, or by its text in any case and spacing."""
-    return named if _ID.fullmatch(named) else schema.keyword_id(text.fold(named))
+def resolve_keyword_id(id_or_text: str) -> str:
+    """The id of the keyword that is given by its id, or by its text in any case and spacing."""
+    return id_or_text if _ID.fullmatch(id_or_text) else schema.keyword_id(text.fold(id_or_text))

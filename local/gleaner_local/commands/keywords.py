@@ -1,4 +1,4 @@
-"""`gleaner keywords`: what the service has learned."""
+"""`gleaner keywords`: shows what the service has learned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
 from gleaner_local.commands import prune as prune_command
 from gleaner_local.commands.connection import connect
-from gleaner_local.commands.keyword_names import keyword_id
+from gleaner_local.commands.keyword_names import resolve_keyword_id
 from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
 app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
@@ -24,9 +24,11 @@ app.command("restore")(prune_command.restore)
 
 @app.command("list")
 def list_keywords(
-    q: Annotated[str | None, typer.Option("--query", "-q", help="Words to look up; without, the most recent.")] = None,
+    q: Annotated[
+        str | None, typer.Option("--query", "-q", help="Words to look up; lists the most recent ones by default.")
+    ] = None,
     kb_id: KbId = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to list.")] = 20,
     url: Url = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
@@ -34,10 +36,10 @@ def list_keywords(
     as_json: AsJson = False,
 ) -> None:
     """List keywords."""
-    parameters = {"q": q, "kb_id": kb_id, "limit": limit}
-    sent = {name: value for name, value in parameters.items() if value is not None}
+    options = {"q": q, "kb_id": kb_id, "limit": limit}
+    parameters = {name: value for name, value in options.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
-    page = client.call("GET", "/api/keywords", params=sent)
+    page = client.call("GET", "/api/keywords", params=parameters)
     if as_json:
         print(json.dumps(page, indent=2, ensure_ascii=False))
         return
@@ -47,14 +49,14 @@ def list_keywords(
             keyword["keyword_id"],
             escape(keyword["keyword_text"]),
             str(keyword["usage_count"]),
-            _minute(keyword["last_used_at"]),
+            _format_minute(keyword["last_used_at"]),
         )
     Console(highlight=False).print(table if page["keywords"] else "No keywords.")
 
 
 @app.command("show")
 def show_keyword(
-    keyword: Annotated[str, typer.Argument(help="Its id, or its text.")],
+    keyword: Annotated[str, typer.Argument(help="Its id or its text.")],
     url: Url = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
@@ -63,7 +65,7 @@ def show_keyword(
 ) -> None:
     """Show a keyword with its associations and stored web answers."""
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
-    details = client.call("GET", f"/api/keywords/{keyword_id(keyword)}")
+    details = client.call("GET", f"/api/keywords/{resolve_keyword_id(keyword)}")
     if as_json:
         print(json.dumps(details, indent=2, ensure_ascii=False))
     else:
@@ -75,25 +77,25 @@ def _print_details(details: dict[str, Any]) -> None:
     keyword = details["keyword"]
     console.print(f"[bold]{escape(keyword['keyword_text'])}[/bold]  {keyword['keyword_id']}")
     console.print(
-        f"{keyword['status']}, {keyword['usage_count']} uses, learned {_minute(keyword['created_at'])}, "
-        f"last used {_minute(keyword['last_used_at'])}\n"
+        f"{keyword['status']}, {keyword['usage_count']} uses, learned {_format_minute(keyword['created_at'])}, "
+        f"last used {_format_minute(keyword['last_used_at'])}\n"
     )
     table = Table("when", "kb", "query", "web answer", "status", title="Associations", title_justify="left", box=None)
-    for found in details["associations"]:
+    for association in details["associations"]:
         table.add_row(
-            _minute(found["created_at"]),
-            found["kb_id"],
-            found["query_id"] or "",
-            found["perplexity_result_id"] or "(served)",
-            found["status"],
+            _format_minute(association["created_at"]),
+            association["kb_id"],
+            association["query_id"] or "",
+            association["perplexity_result_id"] or "(served)",
+            association["status"],
         )
     console.print(table)
     for answer in details["answers"]:
-        console.print(f"\n[bold]{answer['perplexity_result_id']}[/bold]  {_minute(answer['created_at'])}")
+        console.print(f"\n[bold]{answer['perplexity_result_id']}[/bold]  {_format_minute(answer['created_at'])}")
         console.print(f"Asked: {answer['query']}\n{answer['answer']}", markup=False)
         for number, citation in enumerate(answer["citations"], start=1):
             console.print(f"  [{number}] {citation['title']} <{citation['url']}>", markup=False, soft_wrap=True)
 
 
-def _minute(moment: str) -> str:
+def _format_minute(moment: str) -> str:
     return moment[:16].replace("T", " ")

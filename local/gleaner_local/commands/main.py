@@ -1,4 +1,4 @@
-"""The `gleaner` command: registers all commands, and turns what cannot be done into one line."""
+"""The `gleaner` command: registers all commands and prints expected errors as one line."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ app.command()(doctor.doctor)
 
 @app.callback()
 def gleaner() -> None:
-    """Gleaner answers questions from your documents, and learns from the web what they lack."""
+    """Gleaner answers questions from your documents and learns from the web what they lack."""
 
 
 def main() -> None:
-    """Entry point of the `gleaner` command. What cannot be done is one line on standard error."""
+    """Entry point of the `gleaner` command; expected errors are one line on standard error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a character shows a question mark
+            stream.reconfigure(errors="replace")  # characters that the terminal lacks become question marks
     try:
         app()
     except UnicodeEncodeError:

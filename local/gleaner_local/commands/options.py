@@ -11,46 +11,49 @@ import typer
 
 from gleaner.model import KB_ID_PATTERN
 from gleaner_local.clients.credentials import API_KEY_VARIABLE, TOKEN_VARIABLE, fits_a_header
-from gleaner_local.command_line import default_data_dir
+from gleaner_local.command_line import DEFAULT_DATA_DIR
 
 
-def _checked_url(value: str | None) -> str | None:
+def _check_url(value: str | None) -> str | None:
     if value is None:
         return None
     try:
         parts = urlsplit(value)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is none
-        fits = False
-    if not fits:
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a valid number
+        valid = False
+    if not valid:
         raise typer.BadParameter("give an http or https address, such as http://127.0.0.1:8000")
     return value.rstrip("/")
 
 
-def _checked_secret(value: str | None) -> str | None:
+def _check_secret(value: str | None) -> str | None:
     if value is not None and not (value and fits_a_header(value)):
-        raise typer.BadParameter("it must be printable ASCII, and not empty")
+        raise typer.BadParameter("it must be printable ASCII and not empty")
     return value
 
 
-def _checked_kb_id(value: str | None) -> str | None:
+def _check_kb_id(value: str | None) -> str | None:
     if value is not None and not re.fullmatch(KB_ID_PATTERN, value):
-        raise typer.BadParameter("use small letters, digits, - and _, at most 63, a letter or digit first")
+        raise typer.BadParameter("use at most 63 lowercase letters, digits, - and _, beginning with a letter or digit")
     return value
 
 
-Url = Annotated[str | None, typer.Option(help="The service; by default the one that runs here.", callback=_checked_url)]
+Url = Annotated[
+    str | None, typer.Option(help="Address of the service; by default the one that runs here.", callback=_check_url)
+]
 ApiKey = Annotated[
     str | None,
-    typer.Option(help=f"Sent as x-api-key. With --url, {API_KEY_VARIABLE} names it, too.", callback=_checked_secret),
+    typer.Option(help=f"Sent as x-api-key. With --url, {API_KEY_VARIABLE} can hold it, too.", callback=_check_secret),
 ]
 Token = Annotated[
     str | None,
-    typer.Option(help=f"Sent as bearer token. With --url, {TOKEN_VARIABLE} names it, too.", callback=_checked_secret),
+    typer.Option(help=f"Sent as bearer token. With --url, {TOKEN_VARIABLE} can hold it, too.", callback=_check_secret),
 ]
-DataDir = Annotated[Path, typer.Option(help="Where everything is kept.")]
+DataDir = Annotated[Path, typer.Option(help="Directory for all data.")]
 ServiceDataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help=f"Of the service that runs here; {default_data_dir} by default.")
+    Path | None,
+    typer.Option("--data-dir", help=f"Data directory of the service that runs here; {DEFAULT_DATA_DIR} by default."),
 ]
-KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_checked_kb_id)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what the API gives.")]
+KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_check_kb_id)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]

@@ -1,4 +1,4 @@
-"""What the `gleaner` command prints for people."""
+"""Prints a started service and answers for people."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rich.markup import escape
 
 from gleaner_local import command_line
 
-_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
+_SOURCE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
 _EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
 
 
 def show_started(url: str, data_dir: Path) -> None:
-    """Where the service is, and three things to try."""
+    """Print where the service is and three things to try."""
     console = Console(highlight=False)
     console.print(
         f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n",
         soft_wrap=True,
     )
-    handbook, web = (command_line.gleaner("ask", question, data_dir=data_dir) for question in _EXAMPLES)
+    covered, uncovered = (command_line.format_command("ask", question, data_dir=data_dir) for question in _EXAMPLES)
     console.print("Three things to try, in another terminal:\n")
-    console.print(f"  {handbook}", markup=False, soft_wrap=True)
-    console.print(f"  {web}      (the web teaches it; ask again)", markup=False, soft_wrap=True)
+    console.print(f"  {covered}", markup=False, soft_wrap=True)
+    console.print(f"  {uncovered}      (learned from the web; ask it again)", markup=False, soft_wrap=True)
     body = '{"query": "How long may a query be?"}'
     console.print(
         f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",
@@ -36,22 +36,26 @@ def show_started(url: str, data_dir: Path) -> None:
 
 
 def show_answer(answer: dict[str, Any]) -> None:
-    """An answer with numbered sources and the tools that were used."""
+    """Print an answer with numbered sources and the tools that were used."""
     console = Console(highlight=False)
     numbers = {source["id"]: number for number, source in enumerate(answer["sources"], start=1)}
-    console.print(Markdown(_MARK.sub(lambda mark: _number(mark, numbers), answer["answer"])))
+    console.print(Markdown(_SOURCE_MARK.sub(lambda mark: _renumber(mark, numbers), answer["answer"])))
     if numbers:
         console.print("\n[bold]Sources[/bold]")
     for source in answer["sources"]:
-        console.print(f"  [{numbers[source['id']]}] {_place(source)}{_doubt(source)}", markup=False, soft_wrap=True)
-    console.print(f"\n[dim]{escape(_facts(answer))}[/dim]", soft_wrap=True)
+        console.print(
+            f"  [{numbers[source['id']]}] {_describe_place(source)}{_describe_support(source)}",
+            markup=False,
+            soft_wrap=True,
+        )
+    console.print(f"\n[dim]{escape(_describe_run(answer))}[/dim]", soft_wrap=True)
 
 
-def _number(mark: re.Match[str], numbers: dict[str, int]) -> str:
+def _renumber(mark: re.Match[str], numbers: dict[str, int]) -> str:
     return f"[{numbers[mark[1]]}]" if mark[1] in numbers else mark[0]
 
 
-def _place(source: dict[str, Any]) -> str:
+def _describe_place(source: dict[str, Any]) -> str:
     if source["source_type"] == "external":
         return f"{source['title']} <{source['source_url']}>"
     parts = [source["source_file_path"], source["chapter"]]
@@ -61,11 +65,11 @@ def _place(source: dict[str, Any]) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _doubt(source: dict[str, Any]) -> str:
+def _describe_support(source: dict[str, Any]) -> str:
     return "" if source["support"] == "found" else f" (support: {source['support']})"
 
 
-def _facts(answer: dict[str, Any]) -> str:
+def _describe_run(answer: dict[str, Any]) -> str:
     facts = [
         f"Tools: {', '.join(answer['used_tools'])}",
         f"{answer['latency_ms']:.0f} ms",

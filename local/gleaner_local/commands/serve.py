@@ -1,4 +1,4 @@
-"""`gleaner serve`: runs the whole service on this machine."""
+"""`gleaner serve`: runs the complete service on this machine."""
 
 from __future__ import annotations
 
@@ -11,63 +11,62 @@ from typing import Annotated
 import typer
 
 from gleaner.runtime.settings import read_default_kb_id
-from gleaner_local.command_line import default_data_dir
+from gleaner_documents.reading import format_names, is_known_type
+from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import presentation
-from gleaner_local.commands.ingest import claim
+from gleaner_local.commands.ingest import claim_roots
 from gleaner_local.commands.options import DataDir
-from gleaner_local.commands.prune import age_in_days
+from gleaner_local.commands.prune import parse_age
 
 DEFAULT_PORT = 8000
 
 
-def _checked_files(paths: list[Path] | None) -> list[Path] | None:
-    from gleaner_documents.reading import is_known_type
-
+def _check_paths(paths: list[Path] | None) -> list[Path] | None:
     for path in paths or ():
         if not path.exists():
             raise typer.BadParameter(f"{path} does not exist")
         if not (path.is_dir() or is_known_type(path.name)):
-            raise typer.BadParameter(f"{path} is none of Markdown, text, HTML or PDF")
+            raise typer.BadParameter(f"{path} has none of the known formats: {', '.join(format_names())}")
         if not os.access(path, os.R_OK):
             raise typer.BadParameter(f"{path} cannot be read")
     return paths
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = DEFAULT_PORT,
-    data_dir: DataDir = default_data_dir,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
     load: Annotated[
-        list[Path] | None, typer.Option(help="File or directory to ingest first.", callback=_checked_files)
+        list[Path] | None, typer.Option(help="File or directory to ingest first.", callback=_check_paths)
     ] = None,
     prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
-    concurrency: Annotated[int, typer.Option(help="Questions that are answered at once.", min=1)] = 4,
+    concurrency: Annotated[int, typer.Option(help="Questions that are answered concurrently.", min=1)] = 4,
 ) -> None:
-    """Run the whole service on this machine."""
+    """Run the complete service on this machine."""
     from gleaner_local.service.run import LocalService  # only this command needs the local servers
 
-    hours = age_in_days(prune_every) * 24 if prune_every else None
+    hours = parse_age(prune_every) * 24 if prune_every else None
     service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours)
-    stopping = threading.Event()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: it gives up what is started or loaded
+    stop_requested = threading.Event()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
-        service.start(before_gateway=lambda host: _load(host, data_dir, load or []))
+        service.start(before_gateway=lambda host: _load_documents(host, data_dir, load or []))
         for signum in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signum, lambda *_: stopping.set())
+            signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(service.url, data_dir)
-        stopping.wait()
+        stop_requested.wait()
     finally:
         service.stop()
 
 
-def _load(index_host: str, data_dir: Path, paths: list[Path]) -> None:
+def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:
     if not paths:
         return
     from gleaner.clients import pinecone
-    from gleaner_local.commands.ingest_output import run_ingest
+    from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.service.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
     kb_id = read_default_kb_id(os.environ)
-    claim(data_dir, paths, kb_id, None)
-    run_ingest(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)
+    claim_roots(data_dir, paths, kb_id, None)
+    ingest_and_report(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)

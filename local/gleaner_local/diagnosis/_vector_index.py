@@ -66,14 +66,14 @@ def _judge_stats(where: str, stats: DescribeIndexStatsResponse) -> Finding:
 
 def _judge_description(control: PineconeControl, host: str, origin: Origin) -> Finding:
     try:
-        index = control.with_host(host)
+        index = control.find_by_host(host)
     except ControlFailed as failure:
         return note(SUBJECT, f"Its configuration is unknown. {failure}", "Check it in Pinecone's console.")
     if index is None:
         return note(SUBJECT, "Its configuration is unknown: the key's project has no index of this host.")
     if not index.ready:
         return problem(SUBJECT, f"The index {index.name} is not ready ({index.state}).", "Wait, then check again.")
-    if unfit := index.unfit():
+    if unfit := index.find_mismatch():
         return problem(
             SUBJECT,
             f"The index {index.name} cannot hold Gleaner's records: {unfit}.",

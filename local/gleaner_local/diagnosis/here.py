@@ -74,7 +74,7 @@ class LocalCheck:
         if self._not_ready:
             yield note(_SERVICE, self._not_ready)
             return
-        start = command_line.gleaner("serve", data_dir=self._data_dir)
+        start = command_line.format_command("serve", data_dir=self._data_dir)
         yield note(_SERVICE, f"No service runs over {self._data_dir}.", f"Start one with `{start}`.")
         directory = self._data_dir
         while not directory.exists() and directory != directory.parent:

@@ -31,7 +31,7 @@ def check_api(
         yield health
         if health.state is State.OK:
             sessions = client.send("GET", "/api/sessions", params={"limit": "1"})
-            yield _judge_access(sessions, caller or identity.described(), None if identity else hint)
+            yield _judge_access(sessions, caller or identity.describe(), None if identity else hint)
             yield _judge_description(client.send("GET", "/openapi.json"))
     except OutOfReach:
         yield problem(SUBJECT, f"Nothing answers at {where}.", "Check the address, and that the service runs.")

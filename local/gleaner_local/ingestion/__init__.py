@@ -1,3 +1,3 @@
-"""Brings a knowledge base in step with files on this machine.
+"""Synchronizes a knowledge base with files on this machine.
 
-Commands import from here. What reads and cuts documents is in `gleaner_documents`."""
+Commands import from here. Reading and cutting documents is the job of `gleaner_documents`."""

@@ -1,4 +1,4 @@
-"""The knowledge base that a command works on: Pinecone, the running service's index, or the index on disk."""
+"""Opens the knowledge base that a command works on: Pinecone, the running service's index or the index on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service.parts import LOCAL_KEY, Part
 from gleaner_local.service.running import running_service
 
-# Who names a key means Pinecone, and would find nothing loaded there.
+# Whoever sets a key means Pinecone and would find nothing loaded there.
 _KEY_WITHOUT_HOST = (
     "PINECONE_API_KEY is set and PINECONE_INDEX_HOST is not. Set it to the host of your index, "
     "or unset the key to load into the index of this machine."
@@ -24,7 +24,7 @@ _KEY_WITHOUT_HOST = (
 
 @contextmanager
 def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase]:
-    """The knowledge base of `data_dir`, unless the environment names a Pinecone index.
+    """Open the Pinecone index that the environment names, or else the knowledge base of `data_dir`.
 
     Raises CannotStart, ConfigurationError, and NotReady while the service of `data_dir` starts or stops.
     """

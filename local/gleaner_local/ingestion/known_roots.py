@@ -1,7 +1,7 @@
-"""Which directory the files of a root came from, so that another one of the same name does not replace them unasked.
+"""Remembers which directory a root was loaded from, so that another one of that name does not silently replace it.
 
-The knowledge base knows a root by its name alone, and may be kept up to date from any checkout on any machine. What
-is remembered here belongs to this machine's data directory: it tells two directories apart that both exist here.
+A knowledge base knows a root only by its name and can be updated from any checkout on any machine. This memory is
+part of the machine's data directory: it distinguishes two directories that both exist on the machine.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ class KnownRoots:
     """The directories that were loaded into one index, by knowledge base and name."""
 
     def __init__(self, data_dir: Path, *, index: str) -> None:
-        """`index` tells the indexes apart that are filled from this data directory."""
+        """`index` names one of the indexes that are filled from this data directory."""
         self._file = data_dir / _FILE
         self._index = index
 
     def claim(self, roots: Iterable[Root], kb_id: str, *, confirmed: bool) -> None:
-        """Remember where these roots lie. Raises CannotStart when that cannot be written.
+        """Remember the directories of these roots. Raises CannotStart if they cannot be saved.
 
-        Unless it is `confirmed` that the name is meant, raises InvalidInput for a root whose files came from another
-        directory that is still there.
+        Unless the name is `confirmed`, raises InvalidInput for a root whose files were loaded from another directory
+        that still exists.
         """
-        known = self._read()
-        places = known.setdefault(self._index, {}).setdefault(kb_id, {})
+        places_by_index = self._read()
+        places = places_by_index.setdefault(self._index, {}).setdefault(kb_id, {})
         for root in roots:
-            before = Path(places.get(root.name, root.path))
-            if before.is_dir() and not before.samefile(root.path) and not confirmed:
-                named = ("--root", f"other-{root.name}", "--kb-id", kb_id)
-                other = command_line.gleaner("ingest", str(root.path), *named, data_dir=self._file.parent)
+            previous = Path(places.get(root.name, root.path))
+            if previous.is_dir() and not previous.samefile(root.path) and not confirmed:
+                options = ("--root", f"other-{root.name}", "--kb-id", kb_id)
+                rename = command_line.format_command("ingest", str(root.path), *options, data_dir=self._file.parent)
                 raise InvalidInput(
-                    f"{root.prefix} was loaded from {before} before, and files of {root.path} would replace those of "
-                    f"the same name. Give it another name: `{other}`; or say `--root {root.name}` to go on."
+                    f"{root.prefix} was loaded from {previous} earlier, and files of {root.path} would replace those "
+                    f"of the same name. Give it another name: `{rename}`; or pass `--root {root.name}` to go on."
                 )
             places[root.name] = str(root.path)
-        self._write(known)
+        self._write(places_by_index)
 
     def _read(self) -> dict[str, dict[str, dict[str, str]]]:
         try:
-            known = json.loads(self._file.read_text())
-        except (FileNotFoundError, ValueError):  # what cannot be read is no reason to load nothing any more
+            places_by_index = json.loads(self._file.read_text())
+        except (FileNotFoundError, ValueError):  # an unreadable file must not block loading
             return {}
-        return known if isinstance(known, dict) else {}
+        return places_by_index if isinstance(places_by_index, dict) else {}
 
-    def _write(self, known: dict[str, dict[str, dict[str, str]]]) -> None:
-        whole = self._file.with_suffix(".new")
+    def _write(self, places_by_index: dict[str, dict[str, dict[str, str]]]) -> None:
+        new_file = self._file.with_suffix(".new")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            whole.write_text(json.dumps(known, indent=1))
-            whole.replace(self._file)  # at once: whatever ends this process, the file is whole
+            new_file.write_text(json.dumps(places_by_index, indent=1))
+            new_file.replace(self._file)  # atomic: an interruption never leaves half a file
         except OSError as error:
             raise CannotStart(f"Cannot write to the data directory {self._file.parent}: {error.strerror}.") from error

@@ -1,38 +1,38 @@
-"""Brings a knowledge base in step with files: what changed is replaced, what is unchanged is left alone."""
+"""Synchronizes a knowledge base with files: replaces changed documents and leaves unchanged ones alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.model import Record
-from gleaner_documents.chunking import Chunk, chunk_document
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document
 from gleaner_documents.model import Document, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
     content_hash,
     document_id,
-    find_gone,
+    find_deleted,
     make_plan,
     record_id,
 )
 from gleaner_documents.reading import read_document
-from gleaner_documents.source_files import SourceFile, find_source_files
+from gleaner_documents.source_files import Root, SourceFile, find_source_files
 
-# Seconds for one request; a batch that the embedded index embeds on a slow machine is the longest.
+# Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 _REQUEST_SECONDS = 120.0
-# Small documents are written together, since a request costs a round trip however little it carries.
-_RECORDS_AT_ONCE = 96
-# Records sent between two reports of progress: about half a second of the embedded index's work.
+# Small documents are written together, as each request costs a round trip.
+_RECORDS_PER_GROUP = 96
+# Records sent between two progress reports: about half a second of work for the embedded index.
 _RECORDS_PER_REPORT = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestProgress:
-    """How far a run is. A file counts by the share of its chunks that are written."""
+    """How far a run has come. A file counts by the share of its chunks that are written."""
 
     files_done: float
     files_total: int
@@ -41,20 +41,20 @@ class IngestProgress:
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What a run did: names of files, in order. Files in `skipped` keep the version that the index has."""
+    """What a run did: file names, in order. Files in `skipped` keep their version in the index."""
 
     loaded: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     skipped: list[UnreadableDocument] = field(default_factory=list)
-    ignored: int = 0  # files in directories that are of no known type
+    ignored: int = 0  # files of unknown type in the directories
     chunks_written: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Version:
-    """A document ready to be written; `committed` tells whether the index has a finished older one."""
+    """A document ready to be written; `committed` tells whether the index has a complete older version."""
 
     id: str
     records: list[Record]
@@ -69,60 +69,67 @@ def ingest(
     prune: bool,
     progress: Callable[[IngestProgress], None],
     root: str | None = None,
+    chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS,
 ) -> IngestReport:
     """Load the files under `paths`; with `prune`, remove documents whose files are gone from the directories.
 
-    There is no record of earlier runs but the index itself, so an interrupted run is mended by the next one.
-    `root` is what the names of a directory's files begin with, instead of its own name. `progress` is called
-    after every request that writes. Two runs into one knowledge base at the same time are not supported. Raises
-    InvalidInput for paths that cannot be told apart and KnowledgeBaseUnavailable; what was written until then stays.
+    The index is the only record of earlier runs, so the next run repairs what an interrupted one left. A document
+    that was stored with other chunk settings is replaced. `root` is what the names of a directory's files begin
+    with, instead of its own name. `progress` is called after every request that writes. Concurrent runs into one
+    knowledge base are not supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable;
+    what was written until then stays.
     """
-    found = find_source_files(paths, root=root)
-    fetch = partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS)
-    plan = make_plan(found.files, fetch)
+    scan = find_source_files(paths, root=root)
+    plan = make_plan(scan.files, partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS), chunking)
     report = IngestReport(
         unchanged=[file.source_file_path for file in plan.unchanged],
-        skipped=[*found.unreadable, *plan.unreadable],
-        ignored=found.ignored,
+        skipped=[*scan.unreadable, *plan.unreadable],
+        ignored=scan.ignored,
     )
     writer = _Writer(kb_id, knowledge_base, progress, files_total=len(plan.new) + len(plan.changed))
-    for group in _groups(_versions(plan, report)):
+    for group in _group(_read_versions(plan, report, chunking)):
         writer.write(group)
     report.chunks_written = writer.chunks_written
     if prune:
-
-        def list_ids(prefix: str) -> Iterator[str]:
-            return knowledge_base.list_ids(kb_id, prefix=prefix, timeout=_REQUEST_SECONDS)
-
         new = {file.source_file_path for file in plan.new}
-        gone = find_gone(found.roots, list_ids, fetch, new=new)
-        knowledge_base.delete(kb_id, [i for ids in gone.values() for i in ids], timeout=_REQUEST_SECONDS)
-        report.removed = sorted(gone)
+        report.removed = _remove_deleted(scan.roots, kb_id, knowledge_base, new=new)
     return report
 
 
-def _versions(plan: Plan, report: IngestReport) -> Iterator[_Version]:
-    """Reads one file at a time, so that memory holds a group of documents and not all of them."""
-    for files, done, committed in ((plan.new, report.loaded, False), (plan.changed, report.replaced, True)):
+def _remove_deleted(
+    roots: Sequence[Root], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
+) -> list[str]:
+    def list_ids(prefix: str) -> Iterator[str]:
+        return knowledge_base.list_ids(kb_id, prefix=prefix, timeout=_REQUEST_SECONDS)
+
+    fetch = partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS)
+    deleted = find_deleted(roots, list_ids, fetch, new=new)
+    knowledge_base.delete(kb_id, [i for ids in deleted.values() for i in ids], timeout=_REQUEST_SECONDS)
+    return sorted(deleted)
+
+
+def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) -> Iterator[_Version]:
+    """Read one file at a time, so that memory holds a group of documents instead of all of them."""
+    for files, names, committed in ((plan.new, report.loaded, False), (plan.changed, report.replaced, True)):
         for file in files:
             try:
-                records = _records(file)
+                records = _read_records(file, chunking)
             except UnreadableDocument as problem:
                 report.skipped.append(problem)
                 continue
-            done.append(file.source_file_path)
+            names.append(file.source_file_path)
             yield _Version(id=document_id(file.source_file_path), records=records, committed=committed)
 
 
-def _records(file: SourceFile) -> list[Record]:
+def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
     data = file.read()
     document = read_document(file.source_file_path, data)
-    version = content_hash(data)
-    return [_record(document, chunk, version) for chunk in chunk_document(document)]
+    version = content_hash(data, chunking)
+    return [_make_record(document, chunk, version) for chunk in chunk_document(document, chunking)]
 
 
-def _record(document: Document, chunk: Chunk, version: str) -> Record:
-    # Only the text is searched, and a section often names its topic in the heading alone.
+def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
+    # Only the text is searched, and often only the heading of a section names its topic.
     heading = f"# {chunk.chapter}\n\n" if chunk.chapter else ""
     return Record(
         id=record_id(document_id(document.source_file_path), chunk.index),
@@ -136,11 +143,11 @@ def _record(document: Document, chunk: Chunk, version: str) -> Record:
     )
 
 
-def _groups(versions: Iterator[_Version]) -> Iterator[list[_Version]]:
+def _group(versions: Iterator[_Version]) -> Iterator[list[_Version]]:
     group: list[_Version] = []
     for version in versions:
         group.append(version)
-        if sum(len(member.records) for member in group) >= _RECORDS_AT_ONCE:
+        if sum(len(member.records) for member in group) >= _RECORDS_PER_GROUP:
             yield group
             group = []
     if group:
@@ -148,7 +155,7 @@ def _groups(versions: Iterator[_Version]) -> Iterator[list[_Version]]:
 
 
 class _Writer:
-    """Writes versions of documents and reports how far it is."""
+    """Writes versions of documents and reports the progress."""
 
     def __init__(
         self,
@@ -166,24 +173,24 @@ class _Writer:
         self.chunks_written = 0
 
     def write(self, group: Sequence[_Version]) -> None:
-        """Replace the documents of a group, so that an interruption at any point is seen by the next run.
+        """Replace the documents of a group so that the next run detects an interruption at any point.
 
-        Chunk 0 with the hash of the new version is the mark that the version is complete. It goes first and
-        comes last: while it is missing, the next run writes the document anew. Leaving the old mark in place
-        would not do: a file that is changed back after an interrupted run would then pass as unchanged, with
-        chunks of the other version behind its mark. Chunks that only the old version had are deleted before
-        the mark is set, since nothing looks for them afterwards.
+        Chunk 0 with the hash of the new version marks the version as complete. It is deleted first and written last:
+        while it is missing, the next run rewrites the document. The old mark must not stay during the write: a file
+        that is changed back after an interrupted run would count as unchanged, although it has chunks of the other
+        version. Chunks that only the old version had are deleted before the mark is written, because nothing looks
+        for them later.
         """
         self._delete([record_id(version.id, 0) for version in group if version.committed])
-        surplus = [listed for version in group for listed in self._surplus(version)]
+        surplus = [stored_id for version in group for stored_id in self._find_surplus(version)]
         self._upsert(group, [record for version in group for record in version.records[1:]])
         self._delete(surplus)
         self._upsert(group, [version.records[0] for version in group])
 
-    def _surplus(self, version: _Version) -> Iterator[str]:
-        kept = {record.id for record in version.records}
-        stored = self._knowledge_base.list_ids(self._kb_id, prefix=f"{version.id}#", timeout=_REQUEST_SECONDS)
-        return (listed for listed in stored if listed not in kept)
+    def _find_surplus(self, version: _Version) -> Iterator[str]:
+        new_ids = {record.id for record in version.records}
+        stored_ids = self._knowledge_base.list_ids(self._kb_id, prefix=f"{version.id}#", timeout=_REQUEST_SECONDS)
+        return (stored_id for stored_id in stored_ids if stored_id not in new_ids)
 
     def _delete(self, ids: Sequence[str]) -> None:
         if ids:

@@ -1,4 +1,4 @@
-"""What the local servers of JSON APIs share: the bearer, bodies that are validated, errors in the usual form."""
+"""Shared parts of the local JSON API servers: bearer check, body validation and error responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAD_REQUEST = 400
 
 
 class ApiError(Exception):
-    """An error to answer with: `{"error": {"message", "type", "code", "param"}}`."""
+    """An error that becomes the response `{"error": {"message", "type", "code", "param"}}`."""
 
     def __init__(
         self,
@@ -36,10 +36,11 @@ class ApiError(Exception):
         self.body = {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
 
-def json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]]) -> Starlette:
-    """An application that asks for a bearer and answers JSON; `routes` is (method, path) -> body to answer.
+def create_json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]]) -> Starlette:
+    """Create an application that requires a bearer token and answers with JSON.
 
-    The functions run in threads and may raise ApiError.
+    `routes` maps (method, path) to a function from request body to response body, which runs in a thread and may
+    raise ApiError.
     """
 
     def route(method: str, path: str, answer: Callable[[bytes], dict[str, Any]]) -> Route:
@@ -56,21 +57,21 @@ def json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]]) -
 
 
 def parse_body(model: type[Parsed], body: bytes) -> Parsed:
-    """The body as `model`. Raises ApiError, which names the first field that is wrong."""
+    """Parse the body as `model`. Raises ApiError that names the first invalid field."""
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         param = ".".join(str(part) for part in first["loc"]) or None
-        shown = f"{param}: {first['msg']}" if param else first["msg"]
-        raise ApiError(f"Invalid request. {shown}", code=first["type"], param=param) from error
+        detail = f"{param}: {first['msg']}" if param else first["msg"]
+        raise ApiError(f"Invalid request. {detail}", code=first["type"], param=param) from error
 
 
 def _require_bearer(request: Request) -> None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise ApiError(
-            "No API key was given. Send it in an Authorization header: 'Bearer KEY'. Locally any key will do.",
+            "The API key is missing. Send one in an Authorization header: 'Bearer KEY'. Any key works locally.",
             status=UNAUTHORIZED,
             code="invalid_api_key",
         )

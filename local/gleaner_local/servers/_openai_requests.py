@@ -1,4 +1,4 @@
-"""Chat completion requests as the local model accepts them, and what is wrong with those it does not."""
+"""Chat completion requests as the local model accepts them, and errors for those that it rejects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TextPart(_Strict):
 Content = str | list[TextPart]
 
 
-class CalledFunction(_Strict):
+class EarlierFunction(_Strict):
     """The function of an earlier call."""
 
     name: str
@@ -36,7 +36,7 @@ class EarlierCall(_Strict):
 
     id: str = Field(min_length=1)
     type: Literal["function"]
-    function: CalledFunction
+    function: EarlierFunction
 
 
 class InstructionMessage(_Strict):
@@ -77,7 +77,7 @@ ChatMessage = Annotated[InstructionMessage | UserMessage | AssistantMessage | To
 
 
 class FunctionDefinition(_Strict):
-    """A function on offer."""
+    """A function that the model may call."""
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     description: str | None = None
@@ -86,14 +86,14 @@ class FunctionDefinition(_Strict):
 
 
 class Tool(_Strict):
-    """A tool on offer."""
+    """A tool that the model may call."""
 
     type: Literal["function"]
     function: FunctionDefinition
 
 
 class FunctionName(_Strict):
-    """Which function is forced."""
+    """The name of the function that the model must call."""
 
     name: str
 
@@ -106,7 +106,7 @@ class ForcedFunction(_Strict):
 
 
 class ChatRequest(_Strict):
-    """A request for one completion. The fields after `n` are accepted and change nothing here."""
+    """A request for one completion. The fields after `n` are accepted but ignored."""
 
     model: str
     messages: list[ChatMessage] = Field(min_length=1)
@@ -128,7 +128,7 @@ class ChatRequest(_Strict):
     prompt_cache_key: str | None = None
     safety_identifier: str | None = None
 
-    def offered(self) -> list[str]:
+    def allowed_functions(self) -> list[str]:
         """The names of the functions that may be called, narrowed by tool_choice."""
         names = [tool.function.name for tool in self.tools or ()]
         if isinstance(self.tool_choice, ForcedFunction):
@@ -137,15 +137,15 @@ class ChatRequest(_Strict):
 
 
 def read_request(body: bytes, *, model: str) -> ChatRequest:
-    """The valid request in `body`. Raises ApiError (400; 404 for a model that is not `model`)."""
+    """Parse and check the request in `body`. Raises ApiError (400; 404 for a model other than `model`)."""
     return check_request(parse_body(ChatRequest, body), model=model)
 
 
 def check_request(request: ChatRequest, *, model: str) -> ChatRequest:
-    """The request, if it is one that can be served. Raises ApiError as `read_request`."""
+    """Return the request if it can be served. Raises ApiError like `read_request`."""
     if request.model != model:
         raise ApiError(
-            f"The model '{request.model}' does not exist here; this server has '{model}'.",
+            f"The model '{request.model}' does not exist here; this server offers '{model}'.",
             status=404,
             code="model_not_found",
         )
@@ -187,7 +187,7 @@ def _check_tool_messages(messages: Sequence[ChatMessage]) -> None:
                 )
             open_calls.remove(message.tool_call_id)
             continue
-        _require_none_open(open_calls, position)
+        _require_no_open_calls(open_calls, position)
         if isinstance(message, AssistantMessage):
             if message.content is None and not message.tool_calls and message.refusal is None:
                 raise ApiError("An assistant message needs content or tool_calls.", param=f"messages.[{position}]")
@@ -195,10 +195,10 @@ def _check_tool_messages(messages: Sequence[ChatMessage]) -> None:
             open_calls = set(ids)
             if len(open_calls) < len(ids):
                 raise ApiError("Two tool calls have the same id.", param=f"messages.[{position}].tool_calls")
-    _require_none_open(open_calls, len(messages))
+    _require_no_open_calls(open_calls, len(messages))
 
 
-def _require_none_open(open_calls: set[str], position: int) -> None:
+def _require_no_open_calls(open_calls: set[str], position: int) -> None:
     if open_calls:
         raise ApiError(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "

@@ -1,4 +1,4 @@
-"""Requests of the Agent API, and what is wrong with those that the service would not accept."""
+"""Requests of the Agent API, and errors for those that the service would reject."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class InputMessage(_Strict):
     content: str | list[TextPart]
 
     def text(self) -> str:
-        """The whole text."""
+        """The text of all parts."""
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
 class WebSearchTool(_Strict):
-    """The web search; its limits are accepted and change nothing here."""
+    """The web search; its limits are accepted but ignored."""
 
     type: Literal["web_search"]
     filters: dict[str, Any] | None = None
@@ -43,7 +43,7 @@ class WebSearchTool(_Strict):
 
 
 class ForcedTool(_Strict):
-    """A tool_choice that names the search."""
+    """A tool_choice that forces the search."""
 
     type: Literal["web_search"]
 
@@ -64,18 +64,18 @@ class AgentRequest(_Strict):
     stream: bool | None = None
 
     def question(self) -> str:
-        """What is asked: the last message of the user."""
+        """The question: the last message of the user."""
         if isinstance(self.input, str):
             return self.input
         return next((message.text() for message in reversed(self.input) if message.role == "user"), "")
 
-    def searches(self) -> bool:
-        """Whether the search is asked for. It is never automatic; offered and left open, it is used."""
+    def wants_search(self) -> bool:
+        """Whether to search: never unless the tool is offered, and then always unless tool_choice forbids it."""
         return bool(self.tools) and self.tool_choice != "none"
 
 
 def read_request(body: bytes) -> AgentRequest:
-    """The valid request in `body`. Raises ApiError (400)."""
+    """Parse and check the request in `body`. Raises ApiError (400)."""
     request = parse_body(AgentRequest, body)
     if not (request.model or request.models or request.preset):
         raise ApiError("One of model, models and preset is required.", param="model")

@@ -1,4 +1,4 @@
-"""Requests of the Pinecone data plane: their shapes and the limits that the service puts on them."""
+"""Requests of the Pinecone data plane: their shapes and the limits of the service."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from starlette.datastructures import QueryParams
 from gleaner_local.index.embedded import TEXT_FIELD
 from gleaner_local.index.filters import FilterInvalid, Predicate, compile_filter
 
-MOST_UPSERTED = 96
-MOST_BODY_BYTES = 2_000_000
-MOST_FIELD_BYTES = 40 * 1024
-MOST_TOP_K = 10_000
-MOST_LISTED = 100
-MOST_IDS = 1000
+MAX_UPSERT_RECORDS = 96
+MAX_BODY_BYTES = 2_000_000
+MAX_FIELD_BYTES = 40 * 1024
+MAX_TOP_K = 10_000
+MAX_PAGE_SIZE = 100
+MAX_IDS = 1000
 
 RecordId = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^[\x01-\x7f]+$")]
 FieldValue = Annotated[str | bool | int | float | list[str], Field(union_mode="smart")]
-Ids = Annotated[list[RecordId], Field(min_length=1, max_length=MOST_IDS)]
+Ids = Annotated[list[RecordId], Field(min_length=1, max_length=MAX_IDS)]
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
 class BadRequest(Exception):
-    """The request cannot be served; the message says what to mend."""
+    """The request is invalid; the message says what to fix."""
 
 
 class _Strict(BaseModel):
@@ -41,24 +41,24 @@ class SearchInputs(_Strict):
 
 
 class SearchQuery(_Strict):
-    """The query of a search; its names are in snake case on the wire, unlike those of the other requests."""
+    """The query of a search; its wire names are in snake case, unlike those of the other requests."""
 
     model_config = ConfigDict(alias_generator=None)
 
-    top_k: int = Field(ge=1, le=MOST_TOP_K)
+    top_k: int = Field(ge=1, le=MAX_TOP_K)
     inputs: SearchInputs
     filter: dict[str, Any] | None = None
 
 
 class SearchRequest(_Strict):
-    """Body of a search by text. Vectors, ids, match terms and reranking are not served here."""
+    """Body of a search by text. Vectors, ids, match terms and reranking are not supported here."""
 
     query: SearchQuery
     fields: list[str] | None = None
 
 
 class DeleteRequest(_Strict):
-    """Body of a delete: exactly one way to say which records."""
+    """Body of a delete: selects records in exactly one way."""
 
     namespace: str = ""
     ids: Ids | None = None
@@ -67,17 +67,17 @@ class DeleteRequest(_Strict):
 
 
 class StatsRequest(_Strict):
-    """Body of a count of records; like a serverless index, this one takes no filter."""
+    """Body of a request for statistics; like a serverless index, this one accepts no filter."""
 
 
 class ListRequest(_Strict):
-    """Parameters of a listing of ids."""
+    """Query parameters of a list of ids."""
 
     model_config = ConfigDict(strict=False)
 
     namespace: str = ""
     prefix: str = ""
-    limit: int = Field(default=MOST_LISTED, ge=1, le=MOST_LISTED)
+    limit: int = Field(default=MAX_PAGE_SIZE, ge=1, le=MAX_PAGE_SIZE)
     pagination_token: str = ""
 
 
@@ -87,48 +87,48 @@ _IDS = TypeAdapter(Ids)
 
 
 def parse_body(shape: type[Body], body: bytes) -> Body:
-    """The body in the given shape; an empty body is an empty object. Raises BadRequest."""
+    """Parse the body as `shape`; an empty body is an empty object. Raises BadRequest."""
     try:
         return shape.model_validate_json(body or b"{}")
     except ValidationError as error:
-        raise BadRequest(_first(error)) from error
+        raise BadRequest(_describe_first(error)) from error
 
 
 def parse_list(parameters: QueryParams) -> ListRequest:
-    """The parameters of a listing. Raises BadRequest."""
+    """Parse the query parameters of a list request. Raises BadRequest."""
     try:
         return ListRequest.model_validate(dict(parameters))
     except ValidationError as error:
-        raise BadRequest(_first(error)) from error
+        raise BadRequest(_describe_first(error)) from error
 
 
 def parse_ids(ids: list[str]) -> list[str]:
-    """The ids of a fetch. Raises BadRequest."""
+    """Check the ids of a fetch request. Raises BadRequest."""
     try:
         return _IDS.validate_python(ids)
     except ValidationError as error:
-        raise BadRequest(_first(error)) from error
+        raise BadRequest(_describe_first(error)) from error
 
 
 def parse_records(body: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """Id and fields of each line of an NDJSON body. Raises BadRequest; one bad record refuses all."""
-    if len(body) > MOST_BODY_BYTES:
-        raise BadRequest(f"The request is {len(body)} bytes long; the limit is {MOST_BODY_BYTES}.")
+    """Parse the id and fields of each line of an NDJSON body. Raises BadRequest if any record is invalid."""
+    if len(body) > MAX_BODY_BYTES:
+        raise BadRequest(f"The request is {len(body)} bytes long; the limit is {MAX_BODY_BYTES}.")
     lines = [line for line in body.split(b"\n") if line.strip()]
-    if not 1 <= len(lines) <= MOST_UPSERTED:
-        raise BadRequest(f"A request holds 1 to {MOST_UPSERTED} records, not {len(lines)}.")
-    return [_record(line) for line in lines]
+    if not 1 <= len(lines) <= MAX_UPSERT_RECORDS:
+        raise BadRequest(f"A request must hold 1 to {MAX_UPSERT_RECORDS} records, not {len(lines)}.")
+    return [_parse_record(line) for line in lines]
 
 
 def parse_filter(expression: dict[str, Any]) -> Predicate:
-    """The predicate behind a filter. Raises BadRequest."""
+    """Compile a filter to a predicate. Raises BadRequest."""
     try:
         return compile_filter(expression)
     except FilterInvalid as error:
         raise BadRequest(str(error)) from error
 
 
-def _record(line: bytes) -> tuple[str, dict[str, Any]]:
+def _parse_record(line: bytes) -> tuple[str, dict[str, Any]]:
     try:
         fields = json.loads(line)
     except ValueError as error:
@@ -137,20 +137,20 @@ def _record(line: bytes) -> tuple[str, dict[str, Any]]:
         raise BadRequest("A line of the request is not a JSON object.")
     try:
         record_id = _ID.validate_python(fields.pop("_id", None) or fields.pop("id", None))
-        checked = _FIELDS.validate_python(fields)
+        valid_fields = _FIELDS.validate_python(fields)
     except ValidationError as error:
-        raise BadRequest(_first(error)) from error
-    text = checked.get(TEXT_FIELD)
+        raise BadRequest(_describe_first(error)) from error
+    text = valid_fields.get(TEXT_FIELD)
     if not isinstance(text, str) or not text:
         raise BadRequest(f"Missing or invalid field '{TEXT_FIELD}' for record ID '{record_id}'.")
-    size = len(json.dumps(checked, ensure_ascii=False).encode())
-    if size > MOST_FIELD_BYTES:
-        raise BadRequest(f"Metadata size is {size} bytes, which exceeds the limit of {MOST_FIELD_BYTES} per record.")
-    return record_id, checked
+    size = len(json.dumps(valid_fields, ensure_ascii=False).encode())
+    if size > MAX_FIELD_BYTES:
+        raise BadRequest(f"Metadata size is {size} bytes, which exceeds the limit of {MAX_FIELD_BYTES} per record.")
+    return record_id, valid_fields
 
 
-def _first(error: ValidationError) -> str:
-    """The first fault, with its place but without the value."""
-    fault = error.errors(include_input=False, include_url=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    return f"{place}: {fault['msg']}" if place else fault["msg"]
+def _describe_first(error: ValidationError) -> str:
+    """Describe the first error with its location but without the value."""
+    first_error = error.errors(include_input=False, include_url=False)[0]
+    location = ".".join(str(part) for part in first_error["loc"])
+    return f"{location}: {first_error['msg']}" if location else first_error["msg"]

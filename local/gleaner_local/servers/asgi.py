@@ -10,16 +10,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 START_SECONDS = 10.0
-# Requests still running this long after stop() are cut off.
+# Requests that are still in flight this long after stop() are cut off.
 STOP_SECONDS = 5
 
 
 class AsgiServer:
-    """One application on 127.0.0.1; port 0 takes a free one. Started once, stopped once."""
+    """One application on 127.0.0.1; port 0 picks a free port. Can be started and stopped only once."""
 
     def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
         self._port = port
-        # asyncio turns Nagle's algorithm off only where the protocol is named; with it, answers wait 40 ms.
+        # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         config = uvicorn.Config(
@@ -31,9 +31,9 @@ class AsgiServer:
         )
 
     def start(self) -> None:
-        """Return once connections are accepted.
+        """Start the server and wait until it accepts connections.
 
-        Raises OSError when the port is taken, RuntimeError when the application does not start.
+        Raises OSError if the port is taken, RuntimeError if the application does not start.
         """
         try:
             self._socket.bind(("127.0.0.1", self._port))
@@ -41,21 +41,21 @@ class AsgiServer:
             self._socket.close()
             raise
         self._thread.start()
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while not self._server.started:
-            if not self._thread.is_alive() or time.monotonic() > give_up:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
                 self.stop()
                 raise RuntimeError("The local server did not start.")
             time.sleep(0.005)
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:<port>`, without a slash at the end; known once started."""
+        """`http://127.0.0.1:<port>`, without a trailing slash; available after start()."""
         host, port = self._socket.getsockname()
         return f"http://{host}:{port}"
 
     def stop(self) -> None:
-        """Finish the requests in hand and free the port."""
+        """Finish the requests in flight and free the port."""
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join()

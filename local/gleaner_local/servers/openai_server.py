@@ -1,4 +1,4 @@
-"""Speaks OpenAI's Responses API and chat completions for the extractive model, without streaming."""
+"""Serves the extractive model through OpenAI's Responses API and chat completions, without streaming."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from starlette.applications import Starlette
 
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import MODEL, Call, ExtractiveModel
-from gleaner_local.servers._json_api import json_app
+from gleaner_local.servers._json_api import create_json_app
 from gleaner_local.servers._openai_requests import messages_as_json, read_request
 from gleaner_local.servers._responses_requests import read_responses_request
 
 __all__ = ["MODEL", "create_app"]
 
-# There is no clock here: the same request gives the same answer, byte for byte.
+# A constant instead of the time, so that the same request gives the same response, byte for byte.
 CREATED = 0
-# About what the word-piece vocabularies of language models make of English.
+# Typical of English text in the vocabularies of language models.
 CHARS_PER_TOKEN = 4
 
 WITHOUT_TOOLS = (
-    "This is an extractive model: it answers only by calling the tools of Gleaner, and none that it knows was offered."
+    "This is an extractive model: it answers only by calling Gleaner's tools, and the request offers none of them."
 )
 
 
 def create_app(judge: Judge | None = None) -> Starlette:
-    """The application: `POST /v1/responses` and `/v1/chat/completions`, `GET /v1/models`. It takes any bearer token.
+    """Create the application: `POST /v1/responses` and `/v1/chat/completions`, `GET /v1/models`. Any bearer token is accepted.
 
-    Without `judge` the installed weights are used, where there are any.
+    Without `judge`, the installed weights are used if there are any.
     """
     model = ExtractiveModel(judge or Judge.installed())
-    return json_app(
+    return create_json_app(
         {
             ("POST", "/v1/responses"): partial(_respond, model),
             ("POST", "/v1/chat/completions"): partial(_complete, model),
-            ("GET", "/v1/models"): _models,
+            ("GET", "/v1/models"): _list_models,
         }
     )
 
 
-def _models(_: bytes) -> dict[str, Any]:
+def _list_models(_: bytes) -> dict[str, Any]:
     model = {"id": MODEL, "object": "model", "created": CREATED, "owned_by": "gleaner"}
     return {"object": "list", "data": [model]}
 
@@ -50,13 +50,13 @@ def _models(_: bytes) -> dict[str, Any]:
 def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
     request = read_request(body, model=MODEL)
     calls = model.next_calls(
-        messages_as_json(request), request.offered(), parallel=request.parallel_tool_calls is not False
+        messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
     )
     digest = hashlib.sha256(body).hexdigest()
     message: dict[str, Any] = {"role": "assistant", "content": None if calls else WITHOUT_TOOLS, "refusal": None}
     if calls:
         message["tool_calls"] = _wire_calls(calls, digest)
-    # tool_choice that names one function ends with "stop" at OpenAI, any other call with "tool_calls".
+    # At OpenAI, a call that tool_choice forces by name finishes with "stop", any other call with "tool_calls".
     finish = "tool_calls" if calls and isinstance(request.tool_choice, str | None) else "stop"
     return {
         "id": f"chatcmpl-{digest[:24]}",
@@ -124,7 +124,7 @@ def _wire_calls(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
 
 
 def _usage(body: bytes, calls: Sequence[Call]) -> dict[str, int]:
-    """An estimate by length: this model has no tokens."""
-    asked = -(-len(body) // CHARS_PER_TOKEN)
-    answered = sum(-(-len(call.name + call.arguments) // CHARS_PER_TOKEN) for call in calls)
-    return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
+    """Estimated from the length: this model has no tokens."""
+    prompt = -(-len(body) // CHARS_PER_TOKEN)
+    completion = sum(-(-len(call.name + call.arguments) // CHARS_PER_TOKEN) for call in calls)
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -1,4 +1,4 @@
-"""Speaks Perplexity's Agent API over the outside world, locally: it quotes, and says so when it finds nothing."""
+"""Serves Perplexity's Agent API locally over the outside world: it quotes, or says that it found nothing."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from gleaner_local.extractive.question import read_question
 from gleaner_local.extractive.scoring import Text, distinct, score_texts
 from gleaner_local.outside_world.descriptions import installed_sections
 from gleaner_local.outside_world.library import FoundSection, Library
-from gleaner_local.servers._json_api import json_app
+from gleaner_local.servers._json_api import create_json_app
 from gleaner_local.servers._perplexity_requests import AgentRequest, read_request
 
-MODEL = "gleaner-outside-world"  # whatever was asked for: this is what answers
+MODEL = "gleaner-outside-world"  # answers whichever model is requested
 MAX_RESULTS = 5
 MAX_SENTENCES = 4
 MAX_SENTENCES_PER_RESULT = 2
-# A sentence is quoted when it comes this near to the best one.
-NEAR_BEST = 0.7
-SNIPPET_CHARS = 500
+# A sentence is quoted if its score is at least this share of the best one.
+MIN_SHARE_OF_BEST = 0.7
+MAX_SNIPPET_CHARS = 500
 CHARS_PER_TOKEN = 4
-CREATED = 0  # there is no clock here
+CREATED = 0  # a constant, so that the same request gives the same response
 
-NOTHING_FOUND = "Nothing was found that answers this question in the descriptions of the installed packages."
-NOT_ASKED_TO_SEARCH = "Without a web search nothing can be said here. Offer the tool web_search."
+NOTHING_FOUND = "No answer to this question was found in the descriptions of the installed packages."
+NOT_ASKED_TO_SEARCH = "This model answers only from a web search. Offer the tool web_search."
 
 
 def create_app() -> Starlette:
-    """The application: `POST /v1/agent`. Any bearer will do, but there must be one."""
+    """Create the application: `POST /v1/agent`. Any bearer token is accepted."""
     library = Library(installed_sections)
-    return json_app({("POST", "/v1/agent"): lambda body: _answer(library, body)})
+    return create_json_app({("POST", "/v1/agent"): lambda body: _answer(library, body)})
 
 
 def _answer(library: Library, body: bytes) -> dict[str, Any]:
@@ -40,10 +40,10 @@ def _answer(library: Library, body: bytes) -> dict[str, Any]:
     digest = hashlib.sha256(body).hexdigest()[:24]
     output: list[dict[str, Any]] = []
     text = NOT_ASKED_TO_SEARCH
-    if request.searches():
-        found = library.search(request.question(), limit=MAX_RESULTS)
-        output.append(_search_results(request, found))
-        text = _quotes(request.question(), found) or NOTHING_FOUND
+    if request.wants_search():
+        sections = library.search(request.question(), limit=MAX_RESULTS)
+        output.append(_search_results(request, sections))
+        text = _quote(request.question(), sections) or NOTHING_FOUND
     output.append(_message(digest, text))
     return {
         "id": f"resp_{digest}",
@@ -56,18 +56,18 @@ def _answer(library: Library, body: bytes) -> dict[str, Any]:
     }
 
 
-def _search_results(request: AgentRequest, found: Sequence[FoundSection]) -> dict[str, Any]:
+def _search_results(request: AgentRequest, sections: Sequence[FoundSection]) -> dict[str, Any]:
     results = [
         {
             "id": number,
             "url": item.section.url,
             "title": item.section.title,
-            "snippet": " ".join(item.section.text.split())[:SNIPPET_CHARS],
-            "date": None,  # a description does not say when it was written
+            "snippet": " ".join(item.section.text.split())[:MAX_SNIPPET_CHARS],
+            "date": None,  # descriptions have no date
             "last_updated": None,
             "source": "web",
         }
-        for number, item in enumerate(found, 1)
+        for number, item in enumerate(sections, 1)
     ]
     return {"type": "search_results", "queries": [request.question()], "results": results}
 
@@ -83,10 +83,11 @@ def _message(digest: str, text: str) -> dict[str, Any]:
     }
 
 
-def _quotes(question: str, found: Sequence[FoundSection]) -> str:
-    """The best sentences of the sections, each with the mark of its result; empty when there is none."""
+def _quote(question: str, sections: Sequence[FoundSection]) -> str:
+    """Quote the best sentences of the sections, each with the mark of its result; empty if there is none."""
     texts = [
-        Text(str(number), item.section.text, item.coverage, item.section.title) for number, item in enumerate(found, 1)
+        Text(str(number), item.section.text, item.coverage, item.section.title)
+        for number, item in enumerate(sections, 1)
     ]
     best = [
         sentence
@@ -94,23 +95,25 @@ def _quotes(question: str, found: Sequence[FoundSection]) -> str:
         for sentence in distinct(sorted(scored.sentences, key=lambda s: -s.score))[:MAX_SENTENCES_PER_RESULT]
     ]
     best.sort(key=lambda sentence: -sentence.score)
-    kept = distinct([sentence for sentence in best if sentence.score >= NEAR_BEST * best[0].score])[:MAX_SENTENCES]
-    kept.sort(key=lambda sentence: (int(sentence.text_id), sentence.position))
-    return " ".join(f"{_ended(sentence.text)} [{sentence.text_id}]" for sentence in kept)
+    quotes = distinct([sentence for sentence in best if sentence.score >= MIN_SHARE_OF_BEST * best[0].score])[
+        :MAX_SENTENCES
+    ]
+    quotes.sort(key=lambda sentence: (int(sentence.text_id), sentence.position))
+    return " ".join(f"{_end_sentence(sentence.text)} [{sentence.text_id}]" for sentence in quotes)
 
 
-def _ended(text: str) -> str:
-    """A list item gets a full stop, so that it is told from the sentence after it."""
+def _end_sentence(text: str) -> str:
+    """Add a full stop to a list item, so that it does not run into the next sentence."""
     return text if text.endswith((".", "!", "?", ":", ";")) else f"{text}."
 
 
 def _usage(body: bytes, text: str) -> dict[str, Any]:
-    """Token counts estimated by length; a local search costs nothing."""
-    asked, answered = -(-len(body) // CHARS_PER_TOKEN), -(-len(text) // CHARS_PER_TOKEN)
+    """Token counts, estimated from the length; a local search costs nothing."""
+    input_tokens, output_tokens = -(-len(body) // CHARS_PER_TOKEN), -(-len(text) // CHARS_PER_TOKEN)
     cost = {"currency": "USD", "input_cost": 0.0, "output_cost": 0.0, "tool_calls_cost": 0.0, "total_cost": 0.0}
     return {
-        "input_tokens": asked,
-        "output_tokens": answered,
-        "total_tokens": asked + answered,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "total_tokens": input_tokens + output_tokens,
         "cost": cost,
     }

@@ -1,4 +1,4 @@
-"""Speaks the data plane of a Pinecone record index (text in, embedded by the index), locally."""
+"""Serves the data plane of a Pinecone record index locally: it takes text and embeds it itself."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from gleaner_local.servers._pinecone_requests import (
 )
 
 DEFAULT_NAMESPACE = "__default__"
-# The service answers errors with the codes of gRPC (google.rpc.Code).
+# Pinecone's error responses contain gRPC codes (google.rpc.Code).
 _INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED, _UNAUTHENTICATED = 3, 5, 12, 16
 
 
 class _Call(NamedTuple):
-    """What an operation works on."""
+    """The input of an operation."""
 
     records: EmbeddedIndex
     path: Mapping[str, str]
@@ -44,7 +44,7 @@ class _Call(NamedTuple):
 
 
 def create_app(index: EmbeddedIndex) -> Starlette:
-    """The data plane of one index. Any API key will do, but there must be one, as with the service."""
+    """Create the data plane of one index. Any API key is accepted, but there must be one, as at Pinecone."""
 
     def route(method: str, path: str, answer: Callable[[_Call], Response]) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -65,7 +65,7 @@ def create_app(index: EmbeddedIndex) -> Starlette:
             route("POST", "/describe_index_stats", _stats),
             route("GET", "/namespaces", _namespaces),
         ],
-        exception_handlers={BadRequest: _bad_request, HTTPException: _no_route},
+        exception_handlers={BadRequest: _handle_bad_request, HTTPException: _handle_http_error},
     )
 
 
@@ -75,54 +75,56 @@ def _upsert(call: _Call) -> Response:
 
 
 def _search(call: _Call) -> Response:
-    wanted = parse_body(SearchRequest, call.body)
-    found = call.records.search(
+    request = parse_body(SearchRequest, call.body)
+    results = call.records.search(
         call.path["namespace"],
-        wanted.query.inputs.text,
-        top_k=wanted.query.top_k,
-        matches=parse_filter(wanted.query.filter) if wanted.query.filter else None,
+        request.query.inputs.text,
+        top_k=request.query.top_k,
+        matches=parse_filter(request.query.filter) if request.query.filter else None,
     )
-    hits = [{"_id": hit.id, "_score": hit.score, "fields": _chosen(hit.fields, wanted.fields)} for hit in found]
-    usage = {"read_units": 1, "embed_total_tokens": len(wanted.query.inputs.text) // 4}
+    hits = [
+        {"_id": hit.id, "_score": hit.score, "fields": _select_fields(hit.fields, request.fields)} for hit in results
+    ]
+    usage = {"read_units": 1, "embed_total_tokens": len(request.query.inputs.text) // 4}
     return JSONResponse({"result": {"hits": hits}, "usage": usage})
 
 
 def _list(call: _Call) -> Response:
-    wanted = parse_list(call.parameters)
+    request = parse_list(call.parameters)
     ids = call.records.list_ids(
-        _named(wanted.namespace),
-        prefix=wanted.prefix,
-        after=_after(wanted.pagination_token),
-        limit=wanted.limit + 1,
+        _namespace_or_default(request.namespace),
+        prefix=request.prefix,
+        after=_decode_token(request.pagination_token),
+        limit=request.limit + 1,
     )
-    page = ids[: wanted.limit]
+    page = ids[: request.limit]
     answer: dict[str, Any] = {
         "vectors": [{"id": record_id} for record_id in page],
-        "namespace": wanted.namespace,
+        "namespace": request.namespace,
         "usage": {"readUnits": 1},
     }
-    if len(ids) > wanted.limit:
+    if len(ids) > request.limit:
         answer["pagination"] = {"next": base64.urlsafe_b64encode(page[-1].encode()).decode()}
     return JSONResponse(answer)
 
 
 def _fetch(call: _Call) -> Response:
     namespace = call.parameters.get("namespace", "")
-    records = call.records.fetch(_named(namespace), parse_ids(call.parameters.getlist("ids")))
-    vectors = {record.id: _vector(record) for record in records}
+    records = call.records.fetch(_namespace_or_default(namespace), parse_ids(call.parameters.getlist("ids")))
+    vectors = {record.id: _to_vector(record) for record in records}
     return JSONResponse({"vectors": vectors, "namespace": namespace, "usage": {"readUnits": 1}})
 
 
 def _delete(call: _Call) -> Response:
-    wanted = parse_body(DeleteRequest, call.body)
-    if (wanted.ids is not None) + wanted.delete_all + (wanted.filter is not None) != 1:
-        raise BadRequest("Name the records by exactly one of ids, deleteAll and filter.")
-    matches = parse_filter(wanted.filter) if wanted.filter is not None else None
-    namespace = _named(wanted.namespace)
+    request = parse_body(DeleteRequest, call.body)
+    if (request.ids is not None) + request.delete_all + (request.filter is not None) != 1:
+        raise BadRequest("Select the records by exactly one of ids, deleteAll and filter.")
+    matches = parse_filter(request.filter) if request.filter is not None else None
+    namespace = _namespace_or_default(request.namespace)
     if namespace not in call.records.counts():
         return _failure(404, _NOT_FOUND, "Namespace not found")
-    if wanted.ids is not None:
-        call.records.delete(namespace, wanted.ids)
+    if request.ids is not None:
+        call.records.delete(namespace, request.ids)
     elif matches is not None:
         call.records.delete_matching(namespace, matches)
     else:
@@ -146,18 +148,18 @@ def _stats(call: _Call) -> Response:
 
 
 def _namespaces(call: _Call) -> Response:
-    listed = [{"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())]
-    return JSONResponse({"namespaces": listed, "total_count": len(listed)})
+    namespaces = [{"name": name, "record_count": str(count)} for name, count in sorted(call.records.counts().items())]
+    return JSONResponse({"namespaces": namespaces, "total_count": len(namespaces)})
 
 
-def _chosen(fields: dict[str, Any], names: list[str] | None) -> dict[str, Any]:
+def _select_fields(fields: dict[str, Any], names: list[str] | None) -> dict[str, Any]:
     if names is None or names == ["*"]:
         return fields
     return {name: value for name, value in fields.items() if name in names}
 
 
-def _vector(record: StoredRecord) -> dict[str, Any]:
-    """The record as a vector: a dense one, or, when it was not embedded, the sparse one of its terms."""
+def _to_vector(record: StoredRecord) -> dict[str, Any]:
+    """Convert a record to a dense vector or, if it was not embedded, to the sparse vector of its terms."""
     vector: dict[str, Any] = {"id": record.id, "metadata": record.fields}
     if len(record.vectors):
         vector["values"] = unit_mean(record.vectors).tolist()
@@ -169,11 +171,11 @@ def _vector(record: StoredRecord) -> dict[str, Any]:
     return vector
 
 
-def _named(namespace: str) -> str:
+def _namespace_or_default(namespace: str) -> str:
     return namespace or DEFAULT_NAMESPACE
 
 
-def _after(token: str) -> str:
+def _decode_token(token: str) -> str:
     try:
         return base64.b64decode(token, altchars=b"-_", validate=True).decode()
     except ValueError as error:
@@ -184,10 +186,10 @@ def _failure(status: int, code: int, message: str) -> Response:
     return JSONResponse({"code": code, "message": message, "details": []}, status_code=status)
 
 
-def _bad_request(_request: Request, error: Exception) -> Response:
+def _handle_bad_request(_request: Request, error: Exception) -> Response:
     return _failure(400, _INVALID_ARGUMENT, str(error))
 
 
-def _no_route(_request: Request, error: Exception) -> Response:
+def _handle_http_error(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    return _failure(status, _UNIMPLEMENTED, "This operation is not served here.")
+    return _failure(status, _UNIMPLEMENTED, "This operation is not supported here.")

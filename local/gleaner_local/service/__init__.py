@@ -1,3 +1,3 @@
-"""What `gleaner serve` runs and keeps: the servers, the functions behind the gateway, and their data.
+"""What `gleaner serve` runs: the servers, the functions behind the gateway, and their data.
 
 Commands, diagnosis and ingestion import `parts` and `running`; `serve` imports `run`."""

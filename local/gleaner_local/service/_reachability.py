@@ -1,4 +1,4 @@
-"""Whether the services that the environment names answer at all, before anything is started over them."""
+"""Checks that the services named by the environment are reachable, before anything is started that uses them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from urllib.parse import urlsplit
 
 from gleaner_local.errors import CannotStart
 
-_ADDRESSES = ("OPENAI_BASE_URL", "PINECONE_INDEX_HOST", "PERPLEXITY_BASE_URL", "AWS_ENDPOINT_URL_DYNAMODB")
-_SECONDS = 3.0
-_PORTS = {"http": 80, "https": 443}
+_ADDRESS_VARIABLES = ("OPENAI_BASE_URL", "PINECONE_INDEX_HOST", "PERPLEXITY_BASE_URL", "AWS_ENDPOINT_URL_DYNAMODB")
+_TIMEOUT_SECONDS = 3.0
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def require_reachable(env: Mapping[str, str]) -> None:
-    """Raises CannotStart for the first address of a remote service that takes no connection."""
-    for variable in _ADDRESSES:
+    """Raises CannotStart for the first address of a remote service that does not accept a connection."""
+    for variable in _ADDRESS_VARIABLES:
         address = env.get(variable)
         if address:
-            _require(variable, address if "//" in address else f"https://{address}")
+            _require_connection(variable, address if "//" in address else f"https://{address}")
 
 
-def _require(variable: str, address: str) -> None:
+def _require_connection(variable: str, address: str) -> None:
     try:
         parts = urlsplit(address)
-        target = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
-        socket.create_connection(target, timeout=_SECONDS).close()
+        target = (parts.hostname or "", parts.port or _DEFAULT_PORTS[parts.scheme])
+        socket.create_connection(target, timeout=_TIMEOUT_SECONDS).close()
     except (ValueError, KeyError):
         raise CannotStart(f"{variable} must be an http or https URL.") from None
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise CannotStart(
-            f"{variable} names an address that cannot be reached ({reason}). Mend it or unset it."
+            f"{variable} names an address that cannot be reached ({reason}). Fix it or unset it."
         ) from error

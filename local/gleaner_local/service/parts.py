@@ -1,4 +1,4 @@
-"""Which parts of the service the local mode serves itself: those that the environment does not name."""
+"""The parts of the service that local mode serves itself: those that the environment does not name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner_local.aws import api_gateway, ministack
 
-LOCAL_KEY = "local"  # the local servers take any key; the SDKs want one
+LOCAL_KEY = "local"  # the local servers accept any key, but the SDKs require one
 
 
 class Part(StrEnum):
-    """A service that the query function calls; its value is the variable with the address."""
+    """A service that the query function calls; its value is the variable that holds the address."""
 
     MODEL = "OPENAI_BASE_URL"
     INDEX = "PINECONE_INDEX_HOST"
@@ -21,18 +21,18 @@ class Part(StrEnum):
     TABLES = "AWS_ENDPOINT_URL_DYNAMODB"
 
 
-_ALSO_NAMED_BY = {Part.MODEL: "OPENAI_API_KEY", Part.WEB: "PERPLEXITY_API_KEY"}
+_KEY_VARIABLES = {Part.MODEL: "OPENAI_API_KEY", Part.WEB: "PERPLEXITY_API_KEY"}
 
 
 def local_parts(env: Mapping[str, str]) -> frozenset[Part]:
-    """The parts that neither an address nor, where the service has a usual address, a key names in `env`."""
+    """The parts for which `env` has no address and, if the service has a default address, no key either."""
     return frozenset(
-        part for part in Part if not env.get(part) and not (part in _ALSO_NAMED_BY and env.get(_ALSO_NAMED_BY[part]))
+        part for part in Part if not env.get(part) and not (part in _KEY_VARIABLES and env.get(_KEY_VARIABLES[part]))
     )
 
 
 def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` with the local values of the function's other variables, where it does not set them."""
+    """`env`, with local defaults for the function's other variables that it does not set."""
     tables = {name: f"gleaner-{name.removesuffix('_TABLE').lower().replace('_', '-')}" for name in ministack.TABLES}
     defaults = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), LOCAL_KEY) | {
         "ADMIN_CALLERS": f"key:{api_gateway.ADMIN_CALLER}",
@@ -43,10 +43,10 @@ def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def function_settings(env: Mapping[str, str]) -> Settings:
-    """What the query function would read of `env`; the prune function's settings are checked as well.
+    """The settings that the query function would read from `env`; also checks those of the prune function.
 
-    The address of an index that nobody names yet is made up. Raises ConfigurationError.
+    If no index is named yet, its address is a placeholder. Raises ConfigurationError.
     """
-    filled = {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
-    PruneSettings.from_env(filled)
-    return Settings.from_env(filled)
+    complete_env = {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
+    PruneSettings.from_env(complete_env)
+    return Settings.from_env(complete_env)

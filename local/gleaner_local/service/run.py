@@ -1,4 +1,4 @@
-"""The whole service on this machine: the local servers, the function behind the gateway, and their data."""
+"""Runs the complete service on this machine: local servers, the function behind the gateway, and their data."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ QUERY_HANDLER = "functions.query.handler.lambda_handler"
 QUERY_TIMEOUT_SECONDS = 29.0
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
-_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
+_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # for what this machine computes itself
 
 
 class LocalService:
-    """One running service over one data directory."""
+    """One service over one data directory."""
 
     def __init__(
         self,
@@ -38,20 +38,20 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
     ) -> None:
-        """`prune_hours`: how often the prune function is invoked; None is never."""
+        """`prune_hours`: the interval between runs of the prune function; None means never."""
         self._prune_hours = prune_hours
         self._data_dir = data_dir
         self._env = dict(env)
         self._port = port
         self._concurrency = concurrency
         self._stack = ExitStack()
-        self._local: dict[str, str] = {}  # the addresses of what is served here, by variable
+        self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
         self.url = ""
 
     def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
-        """Return once questions are answered. Raises CannotStart; nothing runs on then.
+        """Start everything; questions are answered on return. Raises CannotStart after stopping what has started.
 
-        `before_gateway` is called with the index host when the local servers run and questions do not come yet.
+        `before_gateway` is called with the index host once the local servers run, before questions are accepted.
         """
         try:
             self._check_settings()
@@ -66,24 +66,24 @@ class LocalService:
             raise
 
     def stop(self) -> None:
-        """Stop everything, in the reverse order; data is on disk then."""
+        """Stop everything in reverse order; all data is on disk afterwards."""
         self._stack.close()
 
     def _check_settings(self) -> None:
         try:
             function_settings(with_defaults(self._env))
         except ConfigurationError as error:
-            raise CannotStart(f"{error} Mend it or unset it; docs/02 has a table of the variables.") from error
+            raise CannotStart(f"{error} Fix it or unset it; docs/02 has a table of the variables.") from error
 
     def _lock_data_dir(self) -> None:
         try:
-            self._stack.enter_context(running.take(self._data_dir))
+            self._stack.enter_context(running.acquire_lock(self._data_dir))
             (self._data_dir / "logs").mkdir(exist_ok=True)
         except OSError as error:
             raise CannotStart(f"Cannot write to the data directory {self._data_dir}: {error.strerror}.") from error
 
     def _start_servers(self) -> dict[str, str]:
-        """Start a local server for each service that the environment does not name; the function's variables."""
+        """Start a local server for each service that the environment does not name; return the function's variables."""
         env, local = with_defaults(self._env), local_parts(self._env)
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
@@ -97,7 +97,7 @@ class LocalService:
             env["WEB_SEARCH_PRICE"] = "0"
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
-        self._local = {part.value: env[part] for part in local}
+        self._local_addresses = {part.value: env[part] for part in local}
         return env
 
     def _serve_index(self) -> str:
@@ -150,7 +150,7 @@ class LocalService:
         gateway = api_gateway.create_app(environments.invoke, origins=function_env.get("CORS_ORIGINS", "").split())
         self.url = self._serve(gateway, port=self._port)
         index_host = function_env["PINECONE_INDEX_HOST"]
-        state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local}
+        state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local_addresses}
         self._stack.callback(running.announce(self._data_dir, state))
 
     def _serve(self, app: object, *, port: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""Whether a service runs over a data directory, and where: a lock that it holds, and a file that it writes."""
+"""Tells whether a service runs over a data directory and where: by a lock that it holds and a file that it writes."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ _STATE = "running.json"
 
 
 class NotReady(Exception):
-    """The service over a data directory is neither up nor down; the message says so in one line."""
+    """The service over a data directory is starting or stopping; the message says so in one line."""
 
 
 def running_service(data_dir: Path) -> dict[str, Any]:
-    """What a service that runs over `data_dir` says of itself; empty if none runs. Raises NotReady.
+    """The published state of the service that runs over `data_dir`; empty if none runs. Raises NotReady.
 
-    `url`, `pinecone_index_host`, and `local`: the addresses of the parts that it serves itself, by variable.
+    Keys: `url`, `pinecone_index_host`, and `local`, the addresses of the parts that it serves itself, by variable.
     """
     try:
         with (data_dir / _LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return _read_state(data_dir)
-    except OSError:  # there is no directory, or no service ever ran over it
+    except OSError:  # the directory does not exist, or no service ever ran over it
         pass
     return {}
 
 
-def take(data_dir: Path) -> IO[str]:
-    """The lock of a service over `data_dir`, held until it is closed.
+def acquire_lock(data_dir: Path) -> IO[str]:
+    """Acquire the lock of the service over `data_dir`; closing it releases it.
 
-    Raises CannotStart when another service holds it, and OSError.
+    Raises CannotStart if another service holds it, and OSError.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     lock = (data_dir / _LOCK).open("w")
@@ -50,16 +50,16 @@ def take(data_dir: Path) -> IO[str]:
         ) from error
     lock.write(str(os.getpid()))
     lock.flush()
-    (data_dir / _STATE).unlink(missing_ok=True)  # of one that was killed
+    (data_dir / _STATE).unlink(missing_ok=True)  # left by a service that was killed
     return lock
 
 
 def announce(data_dir: Path, state: Mapping[str, Any]) -> Callable[[], None]:
-    """Write what the running service says of itself; what is returned takes it back. Call it under the lock."""
+    """Publish the state of the running service; the returned function withdraws it. The caller holds the lock."""
     path = data_dir / _STATE
-    whole = path.with_suffix(".new")
-    whole.write_text(json.dumps(state))
-    whole.replace(path)  # at once: who reads it finds all of it or nothing
+    new_file = path.with_suffix(".new")
+    new_file.write_text(json.dumps(state))
+    new_file.replace(path)  # atomic: readers never see half a file
     return lambda: path.unlink(missing_ok=True)
 
 

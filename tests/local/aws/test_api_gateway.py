@@ -1,4 +1,4 @@
-"""HTTP requests as REST proxy events, and answers as responses."""
+"""HTTP requests become REST proxy events, and results become responses."""
 
 from __future__ import annotations
 
@@ -28,72 +28,70 @@ def gateway(invoke: Invoke, *origins: str) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def seen() -> list[dict[str, Any]]:
+def events() -> list[dict[str, Any]]:
     return []
 
 
 @pytest.fixture
-def invoke(seen: list[dict[str, Any]]) -> Invoke:
-    def made(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
-        seen.append(event)
+def invoke(events: list[dict[str, Any]]) -> Invoke:
+    def handler(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+        events.append(event)
         return {
             "statusCode": 201,
             "headers": {"x-one": "1"},
             "multiValueHeaders": {"x-many": ["a", "b"]},
-            "body": "made",
+            "body": "created",
             "isBase64Encoded": False,
         }
 
-    return made
+    return handler
 
 
 @pytest.fixture
 def client(invoke: Invoke) -> Iterator[httpx.Client]:
-    with gateway(invoke) as connected:
-        yield connected
+    with gateway(invoke) as http:
+        yield http
 
 
-def test_a_request_becomes_an_event(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+def test_a_request_becomes_an_event(client: httpx.Client, events: list[dict[str, Any]]) -> None:
     response = client.post("/api/x?a=1&a=2", content='{"q": "ä"}', headers={"X-Api-Key": "ann"})
-    [event] = seen
+    [event] = events
     assert (event["httpMethod"], event["path"], event["body"]) == ("POST", "/api/x", '{"q": "ä"}')
     assert event["multiValueQueryStringParameters"] == {"a": ["1", "2"]}
     assert event["queryStringParameters"] == {"a": "2"}
     assert event["requestContext"]["identity"]["apiKeyId"] == "ann"
-    assert (response.status_code, response.text) == (201, "made")
+    assert (response.status_code, response.text) == (201, "created")
     assert response.headers.get_list("x-many") == ["a", "b"]
 
 
 @pytest.mark.parametrize(("url", "path"), [("/a%0Ab", "/a\nb"), ("/a%2Fb", "/a/b"), ("/%C2%84", "/\x84")])
-def test_any_path_is_handed_on(client: httpx.Client, seen: list[dict[str, Any]], url: str, path: str) -> None:
+def test_any_path_is_passed_on(client: httpx.Client, events: list[dict[str, Any]], url: str, path: str) -> None:
     assert client.request("TRACE", url).status_code == 201
-    assert (seen[0]["httpMethod"], seen[0]["path"]) == ("TRACE", path)
+    assert (events[0]["httpMethod"], events[0]["path"]) == ("TRACE", path)
 
 
-def test_what_is_absent_is_null(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+def test_absent_parts_of_a_request_are_null(client: httpx.Client, events: list[dict[str, Any]]) -> None:
     client.get("/")
-    [event] = seen
+    [event] = events
     assert event["body"] is None and event["queryStringParameters"] is None
     assert event["requestContext"]["identity"]["apiKeyId"] == "local"
 
 
-def test_bytes_that_are_no_text_travel_as_base64(client: httpx.Client, seen: list[dict[str, Any]]) -> None:
+def test_a_binary_body_is_sent_as_base64(client: httpx.Client, events: list[dict[str, Any]]) -> None:
     client.post("/", content=b"\xff\x00")
-    [event] = seen
+    [event] = events
     assert event["isBase64Encoded"] and base64.b64decode(event["body"]) == b"\xff\x00"
 
 
-def test_a_body_above_the_limit_is_refused_before_the_function(
-    client: httpx.Client, seen: list[dict[str, Any]]
-) -> None:
-    response = client.post("/", content=b"x" * (api_gateway.LARGEST_BODY + 1))
+def test_a_body_above_the_limit_does_not_reach_the_function(client: httpx.Client, events: list[dict[str, Any]]) -> None:
+    response = client.post("/", content=b"x" * (api_gateway.MAX_BODY_BYTES + 1))
     assert response.status_code == 413
     assert response.headers["content-type"] == "application/problem+json"
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.parametrize(("failure", "status"), [(HandlerFailed, 502), (HandlerTooSlow, 504)])
-def test_a_function_that_fails_shows_no_trace(failure: type[HandlerFailed], status: int) -> None:
+def test_the_error_of_a_failed_function_is_not_shown(failure: type[HandlerFailed], status: int) -> None:
     def invoke(_event: dict[str, Any], _request_id: str) -> dict[str, Any]:
         raise failure("ValueError: secret")
 
@@ -106,7 +104,7 @@ def test_a_function_that_fails_shows_no_trace(failure: type[HandlerFailed], stat
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.9.9.9:1", "[::1]", "[::1]:8000"]
 )
-def test_names_and_addresses_of_this_machine_are_answered(client: httpx.Client, host: str) -> None:
+def test_requests_to_names_and_addresses_of_this_machine_are_answered(client: httpx.Client, host: str) -> None:
     assert client.get("/", headers={"Host": host}).status_code == 201
 
 
@@ -114,13 +112,13 @@ def test_names_and_addresses_of_this_machine_are_answered(client: httpx.Client, 
     "host",
     ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1"],
 )
-def test_a_name_that_was_made_to_point_here_is_refused_before_the_function(
-    client: httpx.Client, seen: list[dict[str, Any]], host: str
+def test_a_request_to_a_foreign_host_name_does_not_reach_the_function(
+    client: httpx.Client, events: list[dict[str, Any]], host: str
 ) -> None:
     response = client.post("/api/keywords/prune", json={}, headers={"Host": host, "x-api-key": "admin"})
     assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
     assert "localhost" in response.json()["detail"]
-    assert seen == []
+    assert events == []
 
 
 FOREIGN = ["https://evil.example", "http://localhost.evil.example", "null", "", "https://app.example:8443"]
@@ -128,13 +126,15 @@ FOREIGN = ["https://evil.example", "http://localhost.evil.example", "null", "", 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_pages_of_other_sites_are_refused(invoke: Invoke, seen: list[dict[str, Any]], origin: str, method: str) -> None:
+def test_pages_of_other_sites_are_rejected(
+    invoke: Invoke, events: list[dict[str, Any]], origin: str, method: str
+) -> None:
     with gateway(invoke, "https://app.example") as client:
         response = client.request(method, "/api/chat/query", content=b'{"query": "x"}', headers={"Origin": origin})
     assert (response.status_code, response.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
     assert "CORS_ORIGINS" in response.json()["detail"]
     assert "access-control-allow-origin" not in response.headers
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8000", "http://localhost:3000", "https://app.example"])

@@ -44,18 +44,18 @@ def failure(result: Result) -> str:
     return message
 
 
-def test_an_index_is_made_for_the_records_and_its_host_printed(plane: ControlPlane, address: str) -> None:
+def test_an_index_is_created_for_the_records_and_its_host_is_printed(plane: ControlPlane, address: str) -> None:
     result = create(address, "--name", "books", "--cloud", "gcp", "--region", "europe-west4", "--model", "m-1")
     assert result.exit_code == 0, result.output
-    (asked,) = plane.create_requests
-    assert (asked["name"], asked["cloud"], asked["region"]) == ("books", "gcp", "europe-west4")
-    assert asked["embed"] == {"model": "m-1", "field_map": {"text": "text"}, "metric": "cosine"}
+    (request,) = plane.create_requests
+    assert (request["name"], request["cloud"], request["region"]) == ("books", "gcp", "europe-west4")
+    assert request["embed"] == {"model": "m-1", "field_map": {"text": "text"}, "metric": "cosine"}
     host = "https://books-abc.svc.example.org"
     assert f"Host: {host}" in result.output
     assert f"make deploy ENV=dev PINECONE_INDEX_HOST={host}" in result.output
 
 
-def test_the_same_index_is_made_once(plane: ControlPlane, address: str) -> None:
+def test_the_same_index_is_created_only_once(plane: ControlPlane, address: str) -> None:
     first, second = create(address), create(address)
     assert len(plane.create_requests) == 1
     assert second.exit_code == 0
@@ -63,7 +63,7 @@ def test_the_same_index_is_made_once(plane: ControlPlane, address: str) -> None:
     assert host == [line for line in second.output.splitlines() if line.startswith("Host:")]
 
 
-def test_an_index_that_somebody_made_meanwhile_is_taken(plane: ControlPlane, address: str) -> None:
+def test_an_index_that_was_created_meanwhile_is_used(plane: ControlPlane, address: str) -> None:
     control = PineconeControl(api_key=KEY, host=address)
     plane.add_index("gleaner")
     plane.failures = [(409, "It exists.")]
@@ -76,7 +76,7 @@ DOCUMENTS = {"text": {"type": "string", "embed": {"model": "llama-text-embed-v2"
 
 
 @pytest.mark.parametrize(
-    ("shape", "told"),
+    ("shape", "reason"),
     [
         ({"fields": VECTOR}, "does not take records of text"),
         ({"fields": DOCUMENTS}, "does not take records of text"),
@@ -87,39 +87,39 @@ DOCUMENTS = {"text": {"type": "string", "embed": {"model": "llama-text-embed-v2"
         ({"deployment": {"deployment_type": "byoc", "environment": "own"}}, "not serverless"),
     ],
 )
-def test_an_index_of_another_shape_is_named_and_left_alone(
-    plane: ControlPlane, address: str, shape: dict[str, Any], told: str
+def test_an_index_of_another_shape_is_reported_and_left_alone(
+    plane: ControlPlane, address: str, shape: dict[str, Any], reason: str
 ) -> None:
-    held = plane.add_index("gleaner", **shape)
+    existing = plane.add_index("gleaner", **shape)
     message = failure(create(address))
-    assert told in message
+    assert reason in message
     assert "--name" in message
     assert plane.create_requests == []
-    assert plane.indexes == {"gleaner": held}
+    assert plane.indexes == {"gleaner": existing}
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "told"),
+    ("status", "reply", "message"),
     [
         (401, f"the key {KEY} is bad", "refuses the key"),
         (403, "the limit of indexes is reached", "limit of indexes"),
         (400, f"unknown model, said {KEY}", "unknown model"),
     ],
 )
-def test_a_refusal_is_told_without_the_key(
-    plane: ControlPlane, address: str, status: int, said: str, told: str
+def test_a_refusal_is_reported_without_the_key(
+    plane: ControlPlane, address: str, status: int, reply: str, message: str
 ) -> None:
-    plane.failures = [(404, "There is none."), (status, said)]
-    assert told in failure(create(address))
+    plane.failures = [(404, "There is none."), (status, reply)]
+    assert message in failure(create(address))
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
-    [(401, "PINECONE_API_KEY"), (400, "--region"), (404, "--model"), (403, "the key may have"), (503, "later")],
+    ("status", "remedy"),
+    [(401, "PINECONE_API_KEY"), (400, "--region"), (404, "--model"), (403, "the key may use"), (503, "later")],
 )
-def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: int, told: str) -> None:
+def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: int, remedy: str) -> None:
     plane.failures = [(404, "There is none."), (status, "No."), (status, "No.")]
-    assert told in failure(create(address))
+    assert remedy in failure(create(address))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_refusal_says_what_to_do(plane: ControlPlane, address: str, status: in
         ("--model", " "),
     ],
 )
-def test_an_option_that_cannot_be_is_a_usage_error(plane: ControlPlane, address: str, option: str, value: str) -> None:
+def test_an_invalid_option_is_a_usage_error(plane: ControlPlane, address: str, option: str, value: str) -> None:
     result = create(address, option, value)
     assert result.exit_code == 2
     assert option in result.output
@@ -139,13 +139,13 @@ def test_an_option_that_cannot_be_is_a_usage_error(plane: ControlPlane, address:
 
 
 @pytest.mark.parametrize("key", ["kä", "k\nx"])
-def test_a_key_that_no_header_carries_is_told(address: str, key: str) -> None:
+def test_a_key_unfit_for_a_header_is_reported(address: str, key: str) -> None:
     assert "PINECONE_API_KEY" in failure(create(address, key=key))
 
 
-def test_a_control_plane_that_cannot_be_reached_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"
+def test_an_unreachable_control_plane_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        nowhere = f"http://127.0.0.1:{server.getsockname()[1]}"
     message = failure(create(nowhere))
     assert nowhere in message
     assert "network" in message
@@ -158,7 +158,7 @@ def test_a_control_plane_that_cannot_be_reached_is_named() -> None:
         ({"deployment": AWS | {"region": "eu-west-1"}}, ["--cloud", "aws", "--region", "eu-west-1"]),
     ],
 )
-def test_an_index_that_can_be_taken_is_taken_by_the_options_that_are_told(
+def test_an_index_that_fits_other_options_is_used_with_the_options_in_the_message(
     plane: ControlPlane, address: str, shape: dict[str, Any], options: list[str]
 ) -> None:
     plane.add_index("gleaner", **shape)
@@ -171,7 +171,7 @@ def test_without_a_key_nothing_is_sent(plane: ControlPlane, address: str) -> Non
     assert plane.create_requests == []
 
 
-def test_an_index_is_waited_for(plane: ControlPlane, address: str) -> None:
+def test_the_index_is_awaited_until_it_is_ready(plane: ControlPlane, address: str) -> None:
     plane.add_index("gleaner")
     plane.states = ["Initializing"] * 3
     index = PineconeControl(api_key=KEY, host=address).wait_until_ready("gleaner", seconds=30, pause=0.01)
@@ -180,7 +180,7 @@ def test_an_index_is_waited_for(plane: ControlPlane, address: str) -> None:
 
 
 @pytest.mark.parametrize(("state", "seconds"), [("InitializationFailed", 30), ("Initializing", 0)])
-def test_an_index_that_does_not_get_ready_is_given_up(
+def test_waiting_for_an_index_that_never_becomes_ready_ends(
     plane: ControlPlane, address: str, state: str, seconds: float
 ) -> None:
     plane.add_index("gleaner")

@@ -81,7 +81,7 @@ def test_a_malformed_variable_is_reported_by_name(tmp_path: Path, variable: str,
 
 
 def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
-    with running.take(tmp_path):
+    with running.acquire_lock(tmp_path):
         service, *rest = findings(tmp_path)
     assert "starting" in service.seen
     assert {one.state for one in rest} == {State.OK}

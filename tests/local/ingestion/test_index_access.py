@@ -28,7 +28,7 @@ def book(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[str]:
-    """The address of an index that another data directory's embedded index is not."""
+    """The address of an index outside the data directory."""
     embedded = EmbeddedIndex(tmp_path / "remote", None)
     server = AsgiServer(pinecone_server.create_app(embedded))
     server.start()
@@ -41,9 +41,9 @@ def ingest(book: Path, data_dir: Path, **env: str) -> Result:
     return CliRunner().invoke(cli.app, ["ingest", str(book), "--data-dir", str(data_dir)], env=HERE | env)
 
 
-def loaded(index: str) -> bool:
-    found = pinecone.connect(host=index, api_key=lambda: "k").search("default_kb", "lamp", top_k=3, timeout=5)
-    return bool(found)
+def is_loaded(index: str) -> bool:
+    hits = pinecone.connect(host=index, api_key=lambda: "k").search("default_kb", "lamp", top_k=3, timeout=5)
+    return bool(hits)
 
 
 def test_a_key_without_a_host_loads_nothing_anywhere(book: Path, tmp_path: Path) -> None:
@@ -54,19 +54,19 @@ def test_a_key_without_a_host_loads_nothing_anywhere(book: Path, tmp_path: Path)
     assert not (tmp_path / "data" / "index").exists()
 
 
-def test_a_key_with_a_host_loads_there(book: Path, tmp_path: Path, index: str) -> None:
+def test_a_key_with_a_host_loads_into_that_index(book: Path, tmp_path: Path, index: str) -> None:
     result = ingest(book, tmp_path / "data", PINECONE_API_KEY="k", PINECONE_INDEX_HOST=index)
     assert result.exit_code == 0, result.output
-    assert loaded(index)
+    assert is_loaded(index)
 
 
 @pytest.mark.parametrize(("local", "refused"), [({"PINECONE_INDEX_HOST": "x"}, True), ({}, False)])
-def test_a_key_goes_with_a_running_service_that_has_a_pinecone_index(
+def test_a_key_is_used_with_a_running_service_that_has_a_pinecone_index(
     book: Path, tmp_path: Path, index: str, local: dict[str, str], refused: bool
 ) -> None:
     data_dir = tmp_path / "data"
-    with running.take(data_dir):
+    with running.acquire_lock(data_dir):
         running.announce(data_dir, {"url": "x", "pinecone_index_host": index, "local": local})
         result = ingest(book, data_dir, PINECONE_API_KEY="k")
     assert isinstance(result.exception, CannotStart) is refused
-    assert loaded(index) is not refused
+    assert is_loaded(index) is not refused

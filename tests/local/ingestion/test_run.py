@@ -1,4 +1,4 @@
-"""Ingestion through the real client into the real local index: in step with the files, whatever happens."""
+"""Ingestion through the real client into the real local index: it matches the files, whatever happens."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import Record, new_id
 from gleaner_documents import source_files
-from gleaner_documents.chunking import chunk_document
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
 from gleaner_documents.model import FileTooLarge
 from gleaner_documents.plan import document_id
 from gleaner_documents.reading import read_document
-from gleaner_local.commands.ingest_output import run_ingest
+from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 from gleaner_local.servers.asgi import AsgiServer
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and permission
 
 
 class Wire:
-    """Stands before the index: counts the requests that write and refuses them from the n-th on."""
+    """A proxy before the index: counts write requests and refuses those above `writes_allowed`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -51,7 +51,7 @@ class Wire:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, KnowledgeBase]]:
+def wired_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, KnowledgeBase]]:
     index = EmbeddedIndex(tmp_path_factory.mktemp("index"), None)
     wire = Wire(create_app(index))
     server = AsgiServer(wire)
@@ -62,14 +62,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Wire, Kno
 
 
 @pytest.fixture
-def wire(served: tuple[Wire, KnowledgeBase]) -> Wire:
-    served[0].writes_allowed = None
-    return served[0]
+def wire(wired_index: tuple[Wire, KnowledgeBase]) -> Wire:
+    wired_index[0].writes_allowed = None
+    return wired_index[0]
 
 
 @pytest.fixture
-def kb(wire: Wire, served: tuple[Wire, KnowledgeBase]) -> KnowledgeBase:
-    return served[1]
+def kb(wire: Wire, wired_index: tuple[Wire, KnowledgeBase]) -> KnowledgeBase:
+    return wired_index[1]
 
 
 @pytest.fixture
@@ -89,33 +89,35 @@ def docs(tmp_path: Path) -> Path:
     return root
 
 
-def run(kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False) -> IngestReport:
-    return ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, progress=lambda _: None)
+def run(
+    kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False, chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS
+) -> IngestReport:
+    return ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, progress=lambda _: None, chunking=chunking)
 
 
-def stored(kb: KnowledgeBase, kb_id: str) -> dict[str, Record]:
+def stored_records(kb: KnowledgeBase, kb_id: str) -> dict[str, Record]:
     return kb.fetch(kb_id, list(kb.list_ids(kb_id, timeout=5)), timeout=5)
 
 
 def chunks_by_file(kb: KnowledgeBase, kb_id: str) -> dict[str, list[str]]:
-    """The text that the index holds of every file, in the order of the chunks' numbers."""
-    found: dict[str, list[str]] = {}
-    for record in sorted(stored(kb, kb_id).values(), key=lambda record: record.chunk_index):
-        found.setdefault(record.source_file_path, []).append(record.text)
-    return found
+    """The stored texts of every file, in the order of their chunks."""
+    texts: dict[str, list[str]] = {}
+    for record in sorted(stored_records(kb, kb_id).values(), key=lambda record: record.chunk_index):
+        texts.setdefault(record.source_file_path, []).append(record.text)
+    return texts
 
 
 def long_text(word: str, sentences: int) -> str:
     return " ".join(f"The {word} number {n} is described in this sentence." for n in range(sentences))
 
 
-def test_files_of_every_type_are_loaded_with_what_a_citation_needs(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_files_of_every_type_are_loaded_with_all_citation_data(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     report = run(kb, kb_id, docs)
 
     names = ["docs/book.pdf", "docs/keywords.md", "docs/part/notes.txt", "docs/part/page.html"]
     assert report.loaded == names
     assert report.chunks_written == 6
-    records = stored(kb, kb_id)
+    records = stored_records(kb, kb_id)
     merging = records[f"{document_id('docs/keywords.md')}#1"]
     assert merging.text == "# Keywords › Merging\n\nDuplicates are merged."
     assert (merging.title, merging.chapter, merging.chunk_index) == ("Keywords", "Keywords › Merging", 1)
@@ -136,7 +138,7 @@ def test_unchanged_files_write_nothing(wire: Wire, kb: KnowledgeBase, kb_id: str
 
 
 @pytest.mark.parametrize(("first", "second"), [(90, 10), (10, 90), (60, 60)])
-def test_a_changed_file_replaces_its_chunks_and_leaves_none(
+def test_a_changed_file_replaces_all_its_chunks(
     kb: KnowledgeBase, kb_id: str, docs: Path, first: int, second: int
 ) -> None:
     (docs / "long.txt").write_text(long_text("first", first))
@@ -150,6 +152,20 @@ def test_a_changed_file_replaces_its_chunks_and_leaves_none(
     assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("second", second)
 
 
+def test_other_chunk_settings_replace_the_documents(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / "long.txt").write_text(long_text("lamp", 60))
+    loaded = run(kb, kb_id, docs).loaded
+    smaller = ChunkSettings(max_pieces=40)
+
+    report = run(kb, kb_id, docs, chunking=smaller)
+
+    assert sorted(report.replaced) == sorted(loaded)
+    chunks = chunks_by_file(kb, kb_id)["docs/long.txt"]
+    assert max(estimated_pieces(chunk) for chunk in chunks) <= 40
+    assert " ".join(chunks) == long_text("lamp", 60)
+    assert sorted(run(kb, kb_id, docs, chunking=smaller).unchanged) == sorted(loaded)
+
+
 def test_names_do_not_depend_on_where_the_command_runs(
     kb: KnowledgeBase, kb_id: str, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +177,7 @@ def test_names_do_not_depend_on_where_the_command_runs(
         assert run(kb, kb_id, Path(path)).chunks_written == 0
 
 
-def test_prune_removes_only_files_gone_from_the_given_directories(
+def test_prune_removes_only_files_deleted_from_the_given_directories(
     kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
 ) -> None:
     for other in ("docs-old", "docs2", "elsewhere"):
@@ -182,7 +198,7 @@ def test_prune_removes_only_files_gone_from_the_given_directories(
     ]  # fmt: skip
 
 
-def test_prune_keeps_files_that_are_there_but_cannot_be_read(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_prune_keeps_files_that_exist_but_cannot_be_read(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     run(kb, kb_id, docs)
     before = chunks_by_file(kb, kb_id)
     (docs / "keywords.md").write_bytes(b"")
@@ -195,7 +211,7 @@ def test_prune_keeps_files_that_are_there_but_cannot_be_read(kb: KnowledgeBase, 
     assert chunks_by_file(kb, kb_id) == before
 
 
-def test_prune_reaches_a_knowledge_base_of_its_own_only(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_prune_affects_only_its_own_knowledge_base(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     run(kb, kb_id, docs)
     run(kb, f"{kb_id}-2", docs)
     (docs / "keywords.md").unlink()
@@ -206,7 +222,7 @@ def test_prune_reaches_a_knowledge_base_of_its_own_only(kb: KnowledgeBase, kb_id
     assert "docs/keywords.md" in chunks_by_file(kb, f"{kb_id}-2")
 
 
-def test_two_files_of_one_name_are_refused_before_anything_is_written(
+def test_two_files_of_one_name_are_rejected_before_anything_is_written(
     wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other" / "docs"
@@ -224,7 +240,7 @@ def test_a_path_given_twice_is_loaded_once(kb: KnowledgeBase, kb_id: str, docs: 
     assert len(run(kb, kb_id, docs, docs / "keywords.md", docs).loaded) == 4
 
 
-def test_hidden_files_unknown_types_and_loops_are_left_out(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_hidden_files_unknown_types_and_link_loops_are_skipped(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     (docs / ".hidden.md").write_text("Hidden.")
     (docs / ".git").mkdir()
     (docs / ".git" / "a.md").write_text("Hidden.")
@@ -241,7 +257,7 @@ def test_hidden_files_unknown_types_and_loops_are_left_out(kb: KnowledgeBase, kb
     assert report.ignored == 3
 
 
-def test_linked_directories_outside_are_followed(kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path) -> None:
+def test_links_to_directories_outside_are_followed(kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "linked.md").write_text("Linked.")
@@ -250,7 +266,7 @@ def test_linked_directories_outside_are_followed(kb: KnowledgeBase, kb_id: str, 
     assert "docs/more/linked.md" in run(kb, kb_id, docs).loaded
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(
+def test_unreadable_files_are_reported_and_the_rest_is_loaded(
     kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path
 ) -> None:
     (docs / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
@@ -271,7 +287,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_loaded(
 def test_files_above_the_limit_are_skipped(docs: Path) -> None:
     large = docs / "large.txt"
     with large.open("wb") as stream:
-        stream.truncate(source_files.LARGEST_FILE_BYTES + 1)
+        stream.truncate(source_files.MAX_FILE_BYTES + 1)
 
     with pytest.raises(FileTooLarge, match="larger than 50 MB"):
         source_files.SourceFile(path=large, source_file_path="docs/large.txt").read()
@@ -290,7 +306,7 @@ def test_files_without_permission_are_skipped(kb: KnowledgeBase, kb_id: str, doc
     assert report.loaded == ["docs/book.pdf"]
 
 
-def test_names_in_any_script_are_ids_that_the_index_takes(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
+def test_names_in_any_script_give_ids_that_the_index_accepts(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
     root = tmp_path / "文档"
     root.mkdir()
     for name in ("手册.md", "über uns (2).txt", "x" * 200 + ".md"):
@@ -299,27 +315,27 @@ def test_names_in_any_script_are_ids_that_the_index_takes(kb: KnowledgeBase, kb_
     (root / "手册.md").unlink()
 
     assert run(kb, kb_id, root, prune=True).removed == ["文档/手册.md"]
-    assert all(record_id.isascii() and len(record_id) < 90 for record_id in stored(kb, kb_id))
+    assert all(record_id.isascii() and len(record_id) < 90 for record_id in stored_records(kb, kb_id))
 
 
-def test_progress_tells_files_and_chunks(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_progress_counts_files_and_chunks(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     (docs / "long.txt").write_text(long_text("thing", 900))
-    seen: list[IngestProgress] = []
+    reports: list[IngestProgress] = []
 
-    report = ingest([docs], kb_id=kb_id, knowledge_base=kb, prune=False, progress=seen.append)
+    report = ingest([docs], kb_id=kb_id, knowledge_base=kb, prune=False, progress=reports.append)
 
-    assert len(seen) > 2
-    assert [at.chunks_written for at in seen] == sorted(at.chunks_written for at in seen)
-    assert all(0 < at.files_done <= 5.001 and at.files_total == 5 for at in seen)
-    assert seen[-1].files_done == pytest.approx(5)
-    assert seen[-1].chunks_written == report.chunks_written == len(stored(kb, kb_id))
+    assert len(reports) > 2
+    assert [at.chunks_written for at in reports] == sorted(at.chunks_written for at in reports)
+    assert all(0 < at.files_done <= 5.001 and at.files_total == 5 for at in reports)
+    assert reports[-1].files_done == pytest.approx(5)
+    assert reports[-1].chunks_written == report.chunks_written == len(stored_records(kb, kb_id))
 
 
 @pytest.mark.parametrize("writes", range(7))
-def test_a_file_that_is_changed_back_after_an_interruption_is_whole(
+def test_a_file_that_is_changed_back_after_an_interruption_is_complete(
     wire: Wire, kb: KnowledgeBase, kb_id: str, docs: Path, writes: int
 ) -> None:
-    """The old hash must not pass for a version whose chunks were partly overwritten."""
+    """The old hash must not stay on a version whose chunks were partly overwritten."""
     (docs / "long.txt").write_text(long_text("first", 400))
     run(kb, kb_id, docs)
     (docs / "long.txt").write_text(long_text("second", 500))
@@ -334,22 +350,22 @@ def test_a_file_that_is_changed_back_after_an_interruption_is_whole(
     assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("first", 400)
 
 
-Change = dict[str, tuple[str, int] | None]  # file name -> what it holds now, None when it is deleted
+Change = dict[str, tuple[str, int] | None]  # file name -> its new content; None deletes it
 NAMES = ("a.md", "part/b.md", "part/c.txt", "d.html")
 contents = st.tuples(st.sampled_from(["red", "green"]), st.sampled_from([1, 12, 80, 300]))
 changes = st.dictionaries(st.sampled_from(NAMES), st.none() | contents, max_size=3)
-# A step changes files, then runs; a number interrupts the run at that write.
+# A step changes files, then runs; a number interrupts the run after that many writes.
 steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()), min_size=1, max_size=6)
 
 
 @given(steps=steps)
 @settings(max_examples=40)
-def test_after_any_interruptions_a_full_run_leaves_the_index_equal_to_the_files(
-    served: tuple[Wire, KnowledgeBase],
+def test_after_any_interruptions_a_complete_run_makes_the_index_equal_to_the_files(
+    wired_index: tuple[Wire, KnowledgeBase],
     tmp_path_factory: pytest.TempPathFactory,
     steps: list[tuple[Change, int | None, bool]],
 ) -> None:
-    wire, kb = served
+    wire, kb = wired_index
     kb_id = new_id()
     root = tmp_path_factory.mktemp("model") / "docs"
     (root / "part").mkdir(parents=True)
@@ -388,31 +404,31 @@ def command(
 ) -> tuple[int, str]:
     out = io.StringIO()
     console = Console(file=out, width=60, force_terminal=terminal, highlight=False)
-    code = run_ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, console=console)
+    code = ingest_and_report(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, console=console)
     return code, out.getvalue()
 
 
-def test_the_command_says_what_it_did(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+def test_the_command_reports_what_it_did(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
     (docs / "image.png").write_bytes(b"x")
-    code, said = command(kb, kb_id, docs)
+    code, output = command(kb, kb_id, docs)
     assert code == 0
-    assert "4 loaded; 6 chunks written. 1 of other file types were left out." in said
+    assert "4 loaded; 6 chunks written. Files of other types ignored: 1." in output
 
     (docs / "keywords.md").write_text("New.")
     (docs / "book.pdf").unlink()
     (docs / "part" / "[bold]x[").with_suffix(".md").write_bytes(b"")
-    code, said = command(kb, kb_id, docs, prune=True)
+    code, output = command(kb, kb_id, docs, prune=True)
     assert code == 1
-    assert "Removed docs/book.pdf\n" in said
-    assert "Skipped docs/part/[bold]x[.md: is empty\n" in said
-    assert "1 replaced, 2 unchanged, 1 removed, 1 skipped; 1 chunks written." in said
+    assert "Removed docs/book.pdf\n" in output
+    assert "Skipped docs/part/[bold]x[.md: is empty\n" in output
+    assert "1 replaced, 2 unchanged, 1 removed, 1 skipped; 1 chunks written." in output
 
 
-def test_the_command_shows_a_bar_on_a_terminal(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
-    code, said = command(kb, kb_id, docs, terminal=True)
+def test_the_command_shows_a_progress_bar_on_a_terminal(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    code, output = command(kb, kb_id, docs, terminal=True)
 
     assert code == 0
-    assert "4/4" in said
+    assert "4/4" in output
 
 
 def test_the_command_ends_with_one_line_when_the_index_fails(
@@ -420,15 +436,15 @@ def test_the_command_ends_with_one_line_when_the_index_fails(
 ) -> None:
     wire.writes, wire.writes_allowed = 0, 0
 
-    code, said = command(kb, kb_id, docs)
+    code, output = command(kb, kb_id, docs)
 
     assert code == 1
-    assert said.startswith("Stopped: The knowledge base answered HTTP 400.")
-    assert "Traceback" not in said
+    assert output.startswith("Stopped: The knowledge base answered HTTP 400.")
+    assert "Traceback" not in output
 
 
 def test_the_command_names_a_missing_path(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
-    code, said = command(kb, kb_id, tmp_path / "absent")
+    code, output = command(kb, kb_id, tmp_path / "absent")
 
     assert code == 1
-    assert "absent: does not exist" in said
+    assert "absent: does not exist" in output

@@ -1,4 +1,4 @@
-"""The local model through the openai SDK: the protocol, and the calls it makes at each step."""
+"""The local model through the openai SDK: the protocol, and the calls that it makes at each step."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DECIDE = (SEARCH, WEB, ANSWER)
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    running = AsgiServer(create_app())
-    running.start()
-    yield running.url
-    running.stop()
+    asgi_server = AsgiServer(create_app())
+    asgi_server.start()
+    yield asgi_server.url
+    asgi_server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,9 @@ def tool(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "", "parameters": {"type": "object"}}}
 
 
-def asked(question: str, *results: tuple[str, Any], earlier: tuple[tuple[str, str], ...] = ()) -> list[dict[str, Any]]:
+def conversation(
+    question: str, *results: tuple[str, Any], earlier: tuple[tuple[str, str], ...] = ()
+) -> list[dict[str, Any]]:
     """The messages after `question` and one tool call for each of (name, result)."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You work through tools."}]
     messages += [{"role": role, "content": text} for role, text in earlier]
@@ -55,8 +57,8 @@ def complete(client: openai.OpenAI, messages: list[dict[str, Any]], *offered: st
 
 
 def calls(completion: Any) -> list[tuple[str, dict[str, Any]]]:
-    made = completion.choices[0].message.tool_calls or []
-    return [(call.function.name, json.loads(call.function.arguments)) for call in made]
+    tool_calls = completion.choices[0].message.tool_calls or []
+    return [(call.function.name, json.loads(call.function.arguments)) for call in tool_calls]
 
 
 def chunk(number: int, content: str, score: float, **more: Any) -> dict[str, Any]:
@@ -93,21 +95,21 @@ WEB_RESULT = {
 
 def test_the_search_step_searches_with_the_question(client: openai.OpenAI) -> None:
     forced = {"type": "function", "function": {"name": SEARCH}}
-    completion = complete(client, asked("When do sessions expire?"), SEARCH, tool_choice=forced)
+    completion = complete(client, conversation("When do sessions expire?"), SEARCH, tool_choice=forced)
     assert calls(completion) == [(SEARCH, {"query": "When do sessions expire?"})]
     assert completion.model == MODEL
     assert completion.usage.total_tokens == completion.usage.prompt_tokens + completion.usage.completion_tokens > 0
 
 
-def test_a_follow_up_is_searched_with_the_topic_of_the_turn_before(client: openai.OpenAI) -> None:
+def test_a_follow_up_is_searched_with_the_topic_of_the_previous_turn(client: openai.OpenAI) -> None:
     earlier = (("user", "What does the pruning function do?"), ("assistant", "It removes unused keywords. [kb-1]"))
-    [(_, arguments)] = calls(complete(client, asked("And who may start it?", earlier=earlier), SEARCH))
+    [(_, arguments)] = calls(complete(client, conversation("And who may start it?", earlier=earlier), SEARCH))
     assert arguments["query"].startswith("And who may start it?")
     assert "pruning" in arguments["query"]
 
 
-def test_a_covered_question_is_answered_by_quoting_without_the_web(client: openai.OpenAI) -> None:
-    [(name, answer)] = calls(complete(client, asked("When does a session expire?", (SEARCH, COVERED)), *DECIDE))
+def test_a_covered_question_is_answered_with_quotes_and_without_the_web(client: openai.OpenAI) -> None:
+    [(name, answer)] = calls(complete(client, conversation("When does a session expire?", (SEARCH, COVERED)), *DECIDE))
     assert name == ANSWER
     assert "A session expires after 90 days. [kb-1]" in answer["answer"]
     assert answer["sources"][0] == "kb-1"
@@ -117,11 +119,11 @@ def test_a_covered_question_is_answered_by_quoting_without_the_web(client: opena
 
 def test_an_uncovered_question_goes_to_the_web(client: openai.OpenAI) -> None:
     question = "What is the Hypothesis testing library for Python?"
-    assert calls(complete(client, asked(question, (SEARCH, UNCOVERED)), *DECIDE)) == [(WEB, {"query": question})]
+    assert calls(complete(client, conversation(question, (SEARCH, UNCOVERED)), *DECIDE)) == [(WEB, {"query": question})]
 
 
 def test_an_uncovered_question_without_the_web_is_not_answered(client: openai.OpenAI) -> None:
-    messages = asked("What is the Hypothesis testing library for Python?", (SEARCH, UNCOVERED))
+    messages = conversation("What is the Hypothesis testing library for Python?", (SEARCH, UNCOVERED))
     [(name, answer)] = calls(complete(client, messages, SEARCH, ANSWER))
     assert name == ANSWER
     assert "does not hold an answer" in answer["answer"]
@@ -129,8 +131,10 @@ def test_an_uncovered_question_without_the_web_is_not_answered(client: openai.Op
     assert answer["used_internal_kb"] is False
 
 
-def test_a_web_answer_is_learned_and_given_in_one_turn(client: openai.OpenAI) -> None:
-    messages = asked("What is the Hypothesis testing library for Python?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT))
+def test_a_web_answer_is_learned_and_returned_in_one_turn(client: openai.OpenAI) -> None:
+    messages = conversation(
+        "What is the Hypothesis testing library for Python?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT)
+    )
     (index, keywords), (name, answer) = calls(complete(client, messages, INDEX, ANSWER, WEB))
     assert (index, name) == (INDEX, ANSWER)
     assert keywords["perplexity_result_id"] == "r1"
@@ -142,28 +146,28 @@ def test_a_web_answer_is_learned_and_given_in_one_turn(client: openai.OpenAI) ->
 
 
 def test_without_parallel_calls_keywords_come_first_and_the_answer_next(client: openai.OpenAI) -> None:
-    messages = asked("What is Hypothesis?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT))
+    messages = conversation("What is Hypothesis?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT))
     first = calls(complete(client, messages, INDEX, ANSWER, parallel_tool_calls=False))
     assert [name for name, _ in first] == [INDEX]
-    messages = asked("What is Hypothesis?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT), (INDEX, {"indexed": []}))
+    messages = conversation("What is Hypothesis?", (SEARCH, UNCOVERED), (WEB, WEB_RESULT), (INDEX, {"indexed": []}))
     assert [name for name, _ in calls(complete(client, messages, INDEX, ANSWER))] == [ANSWER]
 
 
-def test_a_failed_web_search_is_said_and_not_repeated(client: openai.OpenAI) -> None:
+def test_a_failed_web_search_is_reported_and_not_retried(client: openai.OpenAI) -> None:
     failure = {"error": {"message": "down", "code": "unavailable"}}
-    messages = asked("What is the Hypothesis library?", (SEARCH, UNCOVERED), (WEB, failure))
+    messages = conversation("What is the Hypothesis library?", (SEARCH, UNCOVERED), (WEB, failure))
     [(name, answer)] = calls(complete(client, messages, *DECIDE))
     assert name == ANSWER
     assert "web search gave no usable result" in answer["answer"] and answer["sources"] == []
 
 
-def test_a_knowledge_base_that_cannot_be_searched_is_said(client: openai.OpenAI) -> None:
+def test_a_knowledge_base_that_cannot_be_searched_is_reported(client: openai.OpenAI) -> None:
     failure = {"error": {"message": "down", "code": "unavailable"}}
-    [(_, answer)] = calls(complete(client, asked("When do sessions expire?", (SEARCH, failure)), ANSWER))
+    [(_, answer)] = calls(complete(client, conversation("When do sessions expire?", (SEARCH, failure)), ANSWER))
     assert "could not be searched" in answer["answer"]
 
 
-def test_a_stored_web_answer_counts_as_external_and_spares_the_web(client: openai.OpenAI) -> None:
+def test_a_stored_web_answer_counts_as_external_and_saves_the_web_search(client: openai.OpenAI) -> None:
     stored = chunk(
         1,
         "Hypothesis is a property-based testing library for Python.",
@@ -173,7 +177,7 @@ def test_a_stored_web_answer_counts_as_external_and_spares_the_web(client: opena
         keywords=["hypothesis", "property-based testing"],
         date="2026-11-01",
     )
-    messages = asked("What is the Hypothesis testing library?", (SEARCH, {"chunks": [stored]}))
+    messages = conversation("What is the Hypothesis testing library?", (SEARCH, {"chunks": [stored]}))
     [(name, answer)] = calls(complete(client, messages, *DECIDE))
     assert name == ANSWER and answer["sources"] == ["web-1"]
     assert answer["used_external_kb"] is True and answer["used_internal_kb"] is False
@@ -199,50 +203,50 @@ STORED = {
         ("How do I write a property-based test in Rust?", WEB),
     ],
 )
-def test_a_stored_answer_is_used_for_what_it_is_about_and_not_for_what_shares_its_keywords(
+def test_a_stored_answer_is_used_for_its_topic_but_not_for_questions_that_share_its_keywords(
     client: openai.OpenAI, question: str, expected: str
 ) -> None:
-    messages = asked(question, (SEARCH, {"chunks": [STORED]}))
+    messages = conversation(question, (SEARCH, {"chunks": [STORED]}))
     assert [name for name, _ in calls(complete(client, messages, *DECIDE))] == [expected]
 
 
-def test_without_the_weights_a_stored_answer_must_hold_nearly_all_words_of_the_question() -> None:
+def test_without_weights_a_stored_answer_must_contain_nearly_all_words_of_the_question() -> None:
     model = ExtractiveModel(Judge(None))
     same, other = (
-        asked(question, (SEARCH, {"chunks": [STORED]}))
+        conversation(question, (SEARCH, {"chunks": [STORED]}))
         for question in ("What is the Hypothesis testing library for Python?", "What is the pytest library for Python?")
     )
     assert [call.name for call in model.next_calls(same, DECIDE)] == [ANSWER]
     assert [call.name for call in model.next_calls(other, DECIDE)] == [WEB]
 
 
-def test_feedback_of_the_service_is_not_taken_for_the_question(client: openai.OpenAI) -> None:
-    messages = asked("When does a session expire?", (SEARCH, COVERED))
+def test_feedback_from_the_service_is_not_mistaken_for_the_question(client: openai.OpenAI) -> None:
+    messages = conversation("When does a session expire?", (SEARCH, COVERED))
     messages.append({"role": "user", "content": "[gleaner] You did not call generate_response."})
     [(name, answer)] = calls(complete(client, messages, ANSWER))
     assert name == ANSWER and "90 days" in answer["answer"]
 
 
 def test_a_question_without_a_topic_is_answered_with_the_opening_of_the_passage(client: openai.OpenAI) -> None:
-    [(_, answer)] = calls(complete(client, asked("Explain this.", (SEARCH, COVERED)), SEARCH, ANSWER))
+    [(_, answer)] = calls(complete(client, conversation("Explain this.", (SEARCH, COVERED)), SEARCH, ANSWER))
     assert "Sessions belong to a caller. [kb-1]" in answer["answer"]
 
 
-def test_every_quoted_sentence_stands_in_the_passage_it_names(client: openai.OpenAI) -> None:
-    [(_, answer)] = calls(complete(client, asked("When are keywords pruned?", (SEARCH, COVERED)), ANSWER))
+def test_every_quoted_sentence_is_in_the_passage_that_it_cites(client: openai.OpenAI) -> None:
+    [(_, answer)] = calls(complete(client, conversation("When are keywords pruned?", (SEARCH, COVERED)), ANSWER))
     contents = {passage["id"]: passage["content"] for passage in COVERED["chunks"]}
     for quote in answer["answer"].split("\n\n"):
         sentence, _, mark = quote.rpartition(" [")
         assert sentence in contents[mark.rstrip("]")]
 
 
-def test_the_same_request_gives_the_same_answer(client: openai.OpenAI) -> None:
-    messages = asked("When does a session expire?", (SEARCH, COVERED))
+def test_the_same_request_gives_the_same_response(client: openai.OpenAI) -> None:
+    messages = conversation("When does a session expire?", (SEARCH, COVERED))
     assert complete(client, messages, *DECIDE) == complete(client, messages, *DECIDE)
 
 
-def test_without_tools_it_says_what_it_is(client: openai.OpenAI) -> None:
-    completion = complete(client, asked("Hello?"))
+def test_without_tools_the_model_explains_itself(client: openai.OpenAI) -> None:
+    completion = complete(client, conversation("Hello?"))
     assert "extractive model" in completion.choices[0].message.content
 
 
@@ -250,7 +254,7 @@ def test_the_models_are_listed(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL]
 
 
-def test_a_missing_bearer_is_refused(server: str) -> None:
+def test_a_missing_bearer_token_is_rejected(server: str) -> None:
     sdk = openai.OpenAI(api_key="local", base_url=f"{server}/v1", max_retries=0)
     with sdk, pytest.raises(openai.AuthenticationError):
         sdk.models.list(extra_headers={"Authorization": "Basic eA=="})
@@ -263,7 +267,7 @@ def test_an_unknown_model_is_not_found(client: openai.OpenAI) -> None:
 
 
 def broken_conversations() -> dict[str, list[dict[str, Any]]]:
-    good = asked("q", (SEARCH, COVERED))
+    good = conversation("q", (SEARCH, COVERED))
     return {
         "a call without a result": good[:-1],
         "a result without a call": [*good[:2], good[3]],
@@ -296,9 +300,9 @@ def test_a_broken_conversation_is_a_bad_request(client: openai.OpenAI, case: str
 )
 def test_an_unsupported_or_unknown_value_is_a_bad_request(client: openai.OpenAI, change: dict[str, Any]) -> None:
     with pytest.raises(openai.BadRequestError):
-        complete(client, asked("q"), SEARCH, **change)
+        complete(client, conversation("q"), SEARCH, **change)
 
 
 def test_tool_choice_needs_tools(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="tool_choice"):
-        complete(client, asked("q"), tool_choice="required")
+        complete(client, conversation("q"), tool_choice="required")

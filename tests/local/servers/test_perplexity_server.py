@@ -1,4 +1,4 @@
-"""The local outside world through the web search client that is deployed."""
+"""The local outside world through the web search client of the deployed service."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gleaner_local.servers.perplexity_server import MODEL, create_app
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    running = AsgiServer(create_app())
-    running.start()
-    yield running.url
-    running.stop()
+    asgi_server = AsgiServer(create_app())
+    asgi_server.start()
+    yield asgi_server.url
+    asgi_server.stop()
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +41,24 @@ def post(server: str, **changes: Any) -> httpx.Response:
 
 
 def test_a_question_about_an_installed_package_is_answered_from_its_description(web: WebSearch) -> None:
-    got = web.search("What is the Hypothesis testing library for Python?", context=None, timeout=10)
-    assert "property-based testing library" in got.answer
-    assert got.citations[0].title.lower().startswith("hypothesis")
-    assert got.citations[0].url in str(metadata("hypothesis").get_all("Project-URL"))
-    assert got.citations[0].date is None
-    assert got.model == MODEL and got.cost_usd == 0.0 and got.output_tokens > 0
+    result = web.search("What is the Hypothesis testing library for Python?", context=None, timeout=10)
+    assert "property-based testing library" in result.answer
+    assert result.citations[0].title.lower().startswith("hypothesis")
+    assert result.citations[0].url in str(metadata("hypothesis").get_all("Project-URL"))
+    assert result.citations[0].date is None
+    assert result.model == MODEL and result.cost_usd == 0.0 and result.output_tokens > 0
 
 
 @pytest.mark.parametrize("question", ["What is Starlette?", "How do I detect the encoding of a text file?"])
-def test_every_mark_points_to_a_citation_and_nothing_is_left_of_the_markup(web: WebSearch, question: str) -> None:
-    got = web.search(question, context=None, timeout=10)
-    marks = [int(mark) for mark in re.findall(r"\[(\d+)\]", got.answer)]
-    assert marks and set(marks) <= set(range(1, len(got.citations) + 1))
-    assert not re.search(r"https?://|!\[|\]\(|<[a-z]+[ >]|\.\. |:target:", got.answer)
+def test_every_mark_points_to_a_citation_and_no_markup_is_left(web: WebSearch, question: str) -> None:
+    result = web.search(question, context=None, timeout=10)
+    marks = [int(mark) for mark in re.findall(r"\[(\d+)\]", result.answer)]
+    assert marks and set(marks) <= set(range(1, len(result.citations) + 1))
+    assert not re.search(r"https?://|!\[|\]\(|<[a-z]+[ >]|\.\. |:target:", result.answer)
 
 
 @pytest.mark.parametrize("question", ["Who wrote the novel Moby Dick?", "How do vaccines work?", "?!", "the of and"])
-def test_a_question_that_nothing_answers_finds_no_sources(web: WebSearch, question: str) -> None:
+def test_an_unanswerable_question_finds_no_sources(web: WebSearch, question: str) -> None:
     with pytest.raises(WebSearchUnavailable, match="no sources"):
         web.search(question, context=None, timeout=10)
 
@@ -68,14 +68,14 @@ def test_context_does_not_change_what_is_searched(web: WebSearch) -> None:
     assert web.search("What is Starlette?", context="We spoke of PDF files.", timeout=10).citations == plain.citations
 
 
-def test_searches_may_run_at_the_same_time(web: WebSearch) -> None:
+def test_searches_can_run_concurrently(web: WebSearch) -> None:
     names = ["Starlette", "uvicorn", "pydantic", "httpx", "pypdf", "rich"] * 4
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda name: web.search(f"What is {name}?", context=None, timeout=10), names))
-    assert [name.lower() in got.answer.lower() for name, got in zip(names, answers, strict=True)] == [True] * len(names)
+    assert all(name.lower() in answer.answer.lower() for name, answer in zip(names, answers, strict=True))
 
 
-def test_nothing_is_said_when_no_search_is_offered(server: str) -> None:
+def test_without_an_offered_search_there_are_no_results(server: str) -> None:
     output = post(server, tools=[]).json()["output"]
     assert [item["type"] for item in output] == ["message"]
 
@@ -96,7 +96,7 @@ def test_nothing_is_said_when_no_search_is_offered(server: str) -> None:
         {"stream": True},
     ],
 )
-def test_what_the_service_would_refuse_is_a_bad_request(server: str, changes: dict[str, Any]) -> None:
+def test_what_the_real_service_would_reject_is_a_bad_request(server: str, changes: dict[str, Any]) -> None:
     response = post(server, **changes)
     assert response.status_code == 400
     assert {"message", "type", "code"} <= response.json()["error"].keys()
@@ -108,10 +108,10 @@ def test_a_body_that_is_not_json_is_a_bad_request(server: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer"}, {"Authorization": "Basic eA=="}])
-def test_a_missing_bearer_is_refused(server: str, headers: dict[str, str]) -> None:
+def test_a_missing_bearer_token_is_rejected(server: str, headers: dict[str, str]) -> None:
     assert httpx.post(f"{server}/v1/agent", json={"input": "q"}, headers=headers).status_code == 401
 
 
-def test_an_unknown_route_is_answered_in_the_form_of_the_api(server: str) -> None:
+def test_an_unknown_route_gets_an_error_in_the_format_of_the_api(server: str) -> None:
     response = httpx.post(f"{server}/chat/completions", json={}, headers={"Authorization": "Bearer local"})
     assert response.status_code == 404 and response.json()["error"]["message"]

@@ -20,10 +20,10 @@ from gleaner_local.servers.pinecone_server import create_app
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AsgiServer]:
     index = EmbeddedIndex.open(tmp_path_factory.mktemp("index"))
-    running = AsgiServer(create_app(index))
-    running.start()
-    yield running
-    running.stop()
+    asgi_server = AsgiServer(create_app(index))
+    asgi_server.start()
+    yield asgi_server
+    asgi_server.stop()
     index.close()
 
 
@@ -39,7 +39,7 @@ def sdk(server: AsgiServer) -> Index:
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest) -> str:
-    """A namespace of the test's own."""
+    """A separate namespace for each test."""
     return str(request.node.name)
 
 
@@ -57,29 +57,29 @@ def record(number: int, text: str, *, document: str = "guide.md") -> Record:
     )
 
 
-def test_a_record_comes_back_from_search_and_fetch_as_it_was_written(kb: KnowledgeBase, namespace: str) -> None:
-    written = record(0, "Duplicate keywords are merged.")
-    kb.upsert(namespace, [written], timeout=30)
+def test_search_and_fetch_return_a_record_as_it_was_written(kb: KnowledgeBase, namespace: str) -> None:
+    original = record(0, "Duplicate keywords are merged.")
+    kb.upsert(namespace, [original], timeout=30)
     (hit,) = kb.search(namespace, "how are keywords merged?", top_k=3, timeout=30)
-    assert hit.record == written
+    assert hit.record == original
     assert 0.5 < hit.score <= 1
-    assert kb.fetch(namespace, [written.id, "guide.md#99"], timeout=30) == {written.id: written}
+    assert kb.fetch(namespace, [original.id, "guide.md#99"], timeout=30) == {original.id: original}
 
 
-def test_a_second_upsert_replaces(kb: KnowledgeBase, namespace: str) -> None:
+def test_a_second_upsert_replaces_the_record(kb: KnowledgeBase, namespace: str) -> None:
     kb.upsert(namespace, [record(0, "old words")], timeout=30)
     kb.upsert(namespace, [record(0, "new words")], timeout=30)
     assert [hit.record.text for hit in kb.search(namespace, "words", top_k=5, timeout=30)] == ["new words"]
     assert kb.record_counts(timeout=30)[namespace] == 1
 
 
-def test_many_records_are_written_listed_fetched_and_deleted_in_parts(kb: KnowledgeBase, namespace: str) -> None:
+def test_many_records_are_written_listed_fetched_and_deleted_in_batches(kb: KnowledgeBase, namespace: str) -> None:
     records = [record(number, f"passage {number}") for number in range(230)]
     kb.upsert(namespace, [*records, record(0, "x", document="other.md")], timeout=60)
-    listed = list(kb.list_ids(namespace, prefix="guide.md#", timeout=30))
-    assert sorted(listed) == sorted(r.id for r in records)
-    assert kb.fetch(namespace, listed, timeout=30) == {r.id: r for r in records}
-    kb.delete(namespace, listed, timeout=30)
+    ids = list(kb.list_ids(namespace, prefix="guide.md#", timeout=30))
+    assert sorted(ids) == sorted(r.id for r in records)
+    assert kb.fetch(namespace, ids, timeout=30) == {r.id: r for r in records}
+    kb.delete(namespace, ids, timeout=30)
     assert list(kb.list_ids(namespace, timeout=30)) == ["other.md#0"]
 
 
@@ -98,7 +98,7 @@ def test_any_name_can_be_a_namespace(kb: KnowledgeBase, name: str) -> None:
     assert kb.record_counts(timeout=30)[name] == 1
 
 
-def test_search_with_filter_and_chosen_fields(sdk: Index, namespace: str) -> None:
+def test_search_with_a_filter_and_selected_fields(sdk: Index, namespace: str) -> None:
     records = [{"_id": f"a#{n}", "text": "some words", "n": n, "tags": ["x"] if n % 2 else []} for n in range(6)]
     sdk.upsert_records(namespace=namespace, records=records)
     answer = sdk.search(
@@ -112,7 +112,7 @@ def test_search_with_filter_and_chosen_fields(sdk: Index, namespace: str) -> Non
     assert all(set(hit.fields) == {"n"} for hit in answer.result.hits)
 
 
-def test_delete_by_filter_and_of_everything(sdk: Index, namespace: str) -> None:
+def test_delete_by_filter_and_delete_all(sdk: Index, namespace: str) -> None:
     sdk.upsert_records(namespace=namespace, records=[{"_id": f"a#{n}", "text": "words", "n": n} for n in range(4)])
     sdk.delete(namespace=namespace, filter={"n": {"$lt": 3}})
     assert [item.id for page in sdk.list(namespace=namespace) for item in page.vectors] == ["a#3"]
@@ -122,7 +122,7 @@ def test_delete_by_filter_and_of_everything(sdk: Index, namespace: str) -> None:
         sdk.delete(namespace=namespace, ids=["a#3"])
 
 
-def test_fetch_without_weights_still_is_a_vector_to_the_sdk(tmp_path: Path) -> None:
+def test_fetch_without_weights_returns_a_valid_vector_to_the_sdk(tmp_path: Path) -> None:
     index = EmbeddedIndex(tmp_path, None)
     server = AsgiServer(create_app(index))
     server.start()
@@ -148,7 +148,7 @@ def test_fetch_without_weights_still_is_a_vector_to_the_sdk(tmp_path: Path) -> N
         {"text": "x" * 41_000},
     ],
 )
-def test_a_bad_record_refuses_the_whole_request(sdk: Index, namespace: str, fields: dict[str, object]) -> None:
+def test_an_invalid_record_fails_the_complete_request(sdk: Index, namespace: str, fields: dict[str, object]) -> None:
     with pytest.raises(ApiError) as refusal:
         sdk.upsert_records(namespace=namespace, records=[{"_id": "good#0", "text": "x"}, {"_id": "bad#0", **fields}])
     assert refusal.value.status_code == 400
@@ -157,12 +157,12 @@ def test_a_bad_record_refuses_the_whole_request(sdk: Index, namespace: str, fiel
 
 
 @pytest.mark.parametrize("record_id", ["", "ü#0", "x" * 513])
-def test_a_bad_id_is_refused(sdk: Index, namespace: str, record_id: str) -> None:
+def test_an_invalid_id_is_rejected(sdk: Index, namespace: str, record_id: str) -> None:
     with pytest.raises(ApiError, match="400"):
         sdk.upsert_records(namespace=namespace, records=[{"_id": record_id, "text": "x"}])
 
 
-def test_more_than_96_records_at_once_are_refused(sdk: Index, namespace: str) -> None:
+def test_more_than_96_records_at_once_are_rejected(sdk: Index, namespace: str) -> None:
     with pytest.raises(ApiError, match="1 to 96"):
         sdk.upsert_records(namespace=namespace, records=[{"_id": f"a#{n}", "text": "x"} for n in range(97)])
 
@@ -192,7 +192,7 @@ UPSERT, SEARCH = "/records/namespaces/kb/upsert", "/records/namespaces/kb/search
         ("DELETE", "/vectors/list", "", 405),
     ],
 )
-def test_bad_requests_are_answered_in_the_form_of_the_service(
+def test_bad_requests_get_an_error_in_the_format_of_pinecone(
     server: AsgiServer, method: str, path: str, body: str | bytes, status: int
 ) -> None:
     answer = httpx.request(method, server.url + path, content=body, headers={"Api-Key": "any"})
@@ -201,5 +201,5 @@ def test_bad_requests_are_answered_in_the_form_of_the_service(
     assert answer.json()["message"]
 
 
-def test_an_api_key_is_asked_for(server: AsgiServer) -> None:
+def test_an_api_key_is_required(server: AsgiServer) -> None:
     assert httpx.post(f"{server.url}/describe_index_stats", json={}).status_code == 401

@@ -1,3 +1,3 @@
-"""Documents on their way into a knowledge base: found, read, cut into chunks, compared with what is stored.
+"""Finds documents, reads them, cuts them into chunks and compares them with what is stored.
 
-Imports the domain words of `gleaner` and nothing else of it; not part of the layer of the query function."""
+Imports only the domain words of `gleaner`; not part of the query function's layer."""

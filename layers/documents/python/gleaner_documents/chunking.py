@@ -1,7 +1,8 @@
-"""Cuts text into chunks that an embedding model reads whole, on the borders of paragraphs and sentences."""
+"""Cuts text at paragraph and sentence boundaries into chunks that fit the embedding model's input."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,15 +11,15 @@ from dataclasses import dataclass
 from gleaner_documents.model import Document
 from gleaner_documents.sentences import sentence_slices
 
-# MiniLM reads 256 word pieces at once. The count below is an estimate: on English prose, questions and
-# answers, tables and source code it was 0.82 to 1.15 of the true count, mostly within 5 %, so 220 leaves room
-# for the error. That is about 170 words of prose: small enough that a citation points at one thought, large
-# enough that most sections of a handbook stay whole.
-# There is no overlap: chunks end with sentences, and a passage that stands in two chunks would take two of
-# the few places in a search result and be quoted twice.
-LARGEST_CHUNK = 220
+# MiniLM reads 256 word pieces at once. Our count is an estimate: on English prose, questions and answers, tables
+# and source code it was 0.82 to 1.15 of the true count, mostly within 5 %, so 220 leaves room for the error. That
+# is about 170 words of prose: small enough that a citation points at one thought, large enough that most sections
+# of a handbook fit into one chunk.
+# Chunks do not overlap: they end with sentences, and a passage in two chunks would take two of the few places in
+# a search result and be quoted twice.
+_DEFAULT_MAX_PIECES = 220
 
-# Each match stands for one word piece: 8 Latin letters, 3 digits, or any other sign (a Chinese character is
+# Each match counts as one word piece: 8 Latin letters, 3 digits, or any other character (a Chinese character is
 # one piece; so is nearly every Cyrillic or Arabic letter in a vocabulary made from English).
 _PIECE = re.compile(r"[A-Za-z\u00c0-\u024f]{1,8}|\d{1,3}|\S")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
@@ -28,8 +29,23 @@ _WIDE_SPACE = re.compile(r"[^\S\n]{20,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkSettings:
+    """What decides where text is cut: `max_pieces` is the largest size of a chunk, in estimated word pieces."""
+
+    max_pieces: int = _DEFAULT_MAX_PIECES
+
+    def fingerprint(self) -> str:
+        """A hash that differs for settings that cut the same text differently."""
+        patterns = (pattern.pattern for pattern in (_PIECE, _BLANK_LINES, _FENCE_LINE, _WIDE_SPACE))
+        return hashlib.sha256(repr((self.max_pieces, *patterns)).encode()).hexdigest()
+
+
+DEFAULT_CHUNK_SETTINGS = ChunkSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document; `index` counts from 0 through the whole document."""
+    """A piece of a document; `index` counts from 0 through the document."""
 
     index: int
     text: str
@@ -37,103 +53,102 @@ class Chunk:
     page_number: int | None
 
 
-def chunk_document(document: Document) -> list[Chunk]:
-    """The chunks of a document in reading order; none crosses a heading or a page."""
-    cut = [(section, text) for section in document.sections for text in chunk_text(section.text)]
+def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[Chunk]:
+    """Cut a document into chunks, in reading order; none crosses a heading or a page."""
+    pieces = [(section, text) for section in document.sections for text in chunk_text(section.text, settings)]
     return [
         Chunk(index=index, text=text, chapter=section.chapter, page_number=section.page_number)
-        for index, (section, text) in enumerate(cut)
+        for index, (section, text) in enumerate(pieces)
     ]
 
 
-def chunk_text(text: str) -> list[str]:
-    """`text` in pieces of at most `LARGEST_CHUNK` estimated word pieces, in order, with nothing left out.
+def chunk_text(text: str, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[str]:
+    """Cut `text` into chunks of at most `settings.max_pieces` estimated word pieces, in order and without loss.
 
-    White space between pieces is dropped, and runs of blank lines or of 20 and more spaces are shortened.
-    A block of code (between lines of ```) that is cut is a block in each chunk. Empty for text without any
-    words or signs.
+    White space between chunks is dropped, and runs of blank lines or of 20 and more spaces are shortened. A code
+    block (between lines of ```) that is cut becomes a code block in each chunk. Empty if `text` is only white space.
     """
     tidy = _WIDE_SPACE.sub(" ", _BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n")))
-    chunks = (piece.strip("\n").rstrip() for piece in _cut(tidy, 0))
-    return list(_with_whole_fences(chunk for chunk in chunks if chunk.strip()))
+    chunks = (piece.strip("\n").rstrip() for piece in _cut(tidy, settings.max_pieces))
+    return list(_balance_fences(chunk for chunk in chunks if chunk.strip()))
 
 
 def estimated_pieces(text: str) -> int:
-    """About how many word pieces MiniLM's tokenizer makes of `text`."""
+    """Roughly how many word pieces MiniLM's tokenizer makes of `text`."""
     return sum(1 for _ in _PIECE.finditer(text))
 
 
-def _cut(text: str, level: int) -> Iterator[str]:
-    """Slices of `text` that fit, joined they are `text`; what is too large is cut at the next level."""
-    if estimated_pieces(text) <= LARGEST_CHUNK:
+def _cut(text: str, max_pieces: int, level: int = 0) -> Iterator[str]:
+    """Yield slices of `text` that fit; joined, they equal `text`. What is too large is cut at the next level."""
+    if estimated_pieces(text) <= max_pieces:
         yield text
         return
     parts: list[str] = []
     for part in _LEVELS[level](text):
-        if estimated_pieces(part) <= LARGEST_CHUNK:
+        if estimated_pieces(part) <= max_pieces:
             parts.append(part)
         else:
-            yield from _packed(parts)
+            yield from _pack(parts, max_pieces)
             parts = []
-            yield from _cut(part, level + 1)
-    yield from _packed(parts)
+            yield from _cut(part, max_pieces, level + 1)
+    yield from _pack(parts, max_pieces)
 
 
-def _packed(parts: Sequence[str]) -> Iterator[str]:
-    """Neighbours joined into as few slices as possible, of like size: no short rest remains at the end."""
+def _pack(parts: Sequence[str], max_pieces: int) -> Iterator[str]:
+    """Join neighbours into as few slices as possible, of similar size, so that no short rest is left at the end."""
     sizes = [estimated_pieces(part) for part in parts]
     remaining = sum(sizes)
-    target = _even_share(remaining)
-    held: list[str] = []
-    held_size = 0
+    target = _even_share(remaining, max_pieces)
+    slice_parts: list[str] = []
+    slice_size = 0
     for part, size in zip(parts, sizes, strict=True):
-        if held and (held_size + size > LARGEST_CHUNK or held_size + size / 2 > target):
-            yield "".join(held)
-            remaining -= held_size
-            target = _even_share(remaining)
-            held, held_size = [], 0
-        held.append(part)
-        held_size += size
-    if held:
-        yield "".join(held)
+        if slice_parts and (slice_size + size > max_pieces or slice_size + size / 2 > target):
+            yield "".join(slice_parts)
+            remaining -= slice_size
+            target = _even_share(remaining, max_pieces)
+            slice_parts, slice_size = [], 0
+        slice_parts.append(part)
+        slice_size += size
+    if slice_parts:
+        yield "".join(slice_parts)
 
 
-def _even_share(size: int) -> float:
-    return size / max(1, math.ceil(size / LARGEST_CHUNK))
+def _even_share(size: int, max_pieces: int) -> float:
+    return size / max(1, math.ceil(size / max_pieces))
 
 
-def _with_whole_fences(chunks: Iterable[str]) -> Iterator[str]:
-    """Half a fence would turn code into prose, and the prose behind it into code."""
-    inside = False
+def _balance_fences(chunks: Iterable[str]) -> Iterator[str]:
+    """Close and reopen code blocks that were cut: an unpaired fence turns code into prose and prose into code."""
+    in_code = False
     for chunk in chunks:
-        opening = f"{FENCE}\n" if inside else ""
-        inside ^= _is_odd_in_fences(chunk)
-        yield opening + chunk + (f"\n{FENCE}" if inside else "")
+        opening = f"{FENCE}\n" if in_code else ""
+        in_code ^= _has_unpaired_fence(chunk)
+        yield opening + chunk + (f"\n{FENCE}" if in_code else "")
 
 
-def _paragraphs(text: str) -> Iterator[str]:
-    """Cuts behind blank lines, but not those in a block of code."""
-    held: list[str] = []
-    inside = False
-    for part in _at_blank_lines(text):
-        held.append(part)
-        inside ^= _is_odd_in_fences(part)
-        if not inside:
-            yield "".join(held)
-            held = []
-    yield from held  # a fence that never closes is no block
+def _split_paragraphs(text: str) -> Iterator[str]:
+    """Cut after blank lines, except those in a code block."""
+    paragraph: list[str] = []
+    in_code = False
+    for part in _split_at_blank_lines(text):
+        paragraph.append(part)
+        in_code ^= _has_unpaired_fence(part)
+        if not in_code:
+            yield "".join(paragraph)
+            paragraph = []
+    yield from paragraph  # a fence that never closes does not open a block
 
 
-def _is_odd_in_fences(text: str) -> bool:
+def _has_unpaired_fence(text: str) -> bool:
     return len(_FENCE_LINE.findall(text)) % 2 == 1
 
 
-def _slices(border: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
-    """Cuts a text behind every match of `border`, keeping all characters."""
+def _split_after(boundary: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
+    """A function that cuts a text after every match of `boundary` and keeps all characters."""
 
     def cut(text: str) -> Iterator[str]:
         start = 0
-        for match in border.finditer(text):
+        for match in boundary.finditer(text):
             yield text[start : match.end()]
             start = match.end()
         if start < len(text):
@@ -142,10 +157,10 @@ def _slices(border: re.Pattern[str]) -> Callable[[str], Iterator[str]]:
     return cut
 
 
-_at_blank_lines = _slices(re.compile(r"\n\n"))
+_split_at_blank_lines = _split_after(re.compile(r"\n\n"))
 _LEVELS: tuple[Callable[[str], Iterator[str]], ...] = (
-    _paragraphs,
+    _split_paragraphs,
     sentence_slices,
-    _slices(re.compile(r"\s+")),
-    _slices(_PIECE),
+    _split_after(re.compile(r"\s+")),
+    _split_after(_PIECE),
 )

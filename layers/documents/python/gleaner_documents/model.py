@@ -1,4 +1,4 @@
-"""What a document is after reading, and why a file may fail to become one."""
+"""A document as it is after reading, and the errors for a file that cannot become one."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class NotText(UnreadableDocument):
 
 
 class NoTextFound(UnreadableDocument):
-    """The file is empty, or holds nothing but headings, pictures or scans."""
+    """The file is empty or holds only headings, pictures or scans."""
 
 
 class BrokenPdf(UnreadableDocument):
-    """The file is no PDF, is damaged, or is locked by a password."""
+    """The file is not a PDF, is damaged, or needs a password."""
 
 
 class UnknownFileType(UnreadableDocument):
-    """The file's name has an ending that no reader exists for."""
+    """No reader exists for the extension of the file's name."""
 
 
 class FileTooLarge(UnreadableDocument):
@@ -39,18 +39,17 @@ class FileTooLarge(UnreadableDocument):
 
 
 class FileNotReadable(UnreadableDocument):
-    """The file does not exist, is not a file, or may not be read by this user."""
+    """The file does not exist, is not a file, or this user may not read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Text between two headings, or of one PDF page, that is never empty.
+    """Text between two headings, or of one PDF page; never empty.
 
-    `chapter` is the heading path that the text stands under, from the outermost heading down and with the
-    document's own H1 in it: "Keywords › Merging duplicates". One rule serves both kinds of document: in a
-    handbook with one H1 a file, and in a textbook with a chapter a file, file name + chapter is a citation
-    that reads well by itself, also where only the chapter is shown. None where no heading precedes the text.
-    `page_number` counts from 1 and is set for PDF only.
+    `chapter` is the path of headings above the text, from the outermost heading down and including the document's
+    own H1: "Keywords › Merging duplicates". The rule suits a handbook with one H1 per file and a textbook with one
+    chapter per file: file name and chapter make a readable citation, and so does the chapter alone. It is None
+    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only.
     """
 
     text: str
@@ -60,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A file as titled sections, in reading order; `source_file_path` is POSIX, from the ingested root."""
+    """A file as titled sections, in reading order; `source_file_path` is a POSIX path from the ingested root."""
 
     source_file_path: str
     title: str

@@ -1,4 +1,4 @@
-"""Compares files with what the index holds of them: which are new, changed or unchanged, and which are gone."""
+"""Compares files with what is stored in the index: finds new, changed, unchanged and deleted files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from dataclasses import dataclass, field
 
 from gleaner.errors import InvalidInput
 from gleaner.model import Record
+from gleaner_documents.chunking import ChunkSettings
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.source_files import Root, SourceFile
 
-# Part of every content hash: raise it when readers or chunker give other chunks for the same file.
+# Part of every content hash, beside the chunk settings. Raise it when the code of the readers, of chunking or of
+# sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
 CHUNKS_VERSION = 1
-_SLUG_LENGTH = 60
+_MAX_SLUG_CHARS = 60
+# Fewer missing documents than this are deleted without question: they are quickly loaded again.
+_MIN_SUSPICIOUS = 5
 
-
-FetchRecords = Callable[[Sequence[str]], Mapping[str, Record]]  # stored records by id; unknown ids are missing
-ListIds = Callable[[str], Iterable[str]]  # ids of stored records that begin with a prefix
+FetchRecords = Callable[[Sequence[str]], Mapping[str, Record]]  # returns stored records by id, without unknown ids
+ListIds = Callable[[str], Iterable[str]]  # returns the ids of stored records that begin with a prefix
 
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """`new` and `changed` files are to be written; the latter have a finished version in the index."""
+    """What to do: `new` and `changed` files must be written; changed ones have a complete version in the index."""
 
     new: list[SourceFile] = field(default_factory=list)
     changed: list[SourceFile] = field(default_factory=list)
@@ -35,78 +38,74 @@ class Plan:
 def document_id(source_file_path: str) -> str:
     """A readable id of ASCII letters, digits and "-", of at most 71 characters, for a file's name.
 
-    It begins with the slug of the root's name, so that a root's documents can be listed by prefix.
+    It begins with the slug of the root's name, so that the documents of a root can be listed by prefix.
     """
     digest = hashlib.sha256(source_file_path.encode()).hexdigest()[:10]
     return f"{_slug(source_file_path)}-{digest}"
 
 
 def record_id(document: str, chunk_index: int) -> str:
-    """The id of a chunk's record. Chunk 0 is the mark that all the others of its version are in place."""
+    """The id of a chunk's record. Chunk 0 marks that all other chunks of its version are stored."""
     return f"{document}#{chunk_index}"
 
 
-def content_hash(data: bytes) -> str:
-    """The version of a file: what its chunks are made of."""
-    return hashlib.sha256(f"{CHUNKS_VERSION}:".encode() + data).hexdigest()
+def content_hash(data: bytes, settings: ChunkSettings) -> str:
+    """The version of a document: a hash of everything that its chunks depend on."""
+    return hashlib.sha256(f"{CHUNKS_VERSION}:{settings.fingerprint()}:".encode() + data).hexdigest()
 
 
-def make_plan(files: Iterable[SourceFile], fetch: FetchRecords) -> Plan:
-    """Read every file, and compare its hash with that of its chunk 0 in the index. Raises what `fetch` raises."""
+def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkSettings) -> Plan:
+    """Read every file and compare its hash with that of its chunk 0 in the index. Raises what `fetch` raises."""
     plan = Plan()
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file.read()))
+            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file.read(), settings))
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
-    marks = fetch(list(hashes))
-    for mark_id, (file, present) in hashes.items():
-        mark = marks.get(mark_id)
-        if mark is None:
+    first_chunks = fetch(list(hashes))
+    for first_id, (file, current_hash) in hashes.items():
+        first_chunk = first_chunks.get(first_id)
+        if first_chunk is None:
             plan.new.append(file)
-        elif mark.content_hash == present:
+        elif first_chunk.content_hash == current_hash:
             plan.unchanged.append(file)
         else:
             plan.changed.append(file)
     return plan
 
 
-_MANY = 5  # documents: fewer are soon loaded again
-
-
 class AnotherDirectory(InvalidInput):
-    """What is stored under a directory's name seems to come from another directory."""
+    """The documents stored under a directory's name seem to come from another directory."""
 
 
-def find_gone(
+def find_deleted(
     roots: Iterable[Root], list_ids: ListIds, fetch: FetchRecords, *, new: Collection[str]
 ) -> dict[str, list[str]]:
-    """Ids of the records of files that are no longer on disk, by file; only of files under `roots`.
+    """Find the record ids of files under `roots` that are no longer on disk, by file.
 
-    `new` are files that this run stored first. Raises what the calls raise, and AnotherDirectory when
-    nothing of what was stored before is there: the names of directories repeat, and a slip must not empty a
-    knowledge base.
+    `new` are the files that this run stored for the first time. Raises what the calls raise, and AnotherDirectory if
+    none of the files stored earlier exists: directory names repeat, and a slip must not empty a knowledge base.
     """
-    gone: dict[str, list[str]] = {}
+    deleted: dict[str, list[str]] = {}
     for root in roots:
         documents: dict[str, list[str]] = {}
-        for listed in list_ids(_slug(root.name)):
-            documents.setdefault(listed.rpartition("#")[0], []).append(listed)
-        # An interrupted run may have left a document without chunk 0: any of its chunks knows the file.
+        for stored_id in list_ids(_slug(root.name)):
+            documents.setdefault(stored_id.rpartition("#")[0], []).append(stored_id)
+        # An interrupted run may have left a document without chunk 0, but each chunk names its file.
         records = fetch([ids[0] for ids in documents.values()])
-        under = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
-        missing = [record for record in under if not root.has(record.source_file_path)]
-        if len(missing) >= _MANY and all(r in missing or r.source_file_path in new for r in under):
+        in_root = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
+        missing = [record for record in in_root if not root.has(record.source_file_path)]
+        if len(missing) >= _MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
             raise AnotherDirectory(
-                f"None of the {len(missing)} documents stored under {root.prefix} before is in {root.path}. It seems "
+                f"None of the {len(missing)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
                 "to be another directory of the same name: name one of the two with --root. Nothing was removed."
             )
         for record in missing:
-            gone[record.source_file_path] = documents[record.id.rpartition("#")[0]]
-    return gone
+            deleted[record.source_file_path] = documents[record.id.rpartition("#")[0]]
+    return deleted
 
 
 def _slug(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_SLUG_LENGTH].rstrip("-")
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_MAX_SLUG_CHARS].rstrip("-")

@@ -1,15 +1,12 @@
-"""Reads a file of any known type into a document."""
+"""Reads a file of any known format into a document."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gleaner_documents.model import Document, NoTextFound, UnknownFileType
-from gleaner_documents.readers.html import read_html
-from gleaner_documents.readers.markdown import read_markdown
-from gleaner_documents.readers.pdf import read_pdf
-from gleaner_documents.readers.plain_text import read_plain_text
 
 
 class _Reader(Protocol):
@@ -17,42 +14,89 @@ class _Reader(Protocol):
 
 
 def is_known_type(source_file_path: str) -> bool:
-    """Whether a reader exists for the file name's ending."""
-    return _ending(source_file_path) in _READERS
+    """Whether a reader exists for the file name's extension."""
+    return _extension(source_file_path) in _FORMATS
+
+
+def known_extensions() -> list[str]:
+    """The extensions of all files that can be read: ".htm", ".html", ..."""
+    return sorted(_FORMATS)
+
+
+def format_names() -> list[str]:
+    """The formats that can be read, by the names that people use: "Markdown", "text", ..."""
+    return list(dict.fromkeys(known_format.name for known_format in _FORMATS.values()))
 
 
 def unknown_type(source_file_path: str) -> UnknownFileType:
     """The error for a file that no reader exists for."""
-    return UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(sorted(_READERS))}")
+    return UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(known_extensions())}")
 
 
 def read_document(source_file_path: str, data: bytes) -> Document:
-    """The document in the bytes of a file, which is named by `source_file_path` (POSIX, from the root).
+    """Read the bytes of a file, which is named by `source_file_path` (POSIX, from the root).
 
     Raises UnreadableDocument: UnknownFileType, NotText, BrokenPdf or NoTextFound.
     """
-    reader = _READERS.get(_ending(source_file_path))
-    if reader is None:
+    known_format = _FORMATS.get(_extension(source_file_path))
+    if known_format is None:
         raise unknown_type(source_file_path)
     if not data.strip():
         raise NoTextFound(source_file_path, "is empty")
-    document = reader(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
+    read = known_format.load_reader()
+    document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
     if not document.sections:
         raise NoTextFound(source_file_path, "holds no text")
     return document
 
 
-def _ending(source_file_path: str) -> str:
+def _extension(source_file_path: str) -> str:
     return PurePosixPath(source_file_path).suffix.lower()
 
 
-_READERS: dict[str, _Reader] = {
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".txt": read_plain_text,
-    ".text": read_plain_text,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
-    ".pdf": read_pdf,
+# Readers are imported when first used: each needs a large library, and every command lists the formats in its help.
+
+
+def _load_markdown() -> _Reader:
+    from gleaner_documents.readers.markdown import read_markdown
+
+    return read_markdown
+
+
+def _load_plain_text() -> _Reader:
+    from gleaner_documents.readers.plain_text import read_plain_text
+
+    return read_plain_text
+
+
+def _load_html() -> _Reader:
+    from gleaner_documents.readers.html import read_html
+
+    return read_html
+
+
+def _load_pdf() -> _Reader:
+    from gleaner_documents.readers.pdf import read_pdf
+
+    return read_pdf
+
+
+class _Format(NamedTuple):
+    name: str
+    load_reader: Callable[[], _Reader]
+
+
+_MARKDOWN = _Format("Markdown", _load_markdown)
+_TEXT = _Format("text", _load_plain_text)
+_HTML = _Format("HTML", _load_html)
+
+_FORMATS = {
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".txt": _TEXT,
+    ".text": _TEXT,
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".xhtml": _HTML,
+    ".pdf": _Format("PDF", _load_pdf),
 }

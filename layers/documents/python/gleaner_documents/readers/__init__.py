@@ -1,3 +1,3 @@
-"""Readers: one module for each document format, which turns the bytes of a file into sections.
+"""Readers: one module per document format, which turns the bytes of a file into sections.
 
-Only `gleaner_documents.reading` imports from here. A new format is a module here, registered in `reading`."""
+Only `gleaner_documents.reading` imports from here. Add a format as a module here and register it in `reading`."""

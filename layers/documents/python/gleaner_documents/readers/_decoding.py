@@ -1,4 +1,4 @@
-"""Bytes to text: UTF-8, or UTF-16 with a byte order mark, or what an HTML file declares; never a guess."""
+"""Decodes bytes as UTF-8, as UTF-16 with a byte order mark, or as an HTML file declares; never guesses."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _MARKS = (
 def decode(source_file_path: str, data: bytes, *, declared: str | None = None) -> str:
     """The text of `data`, with line ends as "\\n".
 
-    Raises NotText for binary data and for text in another encoding than its mark, `declared` or UTF-8.
+    Raises NotText for binary data, and for text that is not in the encoding of its byte order mark, `declared` or
+    UTF-8.
     """
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if encoding is None and b"\0" in data:
         raise NotText(source_file_path, "is a binary file, not text")
     try:
-        text = _decoded(data, encoding, declared)
+        text = _decode_as(data, encoding, declared)
     except UnicodeDecodeError as error:
         raise NotText(
             source_file_path,
@@ -33,9 +34,9 @@ def decode(source_file_path: str, data: bytes, *, declared: str | None = None) -
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _decoded(data: bytes, marked: str | None, declared: str | None) -> str:
-    if marked:
-        return data.decode(marked)
+def _decode_as(data: bytes, bom_encoding: str | None, declared: str | None) -> str:
+    if bom_encoding:
+        return data.decode(bom_encoding)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -43,6 +44,6 @@ def _decoded(data: bytes, marked: str | None, declared: str | None) -> str:
             raise
         try:
             return data.decode(declared)
-        except LookupError:  # an encoding that does not exist: the UTF-8 error says what to do
+        except LookupError:  # unknown encoding: the UTF-8 error says what to do
             pass
         raise

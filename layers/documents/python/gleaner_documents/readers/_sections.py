@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from gleaner_documents.model import HEADING_SEPARATOR, Section
 
-# A heading names a passage in a citation; beyond this it is text that was marked up as a heading.
-LONGEST_HEADING = 200
+# A heading names a passage in a citation; anything longer is text that was marked up as a heading.
+MAX_HEADING_CHARS = 200
 
 
 def shorten(name: str) -> str:
-    """A title or heading on one line, of at most `LONGEST_HEADING` characters."""
+    """A title or heading on one line, of at most `MAX_HEADING_CHARS` characters."""
     line = " ".join(name.split())
-    return line if len(line) <= LONGEST_HEADING else line[: LONGEST_HEADING - 1].rstrip() + "…"
+    return line if len(line) <= MAX_HEADING_CHARS else line[: MAX_HEADING_CHARS - 1].rstrip() + "…"
 
 
 class SectionCollector:
-    """Takes headings and texts as they come; `sections` are those that have text."""
+    """Takes headings and text in reading order; `sections` holds only sections with text."""
 
     def __init__(self) -> None:
         self.sections: list[Section] = []
         self.first_h1: str | None = None
         self._path: list[tuple[int, str]] = []
 
-    def heading(self, level: int, text: str) -> None:
+    def open_section(self, level: int, text: str) -> None:
         """Open a section under a heading of `level` (1 is the outermost); an empty heading is ignored."""
         name = shorten(text)
         if not name:
@@ -31,11 +31,11 @@ class SectionCollector:
         self._path.append((level, name))
         if level == 1 and self.first_h1 is None:
             self.first_h1 = name
-        if name.endswith("…") and len(text) > LONGEST_HEADING:
-            self.text(text)  # what the shortened heading lost stays searchable
+        if name.endswith("…") and len(text) > MAX_HEADING_CHARS:
+            self.add_text(text)  # keeps the words that the shortened heading lost searchable
 
-    def text(self, text: str) -> None:
-        """Add the text that stands under the present heading."""
+    def add_text(self, text: str) -> None:
+        """Add text under the current heading."""
         body = text.strip("\n").rstrip()
         if body.strip():
             chapter = HEADING_SEPARATOR.join(name for _, name in self._path) or None

@@ -1,4 +1,4 @@
-"""Reads HTML: the main text laid out as a browser would, with lists, tables and code kept readable."""
+"""Reads HTML: lays out the main text as a browser would and keeps lists, tables and code readable."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._sections import SectionCollector, shorten
 from gleaner_documents.readers._text_layout import TextLayout
 
-# Not part of what the page says: scripts, controls, navigation.
+# Not part of the page's text: scripts, controls, navigation.
 _NOISE = frozenset("head title script style noscript template nav svg iframe button select textarea input".split())
 _HEADING = re.compile(r"h[1-6]")
-# A heading inside one of these labels a part of it and opens no section.
+# A heading inside one of these labels a part of it and does not open a section.
 _NESTING = ("li", "table", "blockquote")
 
 Event = tuple[Literal["open", "close", "text"], PageElement]
@@ -38,7 +38,7 @@ def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Doc
 
 
 def collect_sections(soup: BeautifulSoup) -> SectionCollector:
-    """The sections of a parsed page; only of its <main> or single <article>, if it has one."""
+    """Collect the sections of a parsed page, or of its <main> or only <article> if it has one."""
     # No CSS selectors: soupsieve 4.1 cannot parse any on Python 3.11.2, which Debian 12 has.
     for element in soup.find_all(_is_noise):
         element.extract()
@@ -53,19 +53,19 @@ def collect_sections(soup: BeautifulSoup) -> SectionCollector:
             if _HEADING.fullmatch(node.name) and not nesting:
                 text = layout.take()
                 if event == "open":
-                    collector.text(text)
+                    collector.add_text(text)
                 else:
-                    collector.heading(int(node.name[1]), text)
+                    collector.open_section(int(node.name[1]), text)
             else:
-                layout.tag(node, opens=event == "open")
+                layout.add_tag(node, opens=event == "open")
         elif isinstance(node, NavigableString):
-            layout.string(node)
-    collector.text(layout.take())
+            layout.add_string(node)
+    collector.add_text(layout.take())
     return collector
 
 
 def _is_noise(tag: Tag) -> bool:
-    """Also what is hidden from all readers or from screen readers, a page's footer, and the "¶" behind headings."""
+    """Includes hidden elements, those hidden from screen readers, the page's footer and the "¶" after headings."""
     if tag.name in _NOISE or tag.has_attr("hidden") or tag.get("role") == "navigation":
         return True
     if tag.name == "footer":
@@ -74,7 +74,7 @@ def _is_noise(tag: Tag) -> bool:
 
 
 def _walk(root: Tag) -> Iterator[Event]:
-    """Every tag twice (open, close) and every string once; no recursion, since pages nest without limit."""
+    """Yields every tag twice (open, close) and every string once; not recursive, as pages nest without limit."""
     pending: list[Event] = [("close", root)]
     pending += [("open", child) for child in reversed(root.contents)]
     while pending:

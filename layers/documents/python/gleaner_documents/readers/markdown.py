@@ -1,4 +1,4 @@
-"""Reads Markdown (CommonMark with tables) by way of HTML, so that both are laid out by the same rules."""
+"""Reads Markdown (CommonMark with tables) by way of HTML, so that the same layout rules apply to both."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._sections import shorten
 from gleaner_documents.readers.html import collect_sections
 
-# "---", then only "key: value", list, indented, comment or empty lines, then "---": metadata, not text.
+# Metadata: "---", then only "key: value", list, indented, comment or empty lines, then "---".
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?:[\w-]+:.*|[ \t]+.*|- .*|#.*|)\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _FRONT_TITLE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
-# Inline tags that are formatting. Any other "<...>" in running text is meant as text: List<String>, <name>.
+# Inline formatting tags. Any other "<...>" in running text is text: List<String>, <name>.
 _FORMATTING = re.compile(
     r"<!--|</?(a|abbr|b|br|cite|code|del|details|dfn|div|em|i|img|ins|kbd|mark|p|q|s|samp|small|span|strong|sub"
     r"|summary|sup|u|var|wbr)\b[^>]*>",
@@ -36,7 +36,7 @@ def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) ->
     text = decode(source_file_path, data)
     front = _FRONT_MATTER.match(text)
     title = _FRONT_TITLE.search(front.group(1)) if front else None
-    html = _renderer().render(text[front.end() :] if front else text)
+    html = _create_renderer().render(text[front.end() :] if front else text)
     collector = collect_sections(BeautifulSoup(html, "html.parser"))
     return Document(
         source_file_path=source_file_path,
@@ -45,18 +45,18 @@ def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) ->
     )
 
 
-def _renderer() -> MarkdownIt:
+def _create_renderer() -> MarkdownIt:
     renderer = MarkdownIt("commonmark").enable("table")
-    renderer.add_render_rule("html_inline", _inline_html)
-    renderer.add_render_rule("html_block", _html_block)
+    renderer.add_render_rule("html_inline", _render_inline_html)
+    renderer.add_render_rule("html_block", _render_html_block)
     return renderer
 
 
-def _inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+def _render_inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
     tag = tokens[index].content
     return tag if _FORMATTING.match(tag) else escape(tag)
 
 
-def _html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    """The block with its tags closed: an open <nav> would take the rest of the document with it."""
+def _render_html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+    """Closes the tags of the block: an open <nav> would swallow the rest of the document."""
     return str(BeautifulSoup(tokens[index].content, "html.parser"))

@@ -1,4 +1,4 @@
-"""Reads PDF: the text of each page under its page number and the bookmark it stands under."""
+"""Reads PDF: one section per page, with its page number and the bookmark it falls under."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from gleaner_documents.model import HEADING_SEPARATOR, BrokenPdf, Document, NoTe
 from gleaner_documents.readers._sections import shorten
 from gleaner_documents.readers._wrapped_lines import join_wrapped_lines
 
-# A damaged file sends the parser wherever its bytes point: these are what it meets there.
+# A damaged file can lead the parser anywhere: these are the errors it raises there.
 _DAMAGE = (PyPdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
            NotImplementedError, AssertionError, OSError, struct.error, zlib.error)  # fmt: skip
 
-_DEEPEST_PATH = 6  # as many levels as HTML has headings
+_MAX_PATH_DEPTH = 6  # HTML also has six levels of headings
 
-# pypdf logs each flaw that it works around; a file that cannot be read is told by BrokenPdf.
+# pypdf logs each flaw that it works around; an unreadable file raises BrokenPdf anyway.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
 def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
-    """The document, a section for each page with text; its title is the metadata's, else `fallback_title`.
+    """The document, with a section for each page with text; its title is the metadata's, else `fallback_title`.
 
-    A page's chapter is the path of the first bookmark that points to the page, else of the last one before.
+    A page's chapter is the path of the first bookmark that points to the page, else that of the page before.
     Raises BrokenPdf, and NoTextFound when no page has text (scans).
     """
     try:
         reader = PdfReader(BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise BrokenPdf(source_file_path, "is locked by a password; save it without one")
-        chapters = dict(_chapters(reader))
+            raise BrokenPdf(source_file_path, "needs a password; save it without one")
+        chapters = _chapters_by_page(reader)
         title = shorten(str(reader.metadata.title or "")) if reader.metadata else ""
         pages = [_clean(page.extract_text()) for page in reader.pages]
     except DependencyError as error:
@@ -61,25 +61,25 @@ def _sections(pages: list[str], chapters: dict[int, str]) -> Iterator[Section]:
 
 
 def _clean(text: str) -> str:
-    # Fonts without a character map give NUL and lone surrogates, which are no text and cannot be sent.
+    # Fonts without a character map produce NUL and lone surrogates, which cannot be sent.
     mapped = text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
     return join_wrapped_lines(mapped).strip("\n").rstrip()
 
 
-def _chapters(reader: PdfReader) -> Iterator[tuple[int, str]]:
-    """Page number and bookmark path; the first bookmark of a page comes last, so that a dict keeps it."""
-    yield from reversed(list(_bookmarks(reader, reader.outline, ())))
+def _chapters_by_page(reader: PdfReader) -> dict[int, str]:
+    # In reverse, so that a page's first bookmark overwrites its later ones.
+    return dict(reversed(list(_bookmarks(reader, reader.outline, ()))))
 
 
 def _bookmarks(reader: PdfReader, entries: list[Any], path: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """pypdf gives an outline as destinations, each followed by the list of those below it."""
+    """Yields page number and bookmark path. In pypdf's outline, a list follows the bookmark that it is nested in."""
     inner = path
     for entry in entries:
         if isinstance(entry, list):
             yield from _bookmarks(reader, entry, inner)
             continue
         name = shorten(str(entry.title or ""))
-        inner = (*path, name)[-_DEEPEST_PATH:] if name else path
+        inner = (*path, name)[-_MAX_PATH_DEPTH:] if name else path
         page = reader.get_destination_page_number(entry)
         if page is not None and inner:
             yield page + 1, HEADING_SEPARATOR.join(inner)
