@@ -9,7 +9,7 @@ import httpx
 
 from gleaner_local.clients.credentials import Credentials
 
-_TIMEOUT_SECONDS = 60.0
+MIN_TIMEOUT_SECONDS = 60.0
 _GLEANER_HEADER = "x-query-id"  # the function sets it on every response
 REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
@@ -25,7 +25,7 @@ class OutOfReach(CallFailed):
 class ApiClient:
     """Calls the service at `url` with `credentials`."""
 
-    def __init__(self, url: str, credentials: Credentials | None = None, *, timeout: float = _TIMEOUT_SECONDS) -> None:
+    def __init__(self, url: str, credentials: Credentials | None = None, *, timeout: float = MIN_TIMEOUT_SECONDS) -> None:
         self.url = url.rstrip("/")
         self.credentials = credentials or Credentials()
         # One client for all calls: loading the certificates takes longer than a local call.

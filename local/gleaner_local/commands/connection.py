@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from gleaner_local import command_line
 from gleaner_local.clients import credentials
 from gleaner_local.clients.credentials import Credentials
-from gleaner_local.clients.http_api import ApiClient, CallFailed
+from gleaner_local.clients.http_api import MIN_TIMEOUT_SECONDS, ApiClient, CallFailed
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.service.running import running_service
 
@@ -29,11 +30,12 @@ def connect(
     """
     if url is not None and data_dir is not None:
         raise typer.BadParameter("name the service by --url or by --data-dir, not by both")
-    address = url or _find_running(data_dir or DEFAULT_DATA_DIR)
+    state = {} if url else _find_running(data_dir or DEFAULT_DATA_DIR)
+    address = url or str(state["url"])
     who = choose_credentials(api_key=api_key, token=token, remote=url is not None)
     if caller is not None and not who and is_on_this_machine(address):
         who = Credentials(api_key=caller, assumed=True)
-    return ApiClient(address, who)
+    return ApiClient(address, who, timeout=max(MIN_TIMEOUT_SECONDS, 2 * state.get("deadline_seconds", 0)))
 
 
 def choose_credentials(*, api_key: str | None, token: str | None, remote: bool) -> Credentials:
@@ -54,9 +56,9 @@ def is_on_this_machine(url: str) -> bool:
     return urlsplit(url).hostname in _LOOPBACK_HOSTS
 
 
-def _find_running(data_dir: Path) -> str:
-    url = running_service(data_dir).get("url")
-    if url is None:
+def _find_running(data_dir: Path) -> dict[str, Any]:
+    state = running_service(data_dir)
+    if "url" not in state:
         start = command_line.format_command("serve", data_dir=data_dir)
         raise CallFailed(f"No service runs over {data_dir}. Start one with `{start}`, or name another with --url.")
-    return str(url)
+    return state

@@ -16,11 +16,12 @@ _SOURCE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
 _EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
 
 
-def show_started(url: str, data_dir: Path) -> None:
+def show_started(url: str, data_dir: Path, *, deadline_seconds: float) -> None:
     """Print where the service is and three things to try."""
     console = Console(highlight=False)
     console.print(
-        f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n",
+        f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n"
+        f"A question may take up to {deadline_seconds:g} s; `serve --deadline SECONDS` changes that.\n",
         soft_wrap=True,
     )
     covered, uncovered = (command_line.format_command("ask", question, data_dir=data_dir) for question in _EXAMPLES)

@@ -40,19 +40,29 @@ def serve(
     ] = None,
     prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered concurrently.", min=1)] = 4,
+    deadline: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds for one question; 25 by default, or 300 with a model of your own on this machine.",
+            min=1,
+            max=3600,
+        ),
+    ] = None,
 ) -> None:
     """Run the complete service on this machine."""
     from gleaner_local.service.run import LocalService  # only this command needs the local servers
 
     hours = parse_age(prune_every) * 24 if prune_every else None
-    service = LocalService(data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours)
+    service = LocalService(
+        data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours, deadline_seconds=deadline
+    )
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
         service.start(before_gateway=lambda host: _load_documents(host, data_dir, load or []))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
-        presentation.show_started(service.url, data_dir)
+        presentation.show_started(service.url, data_dir, deadline_seconds=service.deadline_seconds)
         stop_requested.wait()
     finally:
         service.stop()

@@ -28,7 +28,9 @@ WITHOUT_TOOLS = (
 
 
 def create_app(judge: Judge | None = None) -> Starlette:
-    """Create the application: `POST /v1/responses` and `/v1/chat/completions`, `GET /v1/models`. Any bearer token is accepted.
+    """Create the application: `POST /v1/responses` and `/v1/chat/completions`, `GET /v1/models`.
+
+    Any bearer token is accepted.
 
     Without `judge`, the installed weights are used if there are any.
     """
@@ -71,7 +73,7 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
 def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
     request = read_responses_request(body, model=MODEL)
     calls = model.next_calls(
-        messages_as_json(request), request.offered(), parallel=request.parallel_tool_calls is not False
+        messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
     )
     digest = hashlib.sha256(body).hexdigest()
     usage = _usage(body, calls)

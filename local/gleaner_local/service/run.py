@@ -16,11 +16,12 @@ from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import openai_server, perplexity_server, pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
+from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
 from gleaner_local.service.parts import Part, function_settings, local_parts, with_defaults
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
-QUERY_TIMEOUT_SECONDS = 29.0
+_RESPONSE_SECONDS = 4.0  # from the deadline of a question to the end of its invocation
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
 _NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # for what this machine computes itself
@@ -37,8 +38,13 @@ class LocalService:
         port: int,
         concurrency: int,
         prune_hours: float | None = None,
+        deadline_seconds: float | None = None,
     ) -> None:
-        """`prune_hours`: the interval between runs of the prune function; None means never."""
+        """`prune_hours`: the interval between runs of the prune function; None means never.
+
+        `deadline_seconds` is the time for one question; None is the default for the model.
+        """
+        self._deadline_option = deadline_seconds
         self._prune_hours = prune_hours
         self._data_dir = data_dir
         self._env = dict(env)
@@ -47,6 +53,7 @@ class LocalService:
         self._stack = ExitStack()
         self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
         self.url = ""
+        self.deadline_seconds = 0.0  # of a question; known once the service has started
 
     def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
         """Start everything; questions are answered on return. Raises CannotStart after stopping what has started.
@@ -85,6 +92,8 @@ class LocalService:
     def _start_servers(self) -> dict[str, str]:
         """Start a local server for each service that the environment does not name; return the function's variables."""
         env, local = with_defaults(self._env), local_parts(self._env)
+        self.deadline_seconds = choose_deadline(self._env, self._deadline_option)
+        env["QUERY_DEADLINE_SECONDS"] = f"{self.deadline_seconds:g}"
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
             env["OPENAI_MODEL"] = openai_server.MODEL
@@ -139,7 +148,7 @@ class LocalService:
             QUERY_HANDLER,
             function_env,
             log_path=self._data_dir / "logs" / "query.log",
-            timeout_seconds=QUERY_TIMEOUT_SECONDS,
+            timeout_seconds=self.deadline_seconds + _RESPONSE_SECONDS,
             concurrency=self._concurrency,
         )
         self._stack.callback(environments.stop)
@@ -150,7 +159,12 @@ class LocalService:
         gateway = api_gateway.create_app(environments.invoke, origins=function_env.get("CORS_ORIGINS", "").split())
         self.url = self._serve(gateway, port=self._port)
         index_host = function_env["PINECONE_INDEX_HOST"]
-        state = {"url": self.url, "pinecone_index_host": index_host, "local": self._local_addresses}
+        state = {
+            "url": self.url,
+            "pinecone_index_host": index_host,
+            "local": self._local_addresses,
+            "deadline_seconds": self.deadline_seconds,
+        }
         self._stack.callback(running.announce(self._data_dir, state))
 
     def _serve(self, app: object, *, port: int = 0) -> str:
