@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from gleaner.stores.dynamodb import ConditionFailed
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 WRITERS = 16
 CALLS = 12

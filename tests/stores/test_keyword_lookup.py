@@ -15,7 +15,7 @@ from gleaner.stores.keyword_lookup import (
     MAX_STEMS,
     UNKNOWN_WEIGHT,
 )
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 
 @pytest.mark.parametrize(

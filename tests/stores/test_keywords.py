@@ -14,7 +14,7 @@ from gleaner import text
 from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 
 def counts(keywords: Keywords) -> dict[str, int]:

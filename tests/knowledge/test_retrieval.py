@@ -10,7 +10,7 @@ from gleaner.clients import pinecone
 from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Passage, SourceType, utc_now
 from gleaner.runtime.deadline import Deadline
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 KB = "empty_kb"
 

@@ -29,7 +29,7 @@ from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.stores.schema import KEYWORDS
 from gleaner.text import fold
 from gleaner_local.aws import ministack
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 T = TypeVar("T")
 Items = list[dict[str, Any]]

@@ -20,7 +20,7 @@ from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.text import fold
 from gleaner_local.aws import ministack
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
 
