@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner import text
-from gleaner.knowledge.learning import MOST_KEYWORDS, check_keywords, extract_keywords
+from gleaner.knowledge.learning import MAX_KEYWORDS_PER_CALL, check_keywords, extract_keywords
 from gleaner.model import Citation, WebAnswer
 from tests.doubles.planted_secrets import FORMS
 
@@ -54,15 +54,15 @@ def test_spellings_of_one_keyword_are_one_and_the_first_is_shown() -> None:
 
 def test_more_than_the_limit_are_refused() -> None:
     valid, rejected = check_keywords([f"keyword {number}" for number in range(10_000)])
-    assert len(valid) == MOST_KEYWORDS
-    assert len(rejected) == 10_000 - MOST_KEYWORDS
+    assert len(valid) == MAX_KEYWORDS_PER_CALL
+    assert len(rejected) == 10_000 - MAX_KEYWORDS_PER_CALL
 
 
 @given(st.lists(st.one_of(st.text(st.characters()), st.integers(), st.none())))
 def test_what_is_taken_is_valid_and_nothing_is_lost(proposed: list[object]) -> None:
     valid, rejected = check_keywords(proposed)
     folds = [text.fold(keyword) for keyword in valid]
-    assert len(set(folds)) == len(folds) <= MOST_KEYWORDS
+    assert len(set(folds)) == len(folds) <= MAX_KEYWORDS_PER_CALL
     assert all(2 <= len(fold) <= 50 for fold in folds)
     assert len(valid) + len(rejected) <= len(proposed)
     for item in rejected:

@@ -108,7 +108,7 @@ def test_a_dry_run_tells_what_would_go_and_writes_nothing(keywords: Keywords) ->
     before = sorted(map(str, keywords.items()))
     report = run(keywords, dry_run=True)
     assert (report.counts.candidates, report.counts.pruned) == (1, 0)
-    [candidate] = report.counts.shown
+    [candidate] = report.counts.first_candidates
     assert candidate.keyword_text == "quantum computing" and "100 days" in candidate.reason
     assert sorted(map(str, keywords.items())) == before
 

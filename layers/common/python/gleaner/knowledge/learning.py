@@ -14,16 +14,16 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
-SHORTEST_KEYWORD = 2  # code points of the folded text
-LONGEST_KEYWORD = 50
-MOST_KEYWORDS = 20  # that one call may index
+MIN_KEYWORD_LENGTH = 2  # code points of the folded text
+MAX_KEYWORD_LENGTH = 50
+MAX_KEYWORDS_PER_CALL = 20  # that one call may index
 _EXTRACTED_KEYWORDS = 8
 _LONGEST_PHRASE = 3  # words of an extracted keyword
 _PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n]+|\s[-–—]\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class RejectedKeyword:
     """A keyword that was not taken, and why, in words for the model."""
 
     keyword: str
@@ -31,11 +31,11 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearningResult:
     """What one call indexed."""
 
     indexed: tuple[IndexedKeyword, ...]
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedKeyword, ...]
 
 
 class Learning:
@@ -44,31 +44,31 @@ class Learning:
     def __init__(self, keywords: KeywordStore) -> None:
         self._keywords = keywords
 
-    def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> Learned:
+    def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> LearningResult:
         """Index the valid ones of `proposed` for `use`; the others come back with the reason.
 
         Raises StoreUnavailable or DeadlineExceeded.
         """
         valid, rejected = check_keywords(proposed)
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []
-        return Learned(indexed=tuple(indexed), rejected=tuple(rejected))
+        return LearningResult(indexed=tuple(indexed), rejected=tuple(rejected))
 
     def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
         """Count that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""
         self._keywords.count_uses(keyword_ids, use, deadline=deadline)
 
 
-def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[Rejected]]:
-    """The valid keywords, one spelling for each identity, at most MOST_KEYWORDS; and the rejected ones."""
+def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[RejectedKeyword]]:
+    """The valid keywords, one spelling for each identity, at most MAX_KEYWORDS_PER_CALL; and the rejected ones."""
     valid: dict[str, str] = {}
-    rejected: list[Rejected] = []
+    rejected: list[RejectedKeyword] = []
     for candidate in proposed:
         shown, problem = _checked(candidate)
         folded = text.fold(shown)
-        if problem is None and len(valid) == MOST_KEYWORDS and folded not in valid:
-            problem = f"more than {MOST_KEYWORDS} keywords in one call"
+        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and folded not in valid:
+            problem = f"more than {MAX_KEYWORDS_PER_CALL} keywords in one call"
         if problem is not None:
-            rejected.append(Rejected(keyword=shown, reason=problem))
+            rejected.append(RejectedKeyword(keyword=shown, reason=problem))
         else:
             valid.setdefault(folded, shown)
     return list(valid.values()), rejected
@@ -77,15 +77,15 @@ def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[Rejected
 def _checked(candidate: object) -> tuple[str, str | None]:
     """The keyword as it is displayed, and what is wrong with it."""
     if not isinstance(candidate, str):
-        return str(candidate)[:LONGEST_KEYWORD], "not a string"
+        return str(candidate)[:MAX_KEYWORD_LENGTH], "not a string"
     shown = text.collapse(text.clean(candidate))
     folded = text.fold(shown)
     if (redacted := redact(shown)) != shown:  # keywords are shared by all callers
         return redacted, "holds a secret or personal data"
-    if len(folded) < SHORTEST_KEYWORD:
-        return shown, f"shorter than {SHORTEST_KEYWORD} characters"
-    if len(folded) > LONGEST_KEYWORD:
-        return shown[: LONGEST_KEYWORD + 1], f"longer than {LONGEST_KEYWORD} characters; name the topic only"
+    if len(folded) < MIN_KEYWORD_LENGTH:
+        return shown, f"shorter than {MIN_KEYWORD_LENGTH} characters"
+    if len(folded) > MAX_KEYWORD_LENGTH:
+        return shown[: MAX_KEYWORD_LENGTH + 1], f"longer than {MAX_KEYWORD_LENGTH} characters; name the topic only"
     if not text.stems(folded):
         return shown, "too generic: name the product, concept or task"
     return shown, None

@@ -24,11 +24,11 @@ _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
-    """What one search found; `stored_failed` tells that stored web answers could not be looked up."""
+class RetrievalResult:
+    """What one search found; `lookup_failed` tells that stored web answers could not be looked up."""
 
     passages: tuple[Passage, ...]
-    stored_failed: bool
+    lookup_failed: bool
 
 
 class Retrieval:
@@ -50,8 +50,10 @@ class Retrieval:
         self._max_age = web_answer_max_age
         self._known: set[str] = set()
 
-    def search(self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored: bool = True) -> Retrieved:
-        """The `top_k` best passages for `query`, best first, without ids; `with_stored`: also of the web.
+    def search(
+        self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored_answers: bool = True
+    ) -> RetrievalResult:
+        """The `top_k` best passages for `query`, best first, without ids; `with_stored_answers`: also of the web.
 
         Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failing keyword index is told, not raised:
         the knowledge base answers without it.
@@ -61,14 +63,14 @@ class Retrieval:
             self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=part.timeout(_SEARCH_SECONDS)
         )
         try:
-            stored, failed = self._stored_answers(kb_id, query, part) if with_stored else [], False
+            stored, failed = self._stored_answers(kb_id, query, part) if with_stored_answers else [], False
         except (StoreUnavailable, DeadlineExceeded):
             stored, failed = [], True
         passages = [_from_hit(hit) for hit in hits.result()] + stored
         ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))
-        return Retrieved(tuple(ranked[:top_k]), failed)
+        return RetrievalResult(tuple(ranked[:top_k]), failed)
 
-    def knows(self, kb_id: str, *, deadline: Deadline) -> bool:
+    def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
         """Whether the knowledge base holds records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
         if kb_id not in self._known:  # once it exists it is not asked for again
             self._known.update(self._knowledge_base.record_counts(timeout=deadline.timeout(_SEARCH_SECONDS)))

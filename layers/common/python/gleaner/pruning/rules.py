@@ -46,13 +46,13 @@ class PruneCounts:
     broken: int = 0  # items that could not be understood, and were skipped
     answers_deleted: int = 0
     unfinished: int = 0  # parts of the index where time ran out: the next run goes on there
-    shown: list[Candidate] = field(default_factory=list)  # the first candidates
+    first_candidates: list[Candidate] = field(default_factory=list)  # the first candidates
 
     def add(self, other: PruneCounts) -> None:
         """Add up."""
         for name in ("examined", "candidates", "pruned", "kept", "broken", "answers_deleted", "unfinished"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.shown += other.shown
+        self.first_candidates += other.first_candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

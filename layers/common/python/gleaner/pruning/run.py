@@ -17,9 +17,9 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_pruning import KeywordPruning
-from gleaner.stores.keyword_restoring import KeywordRestoring
-from gleaner.stores.schema import Waiting
+from gleaner.stores.keyword_pruning import PruneWriter
+from gleaner.stores.keyword_restoring import RestoreWriter
+from gleaner.stores.schema import PruneQueue
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,8 @@ class Pruner:
     def __init__(self, table: Table, executor: Executor, *, answer_grace: timedelta) -> None:
         """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
         self._table = table
-        self._writes = KeywordPruning(table)
-        self._restoring = KeywordRestoring(table)
+        self._writes = PruneWriter(table)
+        self._restoring = RestoreWriter(table)
         self._executor = executor
         self._answer_grace = answer_grace
 
@@ -58,7 +58,7 @@ class Pruner:
         counts = PruneCounts()
         for done in [self._executor.submit(_in_time, part) for part in parts]:
             counts.add(done.result())
-        counts.shown = sorted(counts.shown, key=lambda found: found.last_used_at)[:_MOST_SHOWN]
+        counts.first_candidates = sorted(counts.first_candidates, key=lambda found: found.last_used_at)[:_MOST_SHOWN]
         report = _report(run_id, by, dry_run, rules, counts, began)
         if not dry_run:
             self._record(report, deadline)
@@ -71,7 +71,7 @@ class Pruner:
         counts = PruneCounts(examined=1)
         if head["status"] == "active":
             counts.candidates = 1
-            counts.shown = [_candidate(head, "by hand")]
+            counts.first_candidates = [_candidate(head, "by hand")]
             counts.pruned = int(self._writes.prune(head, run_id, deadline=deadline))
             counts.kept = 1 - counts.pruned
         report = _report(run_id, by, False, None, counts, began)
@@ -131,8 +131,8 @@ class Pruner:
             reason = rules.reason(*usage, now)
             if reason is not None:
                 counts.candidates += 1
-                if len(counts.shown) < _MOST_SHOWN:
-                    counts.shown.append(_candidate(head, reason))
+                if len(counts.first_candidates) < _MOST_SHOWN:
+                    counts.first_candidates.append(_candidate(head, reason))
                 self._prune_candidate(head, run_id, deadline, counts)
             elif run_id is not None:
                 self._writes.reclassify(head, deadline=deadline)
@@ -148,18 +148,18 @@ class Pruner:
 
     def _finish_interrupted(self, deadline: Deadline, _counts: PruneCounts) -> None:
         before = to_timestamp(utc_now() + timedelta(days=1))  # whatever its age
-        for partition in schema.waiting_partitions(Waiting.UNFINISHED):
+        for partition in schema.queue_partitions(PruneQueue.UNFINISHED):
             for head in self._queue(partition, before, deadline):
                 self._writes.finish(head, deadline=deadline)
 
     def _delete_answers(self, deadline: Deadline, counts: PruneCounts) -> None:
         before = to_timestamp(utc_now() - self._answer_grace)
-        for partition in schema.waiting_partitions(Waiting.UNREFERENCED):
+        for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
             for answer in self._queue(partition, before, deadline):
                 counts.answers_deleted += self._writes.delete_unreferenced(answer, deadline=deadline)
 
     def _queue(self, partition: str, before: str, deadline: Deadline) -> Any:
-        return self._table.oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)
+        return self._table.iter_oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)
 
     def _record(self, report: PruneReport, deadline: Deadline) -> None:
         counts, rules = report.counts, report.rules

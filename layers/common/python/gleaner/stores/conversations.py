@@ -24,7 +24,7 @@ from gleaner.stores.dynamodb import ConditionFailed, Table
 
 Position = tuple[str, str]  # updated_at and id of the session that a page ended with
 
-UNKNOWN = "There is no such session. Leave session_id out to begin a new one."
+UNKNOWN_SESSION = "There is no such session. Leave session_id out to begin a new one."
 
 
 class ConversationStore:
@@ -42,7 +42,7 @@ class ConversationStore:
         item = self._table.get(schema.session_key(session_id), deadline=deadline)
         return to_session(_owned(item, owner))
 
-    def sessions(self, owner: str, *, limit: int, after: Position | None, deadline: Deadline) -> list[Session]:
+    def list_sessions(self, owner: str, *, limit: int, after: Position | None, deadline: Deadline) -> list[Session]:
         """The next `limit` sessions of `owner` after a position, the most recently used first."""
         items = self._table.query_index(
             schema.CONVERSATIONS.indexes[0],
@@ -54,7 +54,7 @@ class ConversationStore:
         )
         return [to_session(item) for item in items]
 
-    def recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
+    def get_recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
         """The newest `limit` messages of a session of `owner`, oldest first, in one round trip unless one is long.
 
         Raises UnknownSession when `owner` has no such session.
@@ -71,7 +71,9 @@ class ConversationStore:
         _owned(first, owner)
         return self._messages(list(reversed(items[1:])), deadline)
 
-    def messages(self, session_id: str, *, limit: int, after: str, deadline: Deadline) -> list[tuple[str, Message]]:
+    def list_messages(
+        self, session_id: str, *, limit: int, after: str, deadline: Deadline
+    ) -> list[tuple[str, Message]]:
         """The next `limit` messages after the position `after`, oldest first, each with its position.
 
         Does not look at the owner: `get` does, and comes first.
@@ -85,7 +87,7 @@ class ConversationStore:
         )
         return list(zip([item["sk"] for item in items], self._messages(items, deadline), strict=True))
 
-    def selected_text(self, session_id: str, query_id: str, *, deadline: Deadline) -> SelectedText:
+    def get_selected_text(self, session_id: str, query_id: str, *, deadline: Deadline) -> SelectedText:
         """The text that the question of a query was asked about. Raises UnknownSelection.
 
         Does not look at the owner: `get` does, and comes first.
@@ -142,7 +144,7 @@ def _piece_keys(head: Mapping[str, Any], attribute: str) -> list[schema.Key]:
 
 def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:
     if item is None or item["owner"] != owner or "deleted_at" in item:
-        raise UnknownSession(UNKNOWN)
+        raise UnknownSession(UNKNOWN_SESSION)
     return item
 
 

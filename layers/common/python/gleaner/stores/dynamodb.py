@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
-from gleaner.stores.failures import failed_conditions, found_items, retry_after
+from gleaner.stores.failures import existing_items, failed_conditions, retry_after
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -29,10 +29,10 @@ T = TypeVar("T")
 _ATTEMPTS = 64
 _BATCH_GET_LIMIT = 100  # keys of one BatchGetItem
 _BATCH_WRITE_LIMIT = 25  # items of one BatchWriteItem
-TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
+MAX_TRANSACTION_ACTIONS = 100  # actions of one TransactWriteItems
 
 _NAME = re.compile(r"#(\w+)")
-_SHOW_FOUND = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+_RETURN_EXISTING = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
 class ConditionFailed(GleanerError):
@@ -44,7 +44,7 @@ class ConditionFailed(GleanerError):
     def __init__(self, positions: tuple[int, ...], found: Mapping[int, dict[str, Any]]) -> None:
         super().__init__("The condition of a write did not hold.")
         self.positions = positions
-        self.found = found
+        self.existing_items = found
 
 
 class Table:
@@ -169,7 +169,7 @@ class Table:
                 return found[:limit]
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
-    def oldest(
+    def iter_oldest(
         self, index: Index, *, partition: str, before: str, page: int, deadline: Deadline
     ) -> Iterator[dict[str, Any]]:
         """Items of an index's partition whose sort key is less than `before`, the least first, read page by page."""
@@ -201,10 +201,10 @@ class Table:
         items: Any = list(actions)
         self._call(lambda: self._client.transact_write_items(TransactItems=items), deadline)
 
-    def new_item(self, item: Mapping[str, Any], *, show_found: bool = False) -> dict[str, Any]:
+    def new_item(self, item: Mapping[str, Any], *, return_existing: bool = False) -> dict[str, Any]:
         """The action that puts an item which must not exist yet: a repeated write must change nothing.
 
-        `show_found` as for `update`.
+        `return_existing` as for `update`.
         """
         return {
             "Put": {
@@ -212,7 +212,7 @@ class Table:
                 "Item": to_item(item),
                 "ConditionExpression": "attribute_not_exists(pk)",
             }
-            | (_SHOW_FOUND if show_found else {})
+            | (_RETURN_EXISTING if return_existing else {})
         }
 
     def update(
@@ -222,14 +222,14 @@ class Table:
         expression: str,
         condition: str,
         values: Mapping[str, Any],
-        show_found: bool = False,
+        return_existing: bool = False,
     ) -> dict[str, Any]:
-        """The action that updates an item under a condition; `show_found` has ConditionFailed tell what it found.
+        """The action that updates an item under a condition; `return_existing` has ConditionFailed tell what it found.
 
         Attributes are written `#name` in expressions: half of all good names are reserved words.
         """
         action = {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)
-        return {"Update": action | (_SHOW_FOUND if show_found else {})}
+        return {"Update": action | (_RETURN_EXISTING if return_existing else {})}
 
     def delete(
         self, key: Mapping[str, str], *, condition: str = "", values: Mapping[str, Any] | None = None
@@ -260,7 +260,7 @@ class Table:
         except ClientError as error:
             positions = failed_conditions(error)
             if positions:
-                found = {position: from_item(item) for position, item in found_items(error).items()}
+                found = {position: from_item(item) for position, item in existing_items(error).items()}
                 raise ConditionFailed(positions, found) from error
             code = error.response.get("Error", {}).get("Code", "unknown")
             raise StoreUnavailable(f"The store failed ({code}).") from error

@@ -48,7 +48,7 @@ def failed_conditions(error: ClientError) -> tuple[int, ...]:
     return tuple(position for position, code in enumerate(_codes(error)) if code == _CONDITION_FAILED)
 
 
-def found_items(error: ClientError) -> dict[int, dict[str, Any]]:
+def existing_items(error: ClientError) -> dict[int, dict[str, Any]]:
     """Attribute values of the items that a cancelled transaction tells of, by the position of their action."""
     return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 

@@ -32,7 +32,7 @@ class FeedbackStore:
         """`table` is that of the tool calls."""
         self._table = table
 
-    def keep(self, feedback: Feedback, *, deadline: Deadline) -> bool:
+    def save(self, feedback: Feedback, *, deadline: Deadline) -> bool:
         """Keep the feedback, in place of an earlier one; whether it is the first of its query.
 
         Raises UnknownQuery when its owner made no such query.
@@ -60,7 +60,7 @@ class FeedbackStore:
                 return first
         raise UnknownQuery("There is no such query.")  # kept under another owner, which nothing writes
 
-    def of_query(self, query_id: str, owner: str, *, deadline: Deadline) -> Feedback:
+    def get(self, query_id: str, owner: str, *, deadline: Deadline) -> Feedback:
         """The feedback of `owner` on a query. Raises UnknownQuery when there is none."""
         item = self._table.get(schema.feedback_key(query_id), deadline=deadline)
         if item is None or item["owner"] != owner:

@@ -14,7 +14,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answer
 
-MOST_ASSOCIATIONS = 200  # newest ones, that one keyword is shown with
+MAX_ASSOCIATIONS = 200  # newest ones, that one keyword is shown with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class KeywordCatalog:
         self._table = table
         self._executor = executor
 
-    def recent(
+    def list_recent(
         self, *, limit: int, after: Position | None, kb_ids: Collection[str] | None, deadline: Deadline
     ) -> list[Keyword]:
         """The next `limit` active keywords after a position, the most recently used first.
@@ -107,7 +107,7 @@ class KeywordCatalog:
             for item in self._table.query(
                 partition=schema.keyword_key(keyword_id)["pk"],
                 begins_with=prefix,
-                limit=MOST_ASSOCIATIONS,
+                limit=MAX_ASSOCIATIONS,
                 newest_first=True,
                 deadline=deadline,
             )
@@ -117,7 +117,7 @@ class KeywordCatalog:
         keys = [schema.answer_key(result_id) for result_id in sorted(results)]
         answers = tuple(map(to_answer, self._table.get_many(keys, deadline=deadline)))
         return KeywordDetails(
-            keyword=to_keyword(head), associations=tuple(associations[:MOST_ASSOCIATIONS]), answers=answers
+            keyword=to_keyword(head), associations=tuple(associations[:MAX_ASSOCIATIONS]), answers=answers
         )
 
 

@@ -37,7 +37,7 @@ class KeywordMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedUp:
+class LookupResult:
     """The keywords found for a query, best first, and the weights of the query's stems by rarity, 0 to 1."""
 
     matches: tuple[KeywordMatch, ...]
@@ -62,7 +62,7 @@ class KeywordLookup:
         """The matches of `look_up`."""
         return list(self.look_up(kb_id, query, deadline=deadline).matches)
 
-    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookedUp:
+    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookupResult:
         """Active keywords that share terms, or beginnings of terms, with `query`.
 
         Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
@@ -72,7 +72,7 @@ class KeywordLookup:
         weights = {found_with[0]: _rarity(len(items)) for found_with, items in entries if len(found_with) == 1}
         ranked = _rank(weights, entries)[:MAX_KEYWORDS]
         matches = self._with_answers(kb_id, ranked, deadline) if ranked else []
-        return LookedUp(matches=tuple(matches), weights=weights)
+        return LookupResult(matches=tuple(matches), weights=weights)
 
     def _read_entries(
         self, kb_id: str, stems: Sequence[str], deadline: Deadline
@@ -129,7 +129,7 @@ def _entry_range(kb_id: str, found_with: tuple[str, ...]) -> tuple[str, str]:
     stem = found_with[0]
     # Equal stems sort before longer ones, since the separator sorts before letters and digits. A stem that
     # is shorter than a partition's name is looked up by itself: its extensions stand elsewhere.
-    exact = schema.KEY_SEPARATOR if len(stem) < schema.HEAD_LENGTH else ""
+    exact = schema.KEY_SEPARATOR if len(stem) < schema.PREFIX_LENGTH else ""
     return schema.term_partition(kb_id, stem), stem + exact
 
 

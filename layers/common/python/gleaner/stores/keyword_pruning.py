@@ -15,25 +15,25 @@ from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
+from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import entry_keys
-from gleaner.stores.schema import Waiting
+from gleaner.stores.schema import PruneQueue
 
 Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
-PLANS = 8  # a plan is stale when a web answer was deleted since it was read
-TOO_FAST = "The store changed too fast to prune or restore a keyword."
-BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
+MAX_PLANS = 8  # a plan is stale when a web answer was deleted since it was read
+TOO_MANY_CHANGES = "The store changed too fast to prune or restore a keyword."
+MAX_OTHER_ACTIONS = MAX_TRANSACTION_ACTIONS - 2  # the head's own action, and the record that the run pruned it
 
 
 def is_unfinished(head: Head) -> bool:
     """Whether a pruning of this keyword was interrupted, or goes on."""
-    return str(head.get("queue", "")).startswith(Waiting.UNFINISHED.value)
+    return str(head.get("queue", "")).startswith(PruneQueue.UNFINISHED.value)
 
 
-class KeywordPruning:
+class PruneWriter:
     """Writes of pruning. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
@@ -41,29 +41,29 @@ class KeywordPruning:
 
     def prune(self, head: Head, run_id: str, *, deadline: Deadline) -> bool:
         """Prune the keyword as `head` was read; False when it was used, or pruned by another, since then."""
-        for _ in range(PLANS):
+        for _ in range(MAX_PLANS):
             after = self._undoing(head, run_id, head.get("kb_ids", ()), deadline)
-            unfinished = len(after) > BESIDE_HEAD
+            unfinished = len(after) > MAX_OTHER_ACTIONS
             first = [self._head_pruned(head, run_id, unfinished=unfinished), self._pruned_by(run_id, head)]
             try:
-                self._table.transact([*first, *after[:BESIDE_HEAD]], deadline=deadline)
+                self._table.transact([*first, *after[:MAX_OTHER_ACTIONS]], deadline=deadline)
             except ConditionFailed as error:
                 if 0 in error.positions:
                     return False
                 continue  # a web answer was deleted since it was read
-            if unfinished and not self._finish(head["keyword_id"], run_id, after[BESIDE_HEAD:], deadline):
+            if unfinished and not self._finish(head["keyword_id"], run_id, after[MAX_OTHER_ACTIONS:], deadline):
                 self.finish({**head, "pruned_run_id": run_id}, deadline=deadline)
             return True
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
     def finish(self, head: Head, *, deadline: Deadline) -> None:
         """Do what an interrupted pruning of this keyword left undone."""
         keyword, run_id = head["keyword_id"], head["pruned_run_id"]
-        for _ in range(PLANS):
+        for _ in range(MAX_PLANS):
             kb_ids = {item["kb_id"] for item in self.associations(keyword, deadline)}
             if self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline):
                 return
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
     def reclassify(self, head: Head, *, deadline: Deadline) -> None:
         """Let a keyword that was used more than its queue says stand where it belongs, so that it is not read again."""
@@ -136,13 +136,13 @@ class KeywordPruning:
             schema.keyword_key(keyword),
             # Whoever finished it before may have gone on to learn it anew: its new entries must stay.
             condition="#status = :pruned AND #pruned_run_id = :run AND begins_with(#queue, :unfinished)",
-            values={":pruned": "pruned", ":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+            values={":pruned": "pruned", ":run": run_id, ":unfinished": PruneQueue.UNFINISHED.value},
         )
         done = self._table.update(
             schema.keyword_key(keyword),
             expression="REMOVE #queue",
             condition="#pruned_run_id = :run AND begins_with(#queue, :unfinished)",
-            values={":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+            values={":run": run_id, ":unfinished": PruneQueue.UNFINISHED.value},
         )
         try:
             self._write(actions, unfinished, deadline)
@@ -153,8 +153,8 @@ class KeywordPruning:
 
     def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
         """Do the actions in transactions that each hold only while `guard`, their first action, does."""
-        for start in range(0, len(actions), BESIDE_HEAD):
-            self._table.transact([guard, *actions[start : start + BESIDE_HEAD]], deadline=deadline)
+        for start in range(0, len(actions), MAX_OTHER_ACTIONS):
+            self._table.transact([guard, *actions[start : start + MAX_OTHER_ACTIONS]], deadline=deadline)
 
     def _head_pruned(self, head: Head, run_id: str, *, unfinished: bool) -> Action:
         keyword = head["keyword_id"]
@@ -167,7 +167,7 @@ class KeywordPruning:
             ":uses": head["usage_count"],
         }
         if unfinished:
-            values[":queue"] = schema.waiting_partition(Waiting.UNFINISHED, keyword)
+            values[":queue"] = schema.queue_partition(PruneQueue.UNFINISHED, keyword)
         return self._table.update(
             schema.keyword_key(keyword),
             expression="SET #status = :pruned, #updated_at = :now, #pruned_run_id = :run"
@@ -204,7 +204,7 @@ class KeywordPruning:
             expression="SET #queue = :queue, #last_used_at = :now DELETE #keyword_ids :keyword",
             condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
             values={
-                ":queue": schema.waiting_partition(Waiting.UNREFERENCED, result_id),
+                ":queue": schema.queue_partition(PruneQueue.UNREFERENCED, result_id),
                 ":now": to_timestamp(utc_now()),
                 ":keyword": {keyword},
             },

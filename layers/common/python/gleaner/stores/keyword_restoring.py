@@ -16,23 +16,23 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import (
-    BESIDE_HEAD,
-    PLANS,
-    TOO_FAST,
+    MAX_OTHER_ACTIONS,
+    MAX_PLANS,
+    TOO_MANY_CHANGES,
     Action,
     Head,
-    KeywordPruning,
+    PruneWriter,
     entries,
     is_unfinished,
 )
 
 
-class KeywordRestoring:
+class RestoreWriter:
     """Writes of restoring. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._pruning = KeywordPruning(table)
+        self._pruning = PruneWriter(table)
 
     def restore(self, head: Head, *, deadline: Deadline) -> bool:
         """Bring a pruned keyword back with all its associations and look-up entries; False when none is pruned.
@@ -44,13 +44,13 @@ class KeywordRestoring:
             return False
         if is_unfinished(head):
             self._pruning.finish(head, deadline=deadline)
-        for _ in range(PLANS):
+        for _ in range(MAX_PLANS):
             failed = self._bring_back(head, deadline)
             if not failed:
                 return True
             if 0 in failed:
                 return False
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
     def _bring_back(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
         """Restore it as it stands now; the positions of the actions whose condition did not hold, the head's is 0."""
@@ -117,7 +117,7 @@ def _steps(groups: Mapping[str, Sequence[Action]], history: Sequence[Action]) ->
     """Transactions of restoring: the knowledge bases whose entries each brings back, and what goes beside the head."""
     steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
     for kb_id, group in [*groups.items(), *((None, [action]) for action in history)]:
-        if len(steps[-1][1]) + len(group) > BESIDE_HEAD:
+        if len(steps[-1][1]) + len(group) > MAX_OTHER_ACTIONS:
             steps.append((set(), []))
         steps[-1][1].extend(group)
         if kb_id is not None:

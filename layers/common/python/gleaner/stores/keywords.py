@@ -12,7 +12,7 @@ from gleaner.errors import StoreUnavailable
 from gleaner.model import WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
+from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import (
     KeywordUse,
@@ -22,8 +22,8 @@ from gleaner.stores.keyword_items import (
     query_use,
     to_answer,
 )
-from gleaner.stores.keyword_pruning import Head, KeywordPruning, is_unfinished
-from gleaner.stores.schema import Waiting
+from gleaner.stores.keyword_pruning import Head, PruneWriter, is_unfinished
+from gleaner.stores.schema import PruneQueue
 
 # Keywords are taken for new until a transaction tells what it found instead; the next is planned from that. Another
 # writer can make that plan stale only by adding, pruning or restoring the same keyword in between.
@@ -51,7 +51,7 @@ class KeywordStore:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._pruning = KeywordPruning(table)
+        self._pruning = PruneWriter(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
         """Merge `keywords` (valid ones, of different identity) into the index for `use`, each whole or not at all.
@@ -115,7 +115,7 @@ class KeywordStore:
         now = to_timestamp(utc_now())
         findable = stored is not None and stored["status"] == "active" and use.kb_id in stored.get("kb_ids", ())
         actions = [self._keyword_update(keyword, shown, findable, stored, use, now)]
-        actions.append(self._table.new_item(association(keyword, use, now), show_found=True))
+        actions.append(self._table.new_item(association(keyword, use, now), return_existing=True))
         if not findable:
             actions += self._entries(keyword, shown, use.kb_id)
         spelling = stored["keyword_text"] if stored else shown
@@ -148,7 +148,7 @@ class KeywordStore:
                 ":kbs": {use.kb_id},
             }
             | values,
-            show_found=True,
+            return_existing=True,
         )
 
     def _entries(self, keyword: str, shown: str, kb_id: str) -> list[dict[str, Any]]:
@@ -201,7 +201,7 @@ def _as_planned(stored: Head | None, findable: bool, kb_id: str) -> tuple[str, d
     return (
         "attribute_exists(#pk) AND (#status <> :active OR NOT contains(#kb_ids, :kb))"
         " AND NOT begins_with(#queue, :unfinished)",
-        {":kb": kb_id, ":unfinished": Waiting.UNFINISHED.value},
+        {":kb": kb_id, ":unfinished": PruneQueue.UNFINISHED.value},
     )
 
 
@@ -210,7 +210,7 @@ def _chunks(planned: Sequence[_Planned]) -> list[list[_Planned]]:
     chunks: list[list[_Planned]] = [[]]
     size = 1
     for item in planned:
-        if size + len(item.actions) > TRANSACTION_LIMIT:
+        if size + len(item.actions) > MAX_TRANSACTION_ACTIONS:
             chunks.append([])
             size = 1
         chunks[-1].append(item)
@@ -227,9 +227,9 @@ def _places(chunk: Sequence[_Planned], first: int) -> Iterator[tuple[int, _Plann
 def _found(chunk: Sequence[_Planned], error: ConditionFailed, *, first: int) -> dict[str, Head]:
     """The keywords that are not as they were planned for, as they are, by id."""
     return {
-        item.keyword.keyword_id: error.found[position]
+        item.keyword.keyword_id: error.existing_items[position]
         for position, item in _places(chunk, first)
-        if position in error.found
+        if position in error.existing_items
     }
 
 
@@ -243,9 +243,9 @@ def _counted_before(chunk: Sequence[_Planned], error: ConditionFailed, *, first:
     for position, item in _places(chunk, first):
         if position + 1 not in error.positions:
             continue
-        if head := error.found.get(position):
+        if head := error.existing_items.get(position):
             # What creates a keyword writes it and its association with one time.
-            existed = head["created_at"] != error.found[position + 1]["created_at"]
+            existed = head["created_at"] != error.existing_items[position + 1]["created_at"]
             done.append(replace(item.keyword, keyword_text=head["keyword_text"], existed=existed))
         elif item.keyword.existed:
             done.append(item.keyword)

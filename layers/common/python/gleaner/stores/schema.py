@@ -33,9 +33,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 KEY_SEPARATOR = "#"
-HEAD_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
+PREFIX_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
-MOST_USES = 8  # from which on active keywords are not told apart by their uses
+MAX_USE_CLASS = 8  # from which on active keywords are not told apart by their uses
 ASSOCIATION_PREFIXES = ("A#", "U#")  # of sort keys: with web answers, with queries served
 
 
@@ -72,7 +72,7 @@ IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expi
 Key = dict[str, str]
 
 
-class Waiting(StrEnum):
+class PruneQueue(StrEnum):
     """What waits for a later pruning run."""
 
     UNFINISHED = "UNFINISHED"  # a pruned keyword whose look-up entries or associations are not all done
@@ -101,12 +101,12 @@ def active_partition(keyword: str, usage_count: int) -> str:
     shards, so that no partition takes all writes. The count may lag behind the keyword's own: a keyword
     that stands with the rarely used is then read once too often, and none is missed.
     """
-    return _active_partition(min(max(usage_count, 1), MOST_USES), _shard(keyword))
+    return _active_partition(min(max(usage_count, 1), MAX_USE_CLASS), _shard(keyword))
 
 
 def active_partitions(*, used_less_than: int | None = None) -> list[str]:
     """Every partition of `by_last_use` with active keywords, or with those used less than some times."""
-    classes = range(1, MOST_USES + 1)
+    classes = range(1, MAX_USE_CLASS + 1)
     return [
         _active_partition(uses, shard)
         for uses in classes
@@ -115,12 +115,12 @@ def active_partitions(*, used_less_than: int | None = None) -> list[str]:
     ]
 
 
-def waiting_partition(what: Waiting, key: str) -> str:
+def queue_partition(what: PruneQueue, key: str) -> str:
     """The partition of `by_last_use` of what a later pruning run has to look at."""
     return f"{what.value}#{_shard(key):02d}"
 
 
-def waiting_partitions(what: Waiting) -> list[str]:
+def queue_partitions(what: PruneQueue) -> list[str]:
     """Every partition of what waits for a later pruning run."""
     return [f"{what.value}#{shard:02d}" for shard in range(ACTIVE_SHARDS)]
 
@@ -155,7 +155,7 @@ def query_use_key(keyword: str, query_id: str) -> Key:
 
 def term_partition(kb_id: str, stem: str) -> str:
     """Partition of the look-up entries of a stem."""
-    return f"T#{kb_id}#{stem[:HEAD_LENGTH]}"
+    return f"T#{kb_id}#{stem[:PREFIX_LENGTH]}"
 
 
 def pair_partition(kb_id: str, first: str, second: str) -> str:

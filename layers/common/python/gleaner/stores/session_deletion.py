@@ -9,7 +9,7 @@ from gleaner.errors import UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.conversations import UNKNOWN
+from gleaner.stores.conversations import UNKNOWN_SESSION
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.tool_calls import ToolCallStore
 
@@ -34,11 +34,11 @@ class SessionDeletion:
         while belongings := self._belongings(session_id, deadline):
             # The records before the answers, which tell how many there are. The index of sessions may not show the
             # newest of them yet.
-            self._tool_calls.delete_of_queries(_call_counts(belongings), owner, deadline=deadline)
+            self._tool_calls.delete_for_queries(_call_counts(belongings), owner, deadline=deadline)
             keys = [{"pk": item["pk"], "sk": item["sk"]} for item in belongings]
             self._conversations.delete_many(keys, deadline=deadline)
         # Those of questions that ended in an error, and so have no turn.
-        self._tool_calls.delete_of_session(session_id, owner, deadline=deadline)
+        self._tool_calls.delete_for_session(session_id, owner, deadline=deadline)
         self._conversations.delete_many([schema.session_key(session_id)], deadline=deadline)
 
     def _mark(self, session_id: str, owner: str, deadline: Deadline) -> None:
@@ -51,7 +51,7 @@ class SessionDeletion:
         try:
             self._conversations.transact([mark], deadline=deadline)
         except ConditionFailed as error:
-            raise UnknownSession(UNKNOWN) from error
+            raise UnknownSession(UNKNOWN_SESSION) from error
 
     def _belongings(self, session_id: str, deadline: Deadline) -> list[dict[str, Any]]:
         key = schema.session_key(session_id)

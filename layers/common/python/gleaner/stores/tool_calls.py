@@ -11,7 +11,7 @@ from gleaner.errors import UnknownQuery
 from gleaner.guards.redaction import redact, redact_json
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import TRANSACTION_LIMIT, Table
+from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, Table
 from gleaner.stores.items import from_timestamp
 from gleaner.stores.schema import Index
 
@@ -19,8 +19,8 @@ Place = tuple[str, str, str]  # created_at and keys of the call that a page ende
 
 _LONGEST_TEXT = 4_000  # characters of parameters or result that are kept: a record of what happened, not a copy
 _INDEX_PAGE = 1_000  # keys that one read of an index brings
-_DELETED_AT_ONCE = TRANSACTION_LIMIT // 2  # calls; with one that is the first of its query goes the feedback
-LONGEST_NAME = 200  # characters of what the model named: a key of an index holds 1,024 bytes
+_DELETED_AT_ONCE = MAX_TRANSACTION_ACTIONS // 2  # calls; with one that is the first of its query goes the feedback
+MAX_NAME_LENGTH = 200  # characters of what the model named: a key of an index holds 1,024 bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ToolCallStore:
         """
         self._table.put_new(_to_item(call), deadline=deadline)
 
-    def of_query(
+    def list_for_query(
         self, query_id: str, owner: str, *, limit: int, after: str, deadline: Deadline
     ) -> list[tuple[str, ToolCallRecord]]:
         """The next `limit` calls of a query of `owner` after a position, in their order, each with its position.
@@ -73,7 +73,7 @@ class ToolCallStore:
             raise UnknownQuery("There is no such query.")
         return [(item["sk"], _to_record(item)) for item in items]
 
-    def recent(
+    def list_recent(
         self, index: Index, value: str, *, limit: int, after: Place | None, deadline: Deadline
     ) -> list[tuple[Place, ToolCallRecord]]:
         """The next `limit` calls with `value` in an index after a place, the newest first, each with its place.
@@ -94,7 +94,7 @@ class ToolCallStore:
         items = sorted(self._table.get_many(keys, deadline=deadline), key=_place, reverse=True)
         return [(_place(item), _to_record(item)) for item in items]
 
-    def delete_of_queries(self, call_counts: Mapping[str, int], owner: str, *, deadline: Deadline) -> None:
+    def delete_for_queries(self, call_counts: Mapping[str, int], owner: str, *, deadline: Deadline) -> None:
         """Delete the records of queries of `owner`, and the feedback on them; the counts are of their calls.
 
         Raises StoreUnavailable or DeadlineExceeded.
@@ -103,14 +103,14 @@ class ToolCallStore:
         keys = [schema.tool_call_key(query_id, position) for query_id, count in counted for position in range(count)]
         self._delete(keys, owner, deadline)
 
-    def delete_of_session(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
+    def delete_for_session(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
         """Delete the records of all queries of `owner` in a session, and the feedback on them.
 
         Those that the index does not show yet stay. Raises StoreUnavailable or DeadlineExceeded.
         """
         # All keys are read first, and once: the index goes on to show for a moment what was deleted.
         found = list(
-            self._table.oldest(
+            self._table.iter_oldest(
                 schema.BY_SESSION, partition=session_id, before="\uffff", page=_INDEX_PAGE, deadline=deadline
             )
         )
@@ -153,8 +153,8 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "session_id": call.session_id,
             "owner": call.owner,
             "position": call.position,
-            "tool_call_id": redact(call.tool_call_id)[:LONGEST_NAME],
-            "tool_name": redact(call.tool_name)[:LONGEST_NAME] or "(none)",  # a key of an index must not be empty
+            "tool_call_id": redact(call.tool_call_id)[:MAX_NAME_LENGTH],
+            "tool_name": redact(call.tool_name)[:MAX_NAME_LENGTH] or "(none)",  # a key of an index must not be empty
             # Redacted before it is cut: half a secret has no form.
             "parameters": redact_json(call.parameters)[:_LONGEST_TEXT],
             "result": redact_json(call.result)[:_LONGEST_TEXT],
