@@ -248,7 +248,7 @@ def test_a_keyword_with_much_behind_it_is_pruned_whole_after_an_interruption(key
     live_again = interrupt_after(keywords, writes)
     with pytest.raises(KeyboardInterrupt):
         for _ in range(3):
-            pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
+            pruner(keywords)._prune_writer.prune(keyword, "RUN1", deadline=Deadline.after(20))
             raise KeyboardInterrupt
     live_again()
     found = keywords.find("popular")
@@ -268,7 +268,7 @@ def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Key
     keyword = head(keywords, "popular topic")
     live_again = interrupt_after(keywords, 1)
     with pytest.raises(KeyboardInterrupt):
-        pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
+        pruner(keywords)._prune_writer.prune(keyword, "RUN1", deadline=Deadline.after(20))
     live_again()
     keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
     run(keywords)
