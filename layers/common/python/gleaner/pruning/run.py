@@ -58,9 +58,8 @@ class Pruner:
         counts = PruneCounts()
         for future in [self._executor.submit(_run_part, part) for part in parts]:
             counts.add(future.result())
-        counts.first_candidates = sorted(counts.first_candidates, key=lambda candidate: candidate.last_used_at)[
-            :_MAX_LISTED_CANDIDATES
-        ]
+        by_age = sorted(counts.first_candidates, key=lambda candidate: candidate.last_used_at)
+        counts.first_candidates = by_age[:_MAX_LISTED_CANDIDATES]
         report = _report(run_id, by, dry_run, rules, counts, start)
         if not dry_run:
             self._record(report, deadline)
@@ -69,7 +68,7 @@ class Pruner:
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:
         """Prune one keyword by hand; a pruned one is left alone. Raises UnknownKeyword or StoreUnavailable."""
         start, run_id = time.monotonic(), new_id()
-        head = self._head(keyword_id, deadline)
+        head = self._read_head(keyword_id, deadline)
         counts = PruneCounts(examined=1)
         if head["status"] == "active":
             counts.candidates = 1
@@ -82,7 +81,7 @@ class Pruner:
 
     def restore_one(self, keyword_id: str, *, deadline: Deadline) -> bool:
         """Restore a keyword. Returns False if it is not pruned. Raises UnknownKeyword or StoreUnavailable."""
-        return self._restore_writer.restore(self._head(keyword_id, deadline), deadline=deadline)
+        return self._restore_writer.restore(self._read_head(keyword_id, deadline), deadline=deadline)
 
     def restore_run(self, run_id: str, *, deadline: Deadline) -> int:
         """Restore the keywords that a run pruned, unless they were pruned again or restored since. Returns their count.
@@ -111,7 +110,7 @@ class Pruner:
             raise UnknownRun("There is no such pruning run.")
         return {name: value for name, value in item.items() if name not in ("pk", "sk")}
 
-    def _head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
+    def _read_head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
         if head is None:
             raise UnknownKeyword("There is no such keyword.")
