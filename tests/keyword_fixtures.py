@@ -1,4 +1,4 @@
-"""Keyword stores over ministack: it is exact under threads, and its transactions do not copy the table as moto's do."""
+"""Keyword stores on ministack, which is exact under threads and faster than moto, whose transactions copy the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gleaner_local.aws import ministack
 
 @dataclass(slots=True)
 class Keywords:
-    """A keyword store and its look-up over one table."""
+    """A keyword store and its look-up on one table."""
 
     client: Any
     table_name: str
@@ -42,8 +42,8 @@ class Keywords:
 
     def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
         """Index keywords for a query."""
-        what = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
-        return self.store.index(keywords, KeywordUse(query_id=query_id, **what), deadline=Deadline.after(20))
+        values = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
+        return self.store.index(keywords, KeywordUse(query_id=query_id, **values), deadline=Deadline.after(20))
 
     def find(self, query: str, kb_id: str = "default_kb") -> list[str]:
         """Texts of the keywords found, best first."""
@@ -52,8 +52,8 @@ class Keywords:
     def items(self, prefix: str = "") -> list[dict[str, Any]]:
         """All items whose sort key begins with `prefix`."""
         pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
-        found = [from_item(item) for page in pages for item in page["Items"]]
-        return [item for item in found if item["sk"].startswith(prefix)]
+        items = [from_item(item) for page in pages for item in page["Items"]]
+        return [item for item in items if item["sk"].startswith(prefix)]
 
 
 def web_answer(result_id: str = "R1", **values: Any) -> WebAnswer:
@@ -80,7 +80,7 @@ def executor() -> Iterator[ThreadPoolExecutor]:
 
 @pytest.fixture
 def keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
-    """In a table of this test alone."""
+    """A keyword store in a table that only this test uses."""
     client = ministack.admin_client(dynamodb_url)
     name = f"keywords-{abs(hash(request.node.nodeid)):x}"
     ministack.create_tables(client, {name: KEYWORDS})
