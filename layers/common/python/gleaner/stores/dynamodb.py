@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Enough for a keyword that dozens of writers update at once; the deadline usually ends retries earlier.
-_MAX_ATTEMPTS = 64
+_MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the deadline usually ends retries earlier
 # DynamoDB's limits for one request.
 _MAX_BATCH_GET_KEYS = 100
 _MAX_BATCH_WRITE_ITEMS = 25
