@@ -61,7 +61,7 @@ def write(store: ConversationStore, messages: int) -> str:
 def page_through(store: ConversationStore, session_id: str) -> int:
     """Read all messages of a session, a page at a time; how many there are."""
     read, after = 0, ""
-    while page := store.messages(session_id, limit=PAGE, after=after, deadline=Deadline.after(10)):
+    while page := store.list_messages(session_id, limit=PAGE, after=after, deadline=Deadline.after(10)):
         read, after = read + len(page), page[-1][0]
     return read
 

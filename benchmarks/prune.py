@@ -152,7 +152,7 @@ def _computed(largest: Sequence[Any]) -> tuple[object, ...]:
     """A larger table by the bounds of the code: one read of an item for each pruned, whatever else the table holds."""
     size, measured, *_, other_items, other_units, writes, _seconds = largest
     pruned = COMPUTED * measured // size
-    partitions = len(schema.active_partitions()) + sum(len(schema.waiting_partitions(what)) for what in schema.Waiting)
+    partitions = len(schema.active_partitions()) + sum(len(schema.queue_partitions(what)) for what in schema.PruneQueue)
     queries = partitions + pruned // PAGE_ITEMS
     head = size_of(to_item(_head(next(_aged(len(TENTH))))))
     units = queries * read_units(PAGE_ITEMS * head)

@@ -13,7 +13,7 @@ from gleaner.answering.steps import LoopLimits
 from gleaner.clients import openai_chat
 from gleaner.clients.perplexity_answer import WebSearchResult
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Citation, Grounding, Mode, Passage, SourceType, new_id
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
@@ -73,7 +73,7 @@ def ask(text: str) -> str:
     deadline = Deadline.after(25)
     workspace = Workspace(
         question=question,
-        search=lambda _query, _top_k, _deadline: Retrieved(passages, False),
+        search=lambda _query, _top_k, _deadline: RetrievalResult(passages, False),
         web=web,
         learning=Learning(keywords),
         deadline=deadline,

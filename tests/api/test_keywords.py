@@ -17,7 +17,7 @@ from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, proxy_event
-from tests.stores.conftest import web_answer
+from tests.keyword_fixtures import web_answer
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_somebody_else_deletes_no_records(
     kept = sorted(map(str, items("TOOL_CALLS_TABLE")))
     assert delete(client, session, "somebody") == 404
     with pytest.raises(ConditionFailed):
-        tool_calls.delete_of_session(session, "key:somebody", deadline=Deadline.after(5))
+        tool_calls.delete_for_session(session, "key:somebody", deadline=Deadline.after(5))
     assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == kept
 
 

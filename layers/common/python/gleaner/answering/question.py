@@ -27,7 +27,7 @@ from gleaner.errors import (
     UnknownSession,
 )
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieval, Retrieved
+from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
 from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
@@ -132,10 +132,10 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
 def _passage_search(asked: Asked, kb_id: str, services: Services) -> PassageSearch:
     if asked.mode is Mode.SELECTED_TEXT:
         selection = Selection(asked.selected_text or "", asked.chapter_origin)
-        return lambda query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
-    with_stored = asked.grounding is not Grounding.STRICT  # what the web taught earlier is the web, too
+        return lambda query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
+    with_stored_answers = asked.grounding is not Grounding.STRICT  # what the web taught earlier is the web, too
     return lambda query, top_k, deadline: services.retrieval.search(
-        kb_id, query, top_k=top_k, deadline=deadline, with_stored=with_stored
+        kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=with_stored_answers
     )
 
 
@@ -143,7 +143,7 @@ def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) 
     if kb_id == services.default_kb_id:  # may be empty: the web teaches it
         return
     try:
-        known = services.retrieval.knows(kb_id, deadline=deadline)
+        known = services.retrieval.has_knowledge_base(kb_id, deadline=deadline)
     except KnowledgeBaseUnavailable:
         return  # the search that follows meets the same failure and reports it to the model
     if not known:
@@ -155,7 +155,7 @@ def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) 
 def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Message]:
     if asked.session_id is None:
         return []
-    return services.conversations.recent_messages(
+    return services.conversations.get_recent_messages(
         asked.session_id, asked.caller_id, limit=_HISTORY_MESSAGES, deadline=deadline
     )
 
@@ -264,4 +264,4 @@ class _Recorder:
     def forget(self, deadline: Deadline) -> None:
         """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
         counts = {self._workspace.question.query_id: len(self.outcomes)}
-        self._tool_calls.delete_of_queries(counts, self.owner, deadline=deadline)
+        self._tool_calls.delete_for_queries(counts, self.owner, deadline=deadline)

@@ -65,14 +65,14 @@ class FeedbackRoutes:
             comment=body.comment,
             created_at=utc_now(),
         )
-        first = self._feedback.keep(feedback, deadline=request.deadline)
+        first = self._feedback.save(feedback, deadline=request.deadline)
         if first:  # a rating that is changed was counted before, and a count cannot be taken back
             self._metrics.add_metric("FeedbackRating", MetricUnit.Count, body.rating)
         return ok(_to_kept(feedback))
 
     def _show(self, query_id: Id) -> Response[KeptRating]:
         request = self._current()
-        return ok(_to_kept(self._feedback.of_query(query_id, request.caller.id, deadline=request.deadline)))
+        return ok(_to_kept(self._feedback.get(query_id, request.caller.id, deadline=request.deadline)))
 
 
 def _to_kept(feedback: Feedback) -> KeptRating:

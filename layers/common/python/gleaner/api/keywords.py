@@ -121,7 +121,7 @@ class KeywordRoutes:
     def _recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
         scope = (PATH, "recent", *sorted(kb_ids or ()))
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
-        page = self._catalog.recent(
+        page = self._catalog.list_recent(
             limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
         )
         shown = page[:limit]

@@ -112,7 +112,7 @@ class MessageRoutes:
         scope = (PATH, session_id, "messages")
         after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
-        page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
+        page = self._conversations.list_messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
         shown = fitting([_to_message(session_id, message) for _, message in page[:limit]])
         next_cursor = _cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
         return ok(MessagePage(session_id=session_id, messages=shown, next_cursor=next_cursor))
@@ -121,7 +121,7 @@ class MessageRoutes:
         request = self._current()
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
         query_id = message_id.partition("-")[0]
-        selected = self._conversations.selected_text(session_id, query_id, deadline=request.deadline)
+        selected = self._conversations.get_selected_text(session_id, query_id, deadline=request.deadline)
         created_at = selected.created_at.isoformat(timespec="microseconds")
         return ok(
             SelectedTextItem(

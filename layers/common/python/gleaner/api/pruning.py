@@ -149,5 +149,5 @@ def _to_result(report: PruneReport) -> PruneResult:
         broken_count=counts.broken,
         answers_deleted=counts.answers_deleted,
         duration_ms=report.duration_ms,
-        candidates=[PruneCandidate.model_validate(found, from_attributes=True) for found in counts.shown],
+        candidates=[PruneCandidate.model_validate(found, from_attributes=True) for found in counts.first_candidates],
     )

@@ -89,7 +89,7 @@ class SessionRoutes:
         request = self._current()
         scope = (PATH, request.caller.id)
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
-        page = self._conversations.sessions(
+        page = self._conversations.list_sessions(
             request.caller.id,
             limit=limit + 1,
             after=(after[0], after[1]) if after else None,

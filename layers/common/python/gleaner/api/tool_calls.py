@@ -17,13 +17,13 @@ from gleaner.api.schemas import Cursor, Limit, QueryId, SessionId
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownQuery, UnknownSession
 from gleaner.stores import schema
 from gleaner.stores.conversations import ConversationStore
-from gleaner.stores.tool_calls import LONGEST_NAME, Place, ToolCallRecord, ToolCallStore
+from gleaner.stores.tool_calls import MAX_NAME_LENGTH, Place, ToolCallRecord, ToolCallStore
 
 OF_QUERY = "/api/queries/<query_id>/tool-calls"
 OF_SESSION = "/api/sessions/<session_id>/tool-calls"
 OF_ALL = "/api/tool-calls"
 
-ToolName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
+ToolName = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH)]
 
 # An error as pydantic describes one, without its place.
 _EITHER = {"type": "value_error", "ctx": {"error": "name either tool_name or status, and not both"}}
@@ -76,7 +76,7 @@ class ToolCallRoutes:
         request = self._current()
         scope = ("tool-calls", query_id, request.caller.id)
         after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
-        page = self._tool_calls.of_query(
+        page = self._tool_calls.list_for_query(
             query_id, request.caller.id, limit=limit + 1, after=after, deadline=request.deadline
         )
         return ok(_to_page([((place,), call) for place, call in page], limit, scope))
@@ -109,7 +109,7 @@ class ToolCallRoutes:
         if cursor:
             created_at, pk, sk = _cursors.decode(cursor, scope=scope, length=3)
             after = created_at, pk, sk
-        page = self._tool_calls.recent(index, value, limit=limit + 1, after=after, deadline=request.deadline)
+        page = self._tool_calls.list_recent(index, value, limit=limit + 1, after=after, deadline=request.deadline)
         return _to_page(page, limit, scope)
 
 

@@ -10,7 +10,7 @@ from pydantic import Field, WithJsonSchema
 
 from gleaner import text
 from gleaner.errors import ToolCallRejected
-from gleaner.knowledge.learning import LONGEST_KEYWORD, Learned, Rejected
+from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.model import JsonObject, WebAnswer
 from gleaner.tools.parameter_checks import Id, keyword_objection
 from gleaner.tools.tool import Arguments, Tool
@@ -56,11 +56,11 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
     }
 
 
-def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
+def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> LearningResult:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
     use = workspace.keyword_use(answer)
     harmless, hostile = _without_attacks(keywords)
-    related, foreign = _told_apart(harmless, answer, workspace.question.text)
+    related, foreign = _split_by_relevance(harmless, answer, workspace.question.text)
     learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_LONGEST_SECONDS))
     learned = replace(learned, rejected=(*learned.rejected, *hostile, *foreign))
     if learned.indexed:
@@ -69,22 +69,24 @@ def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -
     return learned
 
 
-def _without_attacks(keywords: Sequence[object]) -> tuple[list[object], list[Rejected]]:
+def _without_attacks(keywords: Sequence[object]) -> tuple[list[object], list[RejectedKeyword]]:
     """The keywords that are no attack, and the others, which are refused."""
     harmless: list[object] = []
-    hostile: list[Rejected] = []
+    hostile: list[RejectedKeyword] = []
     for keyword in keywords:
         # What is longer is refused for its length.
-        shown = text.collapse(keyword)[: 2 * LONGEST_KEYWORD] if isinstance(keyword, str) else ""
+        shown = text.collapse(keyword)[: 2 * MAX_KEYWORD_LENGTH] if isinstance(keyword, str) else ""
         if code := keyword_objection(shown):
             reason = f"refused ({code}): name the topic in plain words"
-            hostile.append(Rejected(keyword=shown[:LONGEST_KEYWORD], reason=reason))
+            hostile.append(RejectedKeyword(keyword=shown[:MAX_KEYWORD_LENGTH], reason=reason))
         else:
             harmless.append(keyword)
     return harmless, hostile
 
 
-def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) -> tuple[list[object], list[Rejected]]:
+def _split_by_relevance(
+    keywords: Sequence[object], answer: WebAnswer, question: str
+) -> tuple[list[object], list[RejectedKeyword]]:
     """The keywords that have to do with the answer, and the others, which are refused.
 
     Keywords lead later questions of everybody to this answer. A web page that talked the model into keywords of
@@ -94,7 +96,7 @@ def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) ->
     folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
     stems = set(text.stems(folded))
     related: list[object] = []
-    foreign: list[Rejected] = []
+    foreign: list[RejectedKeyword] = []
     for keyword in keywords:
         terms = text.terms(keyword) if isinstance(keyword, str) else []
         # Also within a word: some scripts do not separate words.
@@ -102,7 +104,7 @@ def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) ->
         if held >= _HELD * len(terms):
             related.append(keyword)
         else:
-            foreign.append(Rejected(keyword=str(keyword)[:LONGEST_KEYWORD], reason=_FOREIGN))
+            foreign.append(RejectedKeyword(keyword=str(keyword)[:MAX_KEYWORD_LENGTH], reason=_FOREIGN))
     return related, foreign
 
 

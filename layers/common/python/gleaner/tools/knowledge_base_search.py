@@ -31,7 +31,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
         raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
     began = time.monotonic()
     found = workspace.search(arguments.query, arguments.top_k, workspace.deadline)
-    if found.stored_failed:
+    if found.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     passages = workspace.admit(found.passages)
     _count_uses(passages, workspace)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
@@ -16,7 +16,7 @@ from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 
 # Passages for a query, at most so many: of the knowledge base, or of the selected text.
-PassageSearch = Callable[[str, int, Deadline], Retrieved]
+PassageSearch = Callable[[str, int, Deadline], RetrievalResult]
 
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
