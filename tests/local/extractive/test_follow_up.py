@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.tools.parameter_checks import query_objection
+from gleaner.tools.parameter_checks import check_query
 from gleaner_local.extractive._follow_up import reworded, standalone_query
 
 EARLIER = [
@@ -81,8 +81,8 @@ def test_of_a_long_question_beginning_and_end_are_kept() -> None:
     ],
 )
 def test_a_query_that_was_refused_is_asked_in_other_words(refused: str) -> None:
-    assert query_objection(refused) is not None
-    assert query_objection(reworded(refused)) is None
+    assert check_query(refused) is not None
+    assert check_query(reworded(refused)) is None
 
 
 def test_other_words_keep_the_topic() -> None:
