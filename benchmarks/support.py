@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gleaner.guards.support import supports
+from gleaner.guards.support import judge_support
 from gleaner.model import Passage, SourceType, Support
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -48,7 +48,7 @@ def passage(content: str, name: str = "kb-1") -> Passage:
 def judge(pairs: Sequence[Pair]) -> Counter[Support]:
     """How often each verdict comes out."""
     return Counter(
-        supports(f"{statement.rstrip('.?')} [kb-1].", [passage(content)])["kb-1"] for statement, content in pairs
+        judge_support(f"{statement.rstrip('.?')} [kb-1].", [passage(content)])["kb-1"] for statement, content in pairs
     )
 
 
@@ -73,7 +73,7 @@ def milliseconds_an_answer(texts: Sequence[str], rounds: int = 60) -> float:
         chosen = [passage(texts[(first + number) % len(texts)][:_CHUNK], f"kb-{number + 1}") for number in range(3)]
         answer = " ".join(f"{_SENTENCE.split(source.content)[0]} [{source.id}]" for source in (*chosen, chosen[0]))
         began = time.process_time()
-        supports(answer, chosen)
+        judge_support(answer, chosen)
         taken.append(1000 * (time.process_time() - began))
     return statistics.median(taken)
 

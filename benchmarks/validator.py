@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner.errors import ToolCallRejected
 from gleaner.tools import knowledge_base_search
-from gleaner.tools.parameter_checks import query_objection
+from gleaner.tools.parameter_checks import check_query
 
 OUTCOMES = ("unchanged", "neutralised", "refused")
 BARS = {("legit", "core"): 100.0, ("legit", "hard"): 90.0, ("malicious", "core"): 100.0}  # percent
@@ -125,7 +125,7 @@ def print_time(texts: list[str]) -> None:
 
 def _check_seconds(piece: str, length: int) -> float:
     text = piece * (length // len(piece))
-    return min(_cpu_seconds(lambda: query_objection(text)) for _ in range(ROUNDS))
+    return min(_cpu_seconds(lambda: check_query(text)) for _ in range(ROUNDS))
 
 
 def _cpu_seconds(work: Callable[[], object]) -> float:

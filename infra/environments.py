@@ -8,6 +8,8 @@ from enum import Enum
 
 from infra.prices import MODELS, WEB_ANSWER, Model
 
+_MODEL = "gpt-5.4-mini"
+
 
 class Authorizer(Enum):
     """Who establishes the caller before a request reaches the query function."""
@@ -113,8 +115,8 @@ class Environment:
     query_deadline_seconds: float = 25.0
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: a parameter of the first deployment
-    openai_model: str = "gpt-5.4-mini"
-    openai_prices: Model | None = MODELS["gpt-5.4-mini"]  # of that model; None: costs are not estimated
+    openai_model: str = _MODEL
+    openai_prices: Model | None = MODELS[_MODEL]  # of that model; None: costs are not estimated
     openai_base_url: str | None = None  # None: OpenAI's own
     perplexity_model: str = "perplexity/sonar"
     web_answer_price: float = WEB_ANSWER  # USD, when Perplexity does not state it

@@ -8,17 +8,19 @@ gc.disable()  # what is loaded here stays: to look through it for garbage takes 
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
-from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.telemetry import make_logger, without_leaks
 from gleaner.wiring import build_pruner
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 _RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
 

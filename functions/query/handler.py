@@ -8,15 +8,17 @@ gc.disable()  # what is loaded here stays: to look through it for garbage takes 
 
 import os
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools.utilities.typing import LambdaContext
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.telemetry import make_logger, make_metrics, without_leaks
 from gleaner.runtime.tracing import make_tracer
 from gleaner.wiring import build_api
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 logger = make_logger()
 tracer = make_tracer("botocore")

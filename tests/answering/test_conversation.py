@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gleaner.answering.conversation import conversation, shortened
-from gleaner.guards.untrusted import labelled
+from gleaner.guards.untrusted import label_untrusted
 from gleaner.model import ChatMessage, Grounding, Mode, ToolCall
 from gleaner.tools.workspace import Question
 
@@ -25,7 +25,7 @@ def test_a_cut_result_is_still_fenced() -> None:
     messages = [
         *conversation(QUESTION, ()),
         ChatMessage(role="assistant", content="", tool_calls=(call,)),
-        ChatMessage(role="tool", content=json.dumps(labelled({"chunks": chunks})), tool_call_id="c"),
+        ChatMessage(role="tool", content=json.dumps(label_untrusted({"chunks": chunks})), tool_call_id="c"),
     ]
     kept = shortened(messages, QUESTION)
     assert [message.role for message in kept] == ["system", "user", "assistant", "tool"]

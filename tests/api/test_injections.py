@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gleaner.clients import pinecone
-from gleaner.guards.disclosure import runs
+from gleaner.guards.disclosure import collect_runs
 from gleaner.model import Record
-from gleaner.prompts import all_prompts
+from gleaner.prompts import read_all_prompts
 from tests.conftest import Client
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -154,11 +154,11 @@ def test_the_prompt_does_not_get_out(
     status, body = ask(client)
     assert (status, body["status"]) == (200, "fallback")
     assert body["answer"].startswith(f"{FACT} [kb-1]")
-    secret = runs(all_prompts())
-    assert not runs([body["answer"]]) & secret
+    secret = collect_runs(read_all_prompts())
+    assert not collect_runs([body["answer"]]) & secret
     kept = [item["content"] for item in items("CONVERSATIONS_TABLE") if "content" in item]
     assert kept
-    assert not runs(kept) & secret
+    assert not collect_runs(kept) & secret
 
 
 def test_an_answer_that_is_the_prompt_and_nothing_else_is_refused(client: Client, model: ScriptedModel) -> None:

@@ -308,7 +308,7 @@ def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
         status, body = client.ask()
         assert (status, body["status"]) == (200, "fallback")
     assert web.requests == []  # of the last question
-    assert "left alone" in told(model)[-1]["error"]["message"]
+    assert "paused" in told(model)[-1]["error"]["message"]
     assert turns.new() == 4
 
 

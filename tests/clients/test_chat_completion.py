@@ -1,4 +1,4 @@
-"""Answers of the chat completions API, with any part of them missing or of another type."""
+"""Chat completions with any part missing or of the wrong type."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner.clients._chat_completion import NotACompletion, read_turn
-from gleaner.clients._retry_after import asked_wait
+from gleaner.clients._retry_after import parse_retry_after
 from gleaner.model import utc_now
 from tests.doubles.scripted_model import calls, search
 
-WHOLE = calls(search("a"), search("b")) | {"error": None}
+COMPLETION = calls(search("a"), search("b")) | {"error": None}
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -27,23 +27,23 @@ ANY_JSON = st.recursive(
 Path = tuple[Any, ...]
 
 
-def paths(value: Any, above: Path = ()) -> Iterator[Path]:
+def list_paths(value: Any, prefix: Path = ()) -> Iterator[Path]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in inner:
-        yield (*above, key)
-        yield from paths(part, (*above, key))
+        yield (*prefix, key)
+        yield from list_paths(part, (*prefix, key))
 
 
-@given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
-def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
-    answer = copy.deepcopy(WHOLE)
-    place: Any = answer
+@given(path=st.sampled_from(list(list_paths(COMPLETION))), value=ANY_JSON, removed=st.booleans())
+def test_any_part_may_be_missing_or_have_any_type(path: Path, value: Any, removed: bool) -> None:
+    answer = copy.deepcopy(COMPLETION)
+    parent: Any = answer
     for key in path[:-1]:
-        place = place[key]
+        parent = parent[key]
     if removed:
-        del place[path[-1]]
+        del parent[path[-1]]
     else:
-        place[path[-1]] = value
+        parent[path[-1]] = value
     try:
         turn = read_turn(json.dumps(answer).encode())
     except NotACompletion:
@@ -57,7 +57,7 @@ def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bo
 
 
 @given(st.binary(max_size=50) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
-def test_what_is_no_completion_is_said_to_be_none(body: bytes) -> None:
+def test_anything_else_raises_not_a_completion(body: bytes) -> None:
     with pytest.raises(NotACompletion):
         read_turn(body)
 
@@ -66,12 +66,12 @@ def test_what_is_no_completion_is_said_to_be_none(body: bytes) -> None:
     ("header", "seconds"),
     [("3", 3.0), (" 0.25 ", 0.25), ("-1", 0.0), ("", None), ("soon", None), ("inf", None), ("nan", None)],
 )
-def test_a_wait_in_seconds(header: str, seconds: float | None) -> None:
-    assert asked_wait({"retry-after": header}) == seconds
+def test_retry_after_in_seconds(header: str, seconds: float | None) -> None:
+    assert parse_retry_after({"retry-after": header}) == seconds
 
 
-def test_a_wait_until_a_date() -> None:
-    soon = asked_wait({"retry-after": format_datetime(utc_now() + timedelta(hours=1), usegmt=True)})
-    assert soon is not None and 3500 < soon <= 3600
-    assert asked_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
-    assert asked_wait({}) is None
+def test_retry_after_as_a_date() -> None:
+    seconds = parse_retry_after({"retry-after": format_datetime(utc_now() + timedelta(hours=1), usegmt=True)})
+    assert seconds is not None and 3500 < seconds <= 3600
+    assert parse_retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+    assert parse_retry_after({}) is None

@@ -1,4 +1,4 @@
-"""The circuit breaker against a clock that tests move."""
+"""The circuit breaker with a clock that tests control."""
 
 from __future__ import annotations
 
@@ -19,61 +19,61 @@ class Clock:
         return self.now
 
 
-def opened(clock: Clock) -> CircuitBreaker:
+def open_circuit(clock: Clock) -> CircuitBreaker:
     circuit = CircuitBreaker("s", failures=2, cool_down=10, clock=clock)
-    circuit.failed()
-    circuit.failed()
+    circuit.record_failure()
+    circuit.record_failure()
     return circuit
 
 
-def test_one_of_many_threads_is_the_probe() -> None:
+def test_only_one_of_many_threads_probes() -> None:
     clock = Clock()
-    circuit = opened(clock)
+    circuit = open_circuit(clock)
     clock.now = 10
-    together = threading.Barrier(8)
+    barrier = threading.Barrier(8)
 
     def ask(_: int) -> bool:
-        together.wait()
-        return circuit.admits()
+        barrier.wait()
+        return circuit.allow_call()
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(ask, range(8))) == 1
 
 
-def test_a_probe_that_never_reports_is_followed_by_another() -> None:
+def test_another_probe_follows_one_that_never_reports() -> None:
     clock = Clock()
-    circuit = opened(clock)
+    circuit = open_circuit(clock)
     clock.now = 10
-    assert circuit.admits()
+    assert circuit.allow_call()
     clock.now = 19
-    assert not circuit.admits()
+    assert not circuit.allow_call()
     clock.now = 20
-    assert circuit.admits()
+    assert circuit.allow_call()
 
 
-def test_a_clock_that_is_set_back_does_not_keep_it_open() -> None:
+def test_setting_the_clock_back_does_not_keep_the_circuit_open() -> None:
     clock = Clock()
     clock.now = 1_000_000
-    circuit = opened(clock)
+    circuit = open_circuit(clock)
     clock.now = 5
-    assert circuit.admits()
+    assert circuit.allow_call()
 
 
 @given(st.lists(st.sampled_from(["ok", "fail", "wait"]), max_size=40))
-def test_it_is_open_only_after_failures_in_a_row_and_for_a_bounded_time(events: list[str]) -> None:
+def test_it_opens_only_after_consecutive_failures_and_for_a_limited_time(events: list[str]) -> None:
     clock = Clock()
     circuit = CircuitBreaker("s", failures=3, cool_down=10, clock=clock)
-    in_a_row = 0
+    consecutive_failures = 0
     for event in events:
         clock.now += 10 if event == "wait" else 0
-        if not circuit.admits():
-            assert in_a_row >= 3
+        if not circuit.allow_call():
+            assert consecutive_failures >= 3
             continue
         if event == "fail":
-            circuit.failed()
-            in_a_row += 1
+            circuit.record_failure()
+            consecutive_failures += 1
         else:
-            circuit.succeeded()
-            in_a_row = 0
+            circuit.record_success()
+            consecutive_failures = 0
     clock.now += 10
-    assert circuit.admits()
+    assert circuit.allow_call()

@@ -1,4 +1,4 @@
-"""A deferred package is the same package, run later. In fresh processes: what is imported stays so."""
+"""Deferred packages behave as usual, but run later. Each test starts a new process: imports are permanent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package that prints when its `__init__` runs, with one like it inside."""
+    """The parent of a package that prints when its `__init__` runs, with a subpackage that does, too."""
     inner = tmp_path / "shop" / "types" / "beta"
     inner.mkdir(parents=True)
     (tmp_path / "shop" / "__init__.py").write_text("from .types.price import Price\nfrom . import types\n")
@@ -24,16 +24,16 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(package: Path, program: str) -> list[str]:
-    """The lines that the program prints with `shop.types` deferred."""
-    begin = "from gleaner.clients._deferred_packages import defer_packages\ndefer_packages('shop.types')\n"
-    code = f"import sys\nsys.path.insert(0, {str(package)!r})\n" + begin + textwrap.dedent(program)
+def run_deferred(package: Path, program: str) -> list[str]:
+    """Run `program` with `shop.types` deferred and return the lines that it prints."""
+    prologue = "from gleaner.clients._deferred_packages import defer_packages\ndefer_packages('shop.types')\n"
+    code = f"import sys\nsys.path.insert(0, {str(package)!r})\n" + prologue + textwrap.dedent(program)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return run.stdout.splitlines()
 
 
-def test_modules_are_imported_without_their_package_being_run(package: Path) -> None:
-    assert said(package, "import shop; print(shop.Price.__name__)") == ["Price"]
+def test_modules_can_be_imported_without_running_their_package(package: Path) -> None:
+    assert run_deferred(package, "import shop; print(shop.Price.__name__)") == ["Price"]
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_modules_are_imported_without_their_package_being_run(package: Path) -> 
         "from shop.types import Price; import shop; print(Price is shop.Price)",
     ],
 )
-def test_it_is_run_once_when_something_of_it_is_asked_for(package: Path, program: str) -> None:
-    assert said(package, program + "; import shop.types; shop.types.Price") == ["types runs", "True"]
+def test_a_package_runs_once_when_an_attribute_is_used(package: Path, program: str) -> None:
+    assert run_deferred(package, program + "; import shop.types; shop.types.Price") == ["types runs", "True"]
 
 
-def test_packages_inside_are_deferred_by_themselves(package: Path) -> None:
-    assert said(package, "from shop.types import beta; print(beta.late)") == ["types runs", "beta runs", "late"]
+def test_subpackages_are_deferred_separately(package: Path) -> None:
+    assert run_deferred(package, "from shop.types import beta; print(beta.late)") == ["types runs", "beta runs", "late"]
 
 
-def test_what_is_not_there_is_an_attribute_error(package: Path) -> None:
+def test_a_missing_attribute_raises_attribute_error(package: Path) -> None:
     program = """
     import shop
     try:
@@ -59,10 +59,10 @@ def test_what_is_not_there_is_an_attribute_error(package: Path) -> None:
     except AttributeError as error:
         print(error)
     """
-    assert said(package, program) == ["types runs", "module 'shop.types' has no attribute 'nothing'"]
+    assert run_deferred(package, program) == ["types runs", "module 'shop.types' has no attribute 'nothing'"]
 
 
-def test_the_sdk_of_openai_is_whole() -> None:
+def test_the_openai_sdk_is_complete() -> None:
     program = """
     import sys
     from gleaner.clients._openai_sdk import openai

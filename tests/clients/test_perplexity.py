@@ -1,4 +1,4 @@
-"""The web search client against answers of the Agent API, good and bad."""
+"""The web search client against good and bad responses of the Agent API."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
         "status": "completed",
         "content": [{"type": "output_text", "text": text, "annotations": []}],
     }
-    found = {
+    search_results = {
         "type": "search_results",
         "queries": ["q"],
         "results": [result(1)] if results is None else results,
@@ -44,7 +44,7 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
         "object": "response",
         "status": "completed",
         "model": "perplexity/sonar",
-        "output": [found, message],
+        "output": [search_results, message],
         "usage": {
             "input_tokens": 11,
             "output_tokens": 7,
@@ -71,17 +71,17 @@ def search_answered(body: Any, status: int = 200) -> WebSearch:
     return search_with(lambda _: httpx.Response(status, json=body))
 
 
-def test_the_request_asks_for_a_search_and_holds_no_unknown_field() -> None:
-    seen: list[httpx.Request] = []
+def test_the_request_demands_a_search_and_contains_only_known_fields() -> None:
+    requests: list[httpx.Request] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        seen.append(request)
+        requests.append(request)
         return httpx.Response(200, json=answer())
 
     search_with(handler).search("What is it?", context=None, timeout=5)
-    assert seen[0].url == "https://web.example/v1/agent"
-    assert seen[0].headers["authorization"] == f"Bearer {KEY}"
-    body = json.loads(seen[0].content)
+    assert requests[0].url == "https://web.example/v1/agent"
+    assert requests[0].headers["authorization"] == f"Bearer {KEY}"
+    body = json.loads(requests[0].content)
     assert body.pop("max_output_tokens") > 0
     assert body == {
         "model": "perplexity/sonar",
@@ -92,22 +92,22 @@ def test_the_request_asks_for_a_search_and_holds_no_unknown_field() -> None:
     }
 
 
-def test_context_is_an_item_of_its_own_before_the_question() -> None:
-    seen: list[Any] = []
+def test_context_is_sent_as_a_separate_item_before_the_question() -> None:
+    inputs: list[Any] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
-        seen.append(json.loads(request.content)["input"])
+        inputs.append(json.loads(request.content)["input"])
         return httpx.Response(200, json=answer())
 
     search_with(handler).search("And when?", context="We spoke of the moon landing.", timeout=5)
-    first, last = seen[0]
+    first, last = inputs[0]
     assert "moon landing" in first["content"]
     assert last == {"type": "message", "role": "user", "content": "And when?"}
 
 
-def test_usage_and_cost_are_read() -> None:
-    got = search_answered(answer()).search("q", context=None, timeout=5)
-    assert (got.model, got.input_tokens, got.output_tokens, got.cost_usd) == (
+def test_usage_and_cost_are_parsed() -> None:
+    response = search_answered(answer()).search("q", context=None, timeout=5)
+    assert (response.model, response.input_tokens, response.output_tokens, response.cost_usd) == (
         "perplexity/sonar",
         11,
         7,
@@ -116,15 +116,15 @@ def test_usage_and_cost_are_read() -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {"input_tokens": 1, "output_tokens": 2}])
-def test_a_cost_that_is_not_stated_is_none(usage: Any) -> None:
+def test_the_cost_is_none_when_the_service_states_none(usage: Any) -> None:
     assert search_answered(answer(usage=usage)).search("q", context=None, timeout=5).cost_usd is None
 
 
-def test_citations_follow_the_order_of_mention_and_the_rest_comes_after() -> None:
+def test_citations_are_ordered_by_first_mention_and_unmentioned_ones_come_last() -> None:
     text = "First [3]. Second [1][3]. Third [2, 3]."
-    got = search_answered(answer(text, [result(n) for n in (1, 2, 3, 4)])).search("q", context=None, timeout=5)
-    assert got.answer == "First [1]. Second [2][1]. Third [3][1]."
-    assert [citation.title for citation in got.citations] == ["T3", "T1", "T2", "T4"]
+    response = search_answered(answer(text, [result(n) for n in (1, 2, 3, 4)])).search("q", context=None, timeout=5)
+    assert response.answer == "First [1]. Second [2][1]. Third [3][1]."
+    assert [citation.title for citation in response.citations] == ["T3", "T1", "T2", "T4"]
 
 
 def test_marks_of_unknown_and_unusable_sources_are_removed() -> None:
@@ -136,43 +136,45 @@ def test_marks_of_unknown_and_unusable_sources_are_removed() -> None:
         result(5, url=None),
         {"id": 6, "title": "Without an address"},
     ]
-    got = search_answered(answer("A [1] b [2] c [3][9] d [4][5][6].", sources)).search("q", context=None, timeout=5)
-    assert got.answer == "A [1] b c d."
-    assert [citation.url for citation in got.citations] == ["https://site1.example/page"]
+    response = search_answered(answer("A [1] b [2] c [3][9] d [4][5][6].", sources)).search(
+        "q", context=None, timeout=5
+    )
+    assert response.answer == "A [1] b c d."
+    assert [citation.url for citation in response.citations] == ["https://site1.example/page"]
 
 
-def test_one_page_found_twice_is_one_citation() -> None:
+def test_duplicate_pages_become_one_citation() -> None:
     sources = [result(1), result(2, url="https://site1.example/page")]
-    got = search_answered(answer("A [2]. B [1].", sources)).search("q", context=None, timeout=5)
-    assert got.answer == "A [1]. B [1]."
-    assert len(got.citations) == 1
+    response = search_answered(answer("A [2]. B [1].", sources)).search("q", context=None, timeout=5)
+    assert response.answer == "A [1]. B [1]."
+    assert len(response.citations) == 1
 
 
-def test_marks_in_code_are_left_alone_and_linked_marks_are_read() -> None:
+def test_marks_in_code_are_kept_and_linked_marks_are_parsed() -> None:
     text = "Use `items[0]` [1](https://site1.example/page).\n```\nrow[7] = 1\n```\nDone [web:1]."
-    got = search_answered(answer(text)).search("q", context=None, timeout=5)
-    assert got.answer == "Use `items[0]` [1].\n```\nrow[7] = 1\n```\nDone [1]."
+    response = search_answered(answer(text)).search("q", context=None, timeout=5)
+    assert response.answer == "Use `items[0]` [1].\n```\nrow[7] = 1\n```\nDone [1]."
 
 
-def test_citations_are_capped_and_no_mark_points_beyond_them() -> None:
+def test_citations_are_capped_and_marks_beyond_the_cap_are_removed() -> None:
     text = " ".join(f"s{n} [{n}]" for n in range(1, 31))
-    got = search_answered(answer(text, [result(n) for n in range(1, 31)])).search("q", context=None, timeout=5)
-    assert len(got.citations) == 10
-    assert "[10]" in got.answer and "[11]" not in got.answer
+    response = search_answered(answer(text, [result(n) for n in range(1, 31)])).search("q", context=None, timeout=5)
+    assert len(response.citations) == 10
+    assert "[10]" in response.answer and "[11]" not in response.answer
 
 
 @given(
     ids=st.lists(st.integers(1, 15), max_size=12, unique=True),
     marks=st.lists(st.integers(0, 20), max_size=20),
 )
-def test_every_mark_points_to_the_source_it_named(ids: list[int], marks: list[int]) -> None:
+def test_every_mark_still_points_to_its_source(ids: list[int], marks: list[int]) -> None:
     text = "word " + " ".join(f"w{n}[{n}]" for n in marks)
     sources = [result(99), *(result(n) for n in ids)]
-    got = search_answered(answer(text, sources)).search("q", context=None, timeout=5)
-    for word in got.answer.split()[1:]:
+    response = search_answered(answer(text, sources)).search("q", context=None, timeout=5)
+    for word in response.answer.split()[1:]:
         name, _, mark = word.partition("[")
         if mark:
-            assert got.citations[int(mark.rstrip("]")) - 1].title == f"T{name[1:]}"
+            assert response.citations[int(mark.rstrip("]")) - 1].title == f"T{name[1:]}"
 
 
 @pytest.mark.parametrize(
@@ -198,14 +200,14 @@ def test_every_mark_points_to_the_source_it_named(ids: list[int], marks: list[in
         ({"status": "completed", "output": "secret inner text"}, "cannot be read"),
     ],
 )
-def test_an_unusable_answer_is_refused_with_a_safe_reason(body: Any, reason: str) -> None:
+def test_an_unusable_answer_raises_with_a_safe_reason(body: Any, reason: str) -> None:
     with pytest.raises(WebSearchUnavailable, match=reason) as caught:
         search_answered(body).search("q", context=None, timeout=5)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [302, 400, 401, 403, 404, 429, 500, 502, 503, 529])
-def test_an_error_status_is_refused_without_body_or_key(status: int) -> None:
+def test_an_error_status_raises_without_quoting_body_or_key(status: int) -> None:
     body = {"error": {"message": f"secret {KEY}", "type": "t", "code": 1}}
     with pytest.raises(WebSearchUnavailable) as caught:
         search_answered(body, status).search("q", context=None, timeout=5)
@@ -213,12 +215,12 @@ def test_an_error_status_is_refused_without_body_or_key(status: int) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_malformed_json_is_refused() -> None:
+def test_malformed_json_raises() -> None:
     with pytest.raises(WebSearchUnavailable, match="cannot be read"):
         search_with(lambda _: httpx.Response(200, content=b'{"status": "comp')).search("q", context=None, timeout=5)
 
 
-def test_an_oversized_answer_is_refused() -> None:
+def test_an_oversized_answer_raises() -> None:
     def endless() -> Iterator[bytes]:
         while True:
             yield b" " * 1_000_000
@@ -228,7 +230,7 @@ def test_an_oversized_answer_is_refused() -> None:
 
 
 @pytest.mark.parametrize("error", [httpx.ReadTimeout, httpx.WriteTimeout, httpx.PoolTimeout])
-def test_a_timeout_is_not_tried_again(error: type[httpx.TimeoutException]) -> None:
+def test_a_timeout_is_not_retried(error: type[httpx.TimeoutException]) -> None:
     calls: list[int] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -240,7 +242,7 @@ def test_a_timeout_is_not_tried_again(error: type[httpx.TimeoutException]) -> No
     assert len(calls) == 1
 
 
-def failing_first(failure: httpx.Response | Exception, calls: list[float]) -> Handler:
+def fail_first(failure: httpx.Response | Exception, calls: list[float]) -> Handler:
     def handler(request: httpx.Request) -> httpx.Response:
         calls.append(request.extensions["timeout"]["read"])
         if len(calls) > 1:
@@ -263,24 +265,24 @@ def failing_first(failure: httpx.Response | Exception, calls: list[float]) -> Ha
         httpx.Response(503),
     ],
 )
-def test_a_passing_failure_is_tried_once_more(failure: httpx.Response | Exception) -> None:
+def test_a_transient_failure_is_retried_once(failure: httpx.Response | Exception) -> None:
     calls: list[float] = []
-    got = search_with(failing_first(failure, calls)).search("q", context=None, timeout=9)
-    assert got.answer == "Yes [1]."
+    response = search_with(fail_first(failure, calls)).search("q", context=None, timeout=9)
+    assert response.answer == "Yes [1]."
     assert len(calls) == 2
 
 
 @pytest.mark.parametrize("failure", [httpx.Response(429, headers={"Retry-After": "30"}), httpx.ReadError("reset")])
-def test_no_second_try_when_the_budget_does_not_allow_it(failure: httpx.Response | Exception) -> None:
+def test_there_is_no_retry_when_the_budget_is_too_short(failure: httpx.Response | Exception) -> None:
     calls: list[float] = []
     budget = 9.0 if isinstance(failure, httpx.Response) else 1.5
     with pytest.raises(WebSearchUnavailable):
-        search_with(failing_first(failure, calls)).search("q", context=None, timeout=budget)
+        search_with(fail_first(failure, calls)).search("q", context=None, timeout=budget)
     assert len(calls) == 1
     assert calls[0] < budget
 
 
-def test_a_failure_that_stays_is_tried_twice_and_no_more() -> None:
+def test_a_persistent_failure_is_retried_only_once() -> None:
     calls: list[int] = []
 
     def handler(_: httpx.Request) -> httpx.Response:
@@ -292,28 +294,28 @@ def test_a_failure_that_stays_is_tried_twice_and_no_more() -> None:
     assert len(calls) == 2
 
 
-def test_a_spent_budget_sends_nothing() -> None:
+def test_nothing_is_sent_when_the_budget_is_used_up() -> None:
     with pytest.raises(WebSearchUnavailable, match="in time"):
         search_with(lambda _: pytest.fail("sent")).search("q", context=None, timeout=0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "tries"),
+    ("retry_after", "attempts"),
     [("0", 2), ("0.01", 2), ("Wed, 21 Oct 2015 07:28:00 GMT", 2), ("soon", 2), ("30", 1), ("inf", 2)],
 )
-def test_the_wait_that_the_service_asks_for_is_kept_or_too_long(asked: str, tries: int) -> None:
+def test_retry_after_is_obeyed_unless_it_exceeds_the_budget(retry_after: str, attempts: int) -> None:
     calls: list[float] = []
-    web = search_with(failing_first(httpx.Response(429, headers={"Retry-After": asked}), calls))
-    if tries == 1:
+    web = search_with(fail_first(httpx.Response(429, headers={"Retry-After": retry_after}), calls))
+    if attempts == 1:
         with pytest.raises(WebSearchUnavailable, match="rate limit"):
             web.search("q", context=None, timeout=9)
     else:
         assert web.search("q", context=None, timeout=9).answer == "Yes [1]."
-    assert len(calls) == tries
+    assert len(calls) == attempts
 
 
 class Outages:
-    """A service that answers as `reply` says, and the time, which stands still unless a test moves it."""
+    """A service that always sends `reply`, and a clock that only moves when a test moves it."""
 
     def __init__(self, reply: Any, status: int = 200) -> None:
         self.reply, self.status = reply, status
@@ -328,7 +330,7 @@ class Outages:
         return httpx.Response(self.status, json=self.reply)
 
     def ask(self, times: int = 1) -> int:
-        """How many requests that cost."""
+        """Search `times` times and return how many requests were sent."""
         before = self.calls
         for _ in range(times):
             with contextlib.suppress(WebSearchUnavailable):
@@ -343,31 +345,31 @@ class Outages:
         (answer(status="failed"), 200, 3),
         ({"error": {}}, 400, 3),
         ({"error": {}}, 500, 3),
-        ({"error": {}}, 401, 1),  # the next question would meet the same key
+        ({"error": {}}, 401, 1),  # the next question would use the same key
         ({"error": {}}, 403, 1),
     ],
 )
-def test_a_web_search_that_keeps_failing_is_left_alone(reply: Any, status: int, searches: int) -> None:
+def test_searches_pause_after_repeated_failures(reply: Any, status: int, searches: int) -> None:
     service = Outages(reply, status)
     assert service.ask(searches) > 0
     assert service.ask(5) == 0
-    with pytest.raises(WebSearchUnavailable, match="left alone"):
+    with pytest.raises(WebSearchUnavailable, match="paused"):
         service.web.search("q", context=None, timeout=9)
     service.now += 59
     assert service.ask() == 0
 
 
-def test_after_a_while_one_search_probes_and_a_success_lets_all_through() -> None:
+def test_one_search_probes_after_the_cool_down_and_a_success_closes_the_circuit() -> None:
     service = Outages({"error": {}}, 401)
     service.ask()
     service.now += 61
-    assert service.ask(3) == 1  # it failed, and the next waits again
+    assert service.ask(3) == 1  # the probe failed, so the cool-down starts again
     service.now += 61
     service.reply, service.status = answer(), 200
     assert service.ask(3) == 3
 
 
-def test_a_service_that_finds_nothing_is_no_dead_one() -> None:
+def test_an_answer_without_sources_does_not_count_as_a_failure() -> None:
     service = Outages({"error": {}}, 500)
     service.ask(2)
     service.reply, service.status = answer(results=[]), 200
@@ -378,7 +380,7 @@ def test_a_service_that_finds_nothing_is_no_dead_one() -> None:
     assert service.ask() == 1
 
 
-def test_a_budget_that_is_spent_says_nothing_of_the_service() -> None:
+def test_a_used_up_budget_does_not_count_as_a_failure() -> None:
     service = Outages(answer())
     for _ in range(5):
         with pytest.raises(WebSearchUnavailable):
@@ -388,12 +390,12 @@ def test_a_budget_that_is_spent_says_nothing_of_the_service() -> None:
 
 @pytest.fixture
 def dripping_url() -> Iterator[str]:
-    """A server that sends one byte of an endless header now and then."""
+    """The URL of a server that sends an endless header, byte by byte."""
     stopped = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
-            connection, _ = listening.accept()
+            connection, _ = listener.accept()
             with connection, contextlib.suppress(OSError):
                 connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
                 while not stopped.wait(0.05):
@@ -401,18 +403,18 @@ def dripping_url() -> Iterator[str]:
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         stopped.set()
         thread.join()
 
 
-def test_a_service_that_drips_is_given_up_when_the_budget_is_spent(dripping_url: str) -> None:
+def test_a_service_that_drips_bytes_cannot_exceed_the_budget(dripping_url: str) -> None:
     web = connect(base_url=dripping_url, api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief.")
     with pytest.raises(WebSearchUnavailable, match="in time"):
         web.search("q", context=None, timeout=0.4)
 
 
-def test_a_port_where_nobody_listens_is_unavailable() -> None:
+def test_a_refused_connection_raises() -> None:
     web = connect(
         base_url="http://127.0.0.1:9", api_key=lambda: KEY, model="perplexity/sonar", instructions="Be brief."
     )

@@ -1,4 +1,4 @@
-"""The Pinecone client when the service is slow, failing, or not what it should be."""
+"""The Pinecone client against a slow, failing or malformed service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Serve = Callable[[Response], KnowledgeBase]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """A knowledge base whose service gives one and the same answer to everything."""
+    """Connects a knowledge base to a service that sends the same response to every request."""
     servers: list[AsgiServer] = []
 
     def start(answer: Response) -> KnowledgeBase:
@@ -40,11 +40,11 @@ def serve() -> Iterator[Serve]:
         server.stop()
 
 
-def hits(*found: dict[str, Any]) -> Response:
-    return JSONResponse({"result": {"hits": list(found)}, "usage": {"read_units": 1}})
+def hits(*items: dict[str, Any]) -> Response:
+    return JSONResponse({"result": {"hits": list(items)}, "usage": {"read_units": 1}})
 
 
-def failure(kb: KnowledgeBase, timeout: float = 5.0) -> str:
+def get_failure(kb: KnowledgeBase, timeout: float = 5.0) -> str:
     with pytest.raises(KnowledgeBaseUnavailable) as raised:
         kb.search("kb", "a private question", top_k=3, timeout=timeout)
     message = str(raised.value)
@@ -58,7 +58,7 @@ def test_scores_are_clamped(serve: Serve) -> None:
     assert [hit.score for hit in kb.search("kb", "q", top_k=3, timeout=5)] == [1.0, 0.5, 0.0]
 
 
-def test_hits_without_text_are_left_out_and_missing_fields_get_plain_values(serve: Serve) -> None:
+def test_hits_without_text_are_skipped_and_invalid_fields_get_defaults(serve: Serve) -> None:
     kb = serve(
         hits(
             {"_id": "a#0", "_score": 0.9},
@@ -74,46 +74,46 @@ def test_hits_without_text_are_left_out_and_missing_fields_get_plain_values(serv
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
-def test_an_error_of_the_service_is_named_by_its_status(serve: Serve, status: int) -> None:
+def test_an_error_message_contains_the_status(serve: Serve, status: int) -> None:
     kb = serve(JSONResponse({"code": 1, "message": f"the key {KEY} is bad"}, status_code=status))
-    assert str(status) in failure(kb)
+    assert str(status) in get_failure(kb)
 
 
-def test_a_missing_namespace_is_empty_but_a_wrong_host_is_an_error(serve: Serve) -> None:
+def test_a_missing_namespace_is_empty_but_a_wrong_host_raises(serve: Serve) -> None:
     missing = serve(JSONResponse({"code": 5, "message": "Namespace not found", "details": []}, status_code=404))
     assert missing.search("kb", "q", top_k=3, timeout=5) == []
     assert missing.fetch("kb", ["a#0"], timeout=5) == {}
     missing.delete("kb", ["a#0"], timeout=5)
-    assert "404" in failure(serve(PlainTextResponse("no such page", status_code=404)))
+    assert "404" in get_failure(serve(PlainTextResponse("no such page", status_code=404)))
 
 
 @pytest.mark.parametrize("answer", [PlainTextResponse("<html>"), JSONResponse({}), JSONResponse([])])
-def test_an_answer_that_cannot_be_read_is_an_error(serve: Serve, answer: Response) -> None:
-    assert "ResponseParsingError" in failure(serve(answer))
+def test_a_malformed_response_raises(serve: Serve, answer: Response) -> None:
+    assert "ResponseParsingError" in get_failure(serve(answer))
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_retries_of_the_sdk_end_with_the_time_limit(serve: Serve, status: int) -> None:
+def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve, status: int) -> None:
     kb = serve(JSONResponse({}, status_code=status, headers={"retry-after": "30"}))
-    began = time.monotonic()
-    assert "in time" in failure(kb, timeout=0.5)
-    assert time.monotonic() - began < 2
+    started = time.monotonic()
+    assert "in time" in get_failure(kb, timeout=0.5)
+    assert time.monotonic() - started < 2
 
 
-def test_a_service_that_never_answers_ends_with_the_time_limit() -> None:
+def test_the_time_limit_stops_a_call_that_is_never_answered() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         kb = connect(host=f"http://127.0.0.1:{silent.getsockname()[1]}", api_key=lambda: KEY)
-        began = time.monotonic()
-        assert "in time" in failure(kb, timeout=0.3)
-        assert time.monotonic() - began < 2
+        started = time.monotonic()
+        assert "in time" in get_failure(kb, timeout=0.3)
+        assert time.monotonic() - started < 2
 
 
-def test_a_host_that_refuses_is_an_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    failure(connect(host=f"http://127.0.0.1:{port}", api_key=lambda: KEY), timeout=1.0)
+def test_a_refused_connection_raises() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    get_failure(connect(host=f"http://127.0.0.1:{port}", api_key=lambda: KEY), timeout=1.0)
 
 
-def test_text_that_cannot_be_encoded_is_an_error_not_a_crash(serve: Serve) -> None:
+def test_text_that_cannot_be_encoded_raises_knowledge_base_unavailable(serve: Serve) -> None:
     with pytest.raises(KnowledgeBaseUnavailable):
         serve(hits()).search("kb", "lone surrogate \ud800", top_k=3, timeout=5)

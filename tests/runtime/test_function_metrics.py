@@ -1,4 +1,4 @@
-"""What a function publishes of what it counted."""
+"""The metrics that a function publishes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from gleaner.runtime.telemetry import make_metrics
 
 
-def test_what_was_counted_is_published_and_nothing_is_said_of_nothing(
+def test_metrics_are_published_and_an_invocation_without_metrics_publishes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", "Gleaner")

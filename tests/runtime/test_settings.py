@@ -33,7 +33,7 @@ def test_defaults() -> None:
     assert settings.perplexity_api_key is None
 
 
-def test_everything_missing_is_named_at_once() -> None:
+def test_the_error_names_all_missing_variables() -> None:
     with pytest.raises(ConfigurationError, match=r"PINECONE_API_KEY.*TOOL_CALLS_TABLE"):
         Settings.from_env({"OPENAI_API_KEY": "k"})
 
@@ -71,7 +71,7 @@ def test_everything_missing_is_named_at_once() -> None:
         ("CORS_ORIGINS", "https://[bad"),
     ],
 )
-def test_a_malformed_setting_is_named(name: str, value: str) -> None:
+def test_the_error_names_a_malformed_variable(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=name):
         Settings.from_env(COMPLETE | {name: value})
 
@@ -88,16 +88,16 @@ def test_a_malformed_setting_is_named(name: str, value: str) -> None:
         ("KNOWLEDGE_BASE_ACCESS", '{"anonymous": [], "key:a": ["kb-1", "kb_2"]}'),
     ],
 )
-def test_what_environments_use_is_taken(name: str, value: str) -> None:
+def test_valid_values_are_accepted(name: str, value: str) -> None:
     assert Settings.from_env(COMPLETE | {name: value})
 
 
-def test_keys_are_not_shown() -> None:
+def test_repr_does_not_contain_keys() -> None:
     assert "secret-key" not in repr(Settings.from_env(COMPLETE))
 
 
-class Recorded(dict[str, str]):
-    """Variables that know which of them were asked for."""
+class RecordingVariables(dict[str, str]):
+    """Variables that record which of them are read."""
 
     def __init__(self, values: dict[str, str]) -> None:
         super().__init__(values)
@@ -112,18 +112,18 @@ class Recorded(dict[str, str]):
         return super().get(name, default)
 
 
-def variables_read(read: Callable[[dict[str, str]], object]) -> set[str]:
-    variables = Recorded(COMPLETE)
+def list_read(read: Callable[[dict[str, str]], object]) -> set[str]:
+    variables = RecordingVariables(COMPLETE)
     read(variables)
     return variables.read
 
 
-def described(*chapters: str) -> set[str]:
-    """The variables in the tables of these chapters of the handbook."""
+def list_documented(*chapters: str) -> set[str]:
+    """Return the variables in the tables of these chapters of the handbook."""
     rows = [line for name in chapters for line in (DOCS / name).read_text().splitlines() if line.startswith("| `")]
     return {name for row in rows for name in re.findall("`([A-Z_]+)`", row.split("|")[1])}
 
 
-def test_the_handbook_has_every_variable_in_a_table_and_no_other() -> None:
-    assert described(QUICK_START) == variables_read(Settings.from_env)
-    assert variables_read(PruneSettings.from_env) <= described(QUICK_START, PRUNING)
+def test_the_tables_of_the_handbook_list_exactly_the_variables_that_are_read() -> None:
+    assert list_documented(QUICK_START) == list_read(Settings.from_env)
+    assert list_read(PruneSettings.from_env) <= list_documented(QUICK_START, PRUNING)

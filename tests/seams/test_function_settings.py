@@ -1,21 +1,26 @@
-"""The variables that a function is deployed with are what its settings ask for."""
+"""Functions are deployed with the variables that their settings read, and with the same defaults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
-from infra.environments import Environment
+from infra.environments import ENVIRONMENTS, Environment
 from tests.infra.synthesis import EVERY, functions, synthesis
 
+REQUIRED = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "API_KEYS_SECRET_ARN")
+MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
+RULES = [environment.pruning for environment in ENVIRONMENTS]
 
-class Recorded(Mapping[str, str]):
-    """Variables that know which of them were read. What CloudFormation fills in is there as `https://value.example`."""
+
+class RecordingVariables(Mapping[str, str]):
+    """Variables that record which of them are read. `https://<name>.example` replaces references of the template."""
 
     def __init__(self, variables: Mapping[str, Any]) -> None:
-        self._values = {name: _filled_in(value, f"https://{name.lower()}.example") for name, value in variables.items()}
+        self._values = {name: _resolve(value, f"https://{name.lower()}.example") for name, value in variables.items()}
         self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> str:
@@ -41,7 +46,7 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
 
 
 @EVERY
-def test_the_query_function_reads_every_variable_it_is_given(environment: Environment) -> None:
+def test_the_query_function_reads_every_variable_that_is_deployed(environment: Environment) -> None:
     variables = _variables(environment, "query")
     Settings.from_env(variables)
     unread = {name for name in variables if not name.startswith("POWERTOOLS_")} - variables.read
@@ -59,14 +64,29 @@ def test_the_prune_function_gets_its_settings(environment: Environment) -> None:
     assert {name for name in variables if not name.startswith("POWERTOOLS_")} <= variables.read
 
 
-def _filled_in(value: Any, reference: str) -> str:
-    """A value of the template as text, with `reference` for what it refers to."""
+def test_the_query_function_has_the_defaults_of_the_environment_record() -> None:
+    settings = Settings.from_env(MINIMAL)
+    # A default of None, or an empty one, leaves the variable out.
+    record = {field.name: field.default for field in fields(Environment) if field.default not in (MISSING, None, ())}
+    shared = record.keys() & {field.name for field in fields(Settings)}
+    assert {"openai_model", "perplexity_model", "query_deadline_seconds", "web_answer_max_age_days"} <= shared
+    assert {name: getattr(settings, name) for name in shared} == {name: record[name] for name in shared}
+
+
+def test_the_defaults_of_the_prune_function_are_deployed() -> None:
+    settings = PruneSettings.from_env(MINIMAL)
+    deployed = [(rules.max_age_days, rules.min_usage, rules.hard_max_age_days) for rules in RULES]
+    assert (settings.max_age_days, settings.min_usage, settings.hard_max_age_days) in deployed
+
+
+def _resolve(value: Any, reference: str) -> str:
+    """Return a value of the template as text, with `reference` in place of what it refers to."""
     if isinstance(value, str):
         return value
     separator, parts = value.get("Fn::Join", ("", [reference]))
     return str(separator.join(part if isinstance(part, str) else reference for part in parts))
 
 
-def _variables(environment: Environment, name: str) -> Recorded:
+def _variables(environment: Environment, name: str) -> RecordingVariables:
     function = functions(synthesis().service[environment.name])[name]
-    return Recorded(function["Environment"]["Variables"])
+    return RecordingVariables(function["Environment"]["Variables"])

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gleaner.runtime.settings import default_kb_id
+from gleaner.runtime.settings import read_default_kb_id
 from gleaner_documents.reading import format_names
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands.options import DataDir, KbId
@@ -38,7 +38,7 @@ def ingest(
     from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.ingestion.index_access import open_index  # only this command needs the embedded index
 
-    target_kb_id = kb_id or default_kb_id(os.environ)
+    target_kb_id = kb_id or read_default_kb_id(os.environ)
     with open_index(data_dir, os.environ) as knowledge_base:
         claim_roots(data_dir, paths, target_kb_id, root)
         code = ingest_and_report(paths, kb_id=target_kb_id, knowledge_base=knowledge_base, prune=prune, root=root)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gleaner.runtime.settings import default_kb_id
+from gleaner.runtime.settings import read_default_kb_id
 from gleaner_documents.reading import format_names, is_known_type
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import presentation
@@ -67,6 +67,6 @@ def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
-    kb_id = default_kb_id(os.environ)
+    kb_id = read_default_kb_id(os.environ)
     claim_roots(data_dir, paths, kb_id, None)
     ingest_and_report(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
-from gleaner.runtime.settings import index_host
+from gleaner.runtime.settings import read_index_host
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import pinecone_server
@@ -28,7 +28,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
 
     Raises CannotStart, ConfigurationError, and NotReady while the service of `data_dir` starts or stops.
     """
-    host = index_host(env)
+    host = read_index_host(env)
     if host is None:
         service = running_service(data_dir)
         if env.get("PINECONE_API_KEY") and (not service or Part.INDEX in service["local"]):

@@ -8,7 +8,6 @@ import unicodedata
 from functools import cache, lru_cache
 
 import Stemmer
-from stop_words import get_stop_words
 
 # A word: letters and digits, with a trailing + or # kept ("c++", "c#").
 _WORD = re.compile(r"[^\W_]+[+#]*")
@@ -105,7 +104,9 @@ def fold(text: str) -> str:
 
 @cache
 def stop_words() -> frozenset[str]:
-    """English words that carry no topic, folded: the list of the stop-words package, corrected."""
+    """Return English words that carry no topic, folded: the list of the stop-words package, corrected."""
+    from stop_words import get_stop_words
+
     listed = frozenset(part for word in get_stop_words("english") for part in _WORD.findall(fold(word)))
     return (listed - _TOPICAL) | _GENERIC
 

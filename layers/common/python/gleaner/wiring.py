@@ -115,9 +115,12 @@ class Answering:
 
     def prepare(self) -> Services:
         """Load it now: before a snapshot of the process is taken, or when a question is here."""
+        from gleaner.text import stop_words
+
         with self._lock:
             if self._services is None:
                 self._services = build_services(self._settings, self._stores)
+                stop_words()  # built once per process; a snapshot holds them
                 self._tracer.patch(modules=("httpx",))
             return self._services
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gleaner.guards.untrusted import without_tokens
+from gleaner.guards.untrusted import defuse_tokens
 from gleaner.model import ChatMessage, Grounding, Mode
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
@@ -31,19 +31,19 @@ def conversation(question: Question, history: Sequence[Message]) -> list[ChatMes
         if left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=without_tokens(message.content)))
+        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(message.content)))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer without its question
     return [
         ChatMessage(role="system", content=_system(question)),
         *earlier,
-        ChatMessage(role="user", content=without_tokens(question.text)),
+        ChatMessage(role="user", content=defuse_tokens(question.text)),
     ]
 
 
 def shortened(messages: Sequence[ChatMessage], question: Question) -> list[ChatMessage]:
     """The conversation without earlier turns, and with long arguments and results of tools cut."""
-    spoken = without_tokens(question.text)
+    spoken = defuse_tokens(question.text)
     asked = next(
         place
         for place in range(len(messages) - 1, 0, -1)

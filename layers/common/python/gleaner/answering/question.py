@@ -32,7 +32,7 @@ from gleaner.knowledge.selection import Selection
 from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
-from gleaner.runtime.pricing import Cost, Prices, cost_of
+from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
@@ -107,7 +107,7 @@ def _milliseconds_since(began: float) -> float:
 
 
 def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
-    return cost_of(agent.usage, workspace.web_costs, services.prices)
+    return estimate_cost(agent.usage, workspace.web_costs, services.prices)
 
 
 def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
@@ -122,7 +122,7 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     return Workspace(
         question=question,
         search=_passage_search(asked, kb_id, services),
-        web=services.web if services.web.configured() else None,
+        web=services.web if services.web.is_configured() else None,
         learning=services.learning,
         deadline=deadline,
         background=Background(services.io_executor, deadline),

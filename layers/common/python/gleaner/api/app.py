@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, CORSConfig, Response
@@ -16,11 +16,9 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
     RequestUnsupportedContentType,
     RequestValidationError,
 )
-from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import caller_of
-from gleaner.api._docs import DocsRoutes
 from gleaner.api._proxy_event import base_path, normalised
 from gleaner.api.invalid import invalid_fields, summary
 from gleaner.api.once import KeptAnswer
@@ -29,6 +27,9 @@ from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 _RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the response
 _PREFLIGHT_SECONDS = 600
@@ -58,6 +59,8 @@ class Api:
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # by path
         self._routes = tuple(make_routes(self._current))
         if settings.docs_routes:
+            from gleaner.api._docs import DocsRoutes
+
             self._routes += DocsRoutes(self._describe, self._current).routes()
         self._add_routes(self._routes)
         self._add_error_handlers()

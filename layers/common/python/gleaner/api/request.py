@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from gleaner.api._caller import Caller
 from gleaner.errors import DeadlineExceeded, GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.typing import LambdaContext
 
 JSON = "application/json"
 STORE_FAILURES = (StoreUnavailable, DeadlineExceeded)  # what every handler raises that reads or writes the store

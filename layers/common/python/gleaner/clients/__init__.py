@@ -1,1 +1,1 @@
-"""Clients of remote services; vendor shapes stop here."""
+"""Clients of remote services. Vendor formats stop here: callers see only the types of `model`."""

@@ -1,4 +1,4 @@
-"""Reads an answer of the chat completions API: the tool calls in it, whatever else is wrong with it."""
+"""Parses chat completions and salvages the tool calls from malformed ones."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from gleaner.text import encodable
 
 
 class NotACompletion(ModelUnavailable):
-    """An answer that is no completion, such as an error under status 200; the next one may be."""
+    """The response is not a completion, such as an error with status 200. A retry may succeed."""
 
 
 def read_turn(body: bytes) -> ModelTurn:
-    """The turn in the body of a 200 answer. A part that is missing or of a wrong type is as good as empty.
+    """Parse the body of a 200 response. A part that is missing or has the wrong type counts as empty.
 
-    Providers that call themselves compatible leave fields out and put other types into them. What the
-    loop needs is read here; what is then missing is for the loop to ask for again. Raises NotACompletion.
+    Providers that claim compatibility omit fields or change their types. The agent loop asks the model again
+    for whatever it needs and does not find. Raises NotACompletion.
     """
     try:
         answer = json.loads(body)
     except (RecursionError, ValueError):
-        raise NotACompletion("The language model sent an answer that cannot be read.") from None
+        raise NotACompletion("The language model sent a response that cannot be parsed.") from None
     choices = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(choices, list):
         raise NotACompletion("The language model sent no completion.")
-    choice = _object(choices[0]) if choices else {}
-    message = _object(choice.get("message"))
+    choice = _as_object(choices[0]) if choices else {}
+    message = _as_object(choice.get("message"))
     calls = _to_calls(message.get("tool_calls"))
     if not calls and (answer.get("error") or choice.get("error")):
-        raise NotACompletion("The language model sent an error in place of a completion.")
+        raise NotACompletion("The language model sent an error instead of a completion.")
     return ModelTurn(
         tool_calls=calls,
-        content=_string(message.get("content")) or _string(message.get("refusal")),
-        finish_reason=_string(choice.get("finish_reason")),
-        model=_string(answer.get("model")),
-        usage=_to_usage(_object(answer.get("usage"))),
+        content=_as_string(message.get("content")) or _as_string(message.get("refusal")),
+        finish_reason=_as_string(choice.get("finish_reason")),
+        model=_as_string(answer.get("model")),
+        usage=_to_usage(_as_object(answer.get("usage"))),
     )
 
 
 def _to_calls(calls: object) -> tuple[ToolCall, ...]:
-    """The function calls, each with an id of its own: some providers leave ids out or repeat them."""
-    seen: set[str] = set()
+    """Read the function calls and give each a unique id: some providers omit or repeat ids."""
+    used_ids: set[str] = set()
     result = []
-    for position, call in enumerate(map(_object, calls if isinstance(calls, list) else [])):
-        function = _object(call.get("function"))
+    for position, call in enumerate(map(_as_object, calls if isinstance(calls, list) else [])):
+        function = _as_object(call.get("function"))
         if (call.get("type") or "function") != "function" or not function:
             continue
-        call_id = _string(call.get("id"))
-        if not call_id or call_id in seen:
-            call_id = f"call_{position}_{len(seen)}"
-        seen.add(call_id)
+        call_id = _as_string(call.get("id"))
+        if not call_id or call_id in used_ids:
+            call_id = f"call_{position}_{len(used_ids)}"
+        used_ids.add(call_id)
         arguments = _to_text(function.get("arguments"))
-        result.append(ToolCall(id=call_id, name=_string(function.get("name")), arguments=arguments))
+        result.append(ToolCall(id=call_id, name=_as_string(function.get("name")), arguments=arguments))
     return tuple(result)
 
 
 def _to_text(arguments: object) -> str:
-    """Arguments as text. Some providers send the object itself, which says the same."""
+    """Return the arguments as JSON text; some providers send the object itself."""
     if arguments is None or isinstance(arguments, str):
-        return _string(arguments)
+        return _as_string(arguments)
     return encodable(json.dumps(arguments, ensure_ascii=False))
 
 
 def _to_usage(usage: JsonObject) -> TokenUsage:
-    details = _object(usage.get("prompt_tokens_details"))
+    details = _as_object(usage.get("prompt_tokens_details"))
     return TokenUsage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        cached_input_tokens=_count(details.get("cached_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
+        input_tokens=_as_count(usage.get("prompt_tokens")),
+        cached_input_tokens=_as_count(details.get("cached_tokens")),
+        output_tokens=_as_count(usage.get("completion_tokens")),
     )
 
 
-def _object(value: Any) -> JsonObject:
+def _as_object(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _string(value: Any) -> str:
+def _as_string(value: Any) -> str:
     return encodable(value) if isinstance(value, str) else ""
 
 
-def _count(value: Any) -> int:
-    return value if type(value) is int and value >= 0 else 0  # True is an int, too
+def _as_count(value: Any) -> int:
+    return value if type(value) is int and value >= 0 else 0  # `bool` is a subclass of `int`

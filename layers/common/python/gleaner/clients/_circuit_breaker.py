@@ -1,4 +1,4 @@
-"""A circuit breaker: a service that keeps failing is left alone for a while."""
+"""A circuit breaker stops calls to a service that keeps failing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ logger = logging.getLogger(__name__)
 
 
 class CircuitBreaker:
-    """Opens after `failures` calls in a row have failed; then lets one call through each `cool_down` seconds.
+    """Opens after `failures` consecutive failures, then lets one call through every `cool_down` seconds.
 
-    The first that succeeds closes it again (Nygard, Release It!, 2007). The caller asks `admits` before a
-    call and says what became of it. Threads may share it; no lock is held during a call.
+    The first success closes it again (Nygard, Release It!, 2007). The caller asks `allow_call` before a
+    call and records the result. Threads may share an instance; no lock is held during a call.
     """
 
     def __init__(self, name: str, *, failures: int, cool_down: float, clock: Callable[[], float] = time.time) -> None:
-        """`clock` gives seconds. It is the wall clock's: a frozen Lambda environment counts no other time."""
+        """`clock` returns seconds. It is the wall clock: monotonic time stops in a frozen Lambda environment."""
         self._name = name
         self._limit = failures
         self._cool_down = cool_down
@@ -27,29 +27,29 @@ class CircuitBreaker:
         self._failures = 0
         self._next_try = 0.0
 
-    def admits(self) -> bool:
-        """Whether a call may be made now. While it is open, one call is admitted as a probe."""
+    def allow_call(self) -> bool:
+        """Return whether a call may be made now. While the circuit is open, one call is allowed as a probe."""
         with self._lock:
             if self._failures < self._limit:
                 return True
             now = self._clock()
-            # A clock that was set back must not keep it open for longer than the cool-down.
+            # If the clock was set back, the circuit must not stay open for longer than the cool-down.
             if now < self._next_try <= now + self._cool_down:
                 return False
-            # Put off the next probe at once: others must not follow, and a probe may never report.
+            # Schedule the next probe now: no other thread may probe meanwhile, and this probe may never report.
             self._next_try = now + self._cool_down
             return True
 
-    def succeeded(self) -> None:
-        """A call succeeded."""
+    def record_success(self) -> None:
+        """Close the circuit."""
         with self._lock:
             self._failures = 0
 
-    def failed(self, *, for_good: bool = False) -> None:
-        """A call failed; `for_good` when the next ones will, too, so that it opens at once."""
+    def record_failure(self, *, permanent: bool = False) -> None:
+        """Count a failed call. A `permanent` failure opens the circuit at once: the next calls would fail, too."""
         with self._lock:
             before = self._failures
-            self._failures = max(before + 1, self._limit if for_good else 0)
+            self._failures = max(before + 1, self._limit if permanent else 0)
             self._next_try = self._clock() + self._cool_down
         if before < self._limit <= self._failures:
             logger.warning("circuit opened", extra={"circuit": self._name, "cool_down": self._cool_down})

@@ -1,4 +1,4 @@
-"""Packages of an SDK that are not run before something of them is asked for."""
+"""Defers the import of SDK packages until one of their attributes is used."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 
 def defer_packages(root: str) -> None:
-    """Leave the `__init__` of package `root`, and of the packages in it, unrun until an attribute is asked for.
+    """Run the `__init__` of package `root`, and of its subpackages, only when one of their attributes is used.
 
-    Meanwhile their modules can be imported. That is for packages whose `__init__` imports all their modules to list
-    them by name, and has no `__getattr__` of its own. What was imported before the call stays as it is.
+    Their modules can be imported before that. Use it for packages whose `__init__` imports all their modules just
+    to export names, and defines no `__getattr__`. Packages that are already imported are not affected.
     """
     sys.meta_path.insert(0, _DeferringFinder(root))
 
@@ -36,24 +36,24 @@ class _DeferringFinder(MetaPathFinder):
 
 
 class _DeferringLoader(SourceFileLoader):
-    """Runs a module at the first look for something that it does not have yet (PEP 562).
+    """Runs a module when an attribute is first missing from it (PEP 562).
 
-    `importlib.util.LazyLoader` is of no use here: importing a module of a package looks at the package.
+    `importlib.util.LazyLoader` does not work here: importing a submodule already reads attributes of the package.
     """
 
     def exec_module(self, module: ModuleType) -> None:
-        began = False
-        lock = threading.RLock()  # held while the module runs, which may look at itself
+        started = False
+        lock = threading.RLock()  # reentrant: while the module runs, it may read its own attributes
 
-        def look(name: str) -> Any:
-            nonlocal began
+        def load_attribute(name: str) -> Any:
+            nonlocal started
             with lock:
-                if not began:
-                    began = True
+                if not started:
+                    started = True
                     super(_DeferringLoader, self).exec_module(module)
             try:
                 return vars(module)[name]
             except KeyError:
                 raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}") from None
 
-        module.__getattr__ = look  # type: ignore[method-assign]
+        module.__getattr__ = load_attribute  # type: ignore[method-assign]

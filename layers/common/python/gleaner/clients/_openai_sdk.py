@@ -1,4 +1,4 @@
-"""The SDK of OpenAI, without the types of all that is not called: they take half of the time of loading it."""
+"""The OpenAI SDK, without the types of endpoints that are never called: they take half of its load time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from gleaner.clients._deferred_packages import defer_packages
 
 defer_packages("openai.types")
 
-import openai  # noqa: E402  # what is to be deferred must be named before
+import openai  # noqa: E402  # packages must be deferred before they are imported
 
 __all__ = ["openai"]

@@ -1,4 +1,4 @@
-"""How long a service asks to wait before the next request."""
+"""Parses the `Retry-After` header."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from email.utils import parsedate_to_datetime
 from gleaner.model import utc_now
 
 
-def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds from now that `Retry-After` asks to wait (RFC 9110, 10.2.3), or None when it does not.
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds to wait from now (RFC 9110, 10.2.3), or None without a valid `Retry-After`.
 
-    The value is a number, of which some services send decimals, or a date.
+    The value is a date or a number; some services send decimals.
     """
-    asked = headers.get("retry-after", "").strip()
+    value = headers.get("retry-after", "").strip()
     try:
-        seconds = float(asked)
+        seconds = float(value)
     except ValueError:
         try:
-            seconds = (parsedate_to_datetime(asked) - utc_now()).total_seconds()
-        except (ValueError, TypeError):  # no date, or one without its zone
+            seconds = (parsedate_to_datetime(value) - utc_now()).total_seconds()
+        except (ValueError, TypeError):  # not a date, or a date without a time zone
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None

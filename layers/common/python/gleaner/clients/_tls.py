@@ -1,4 +1,4 @@
-"""The certificates that outside services are checked by, read once for all clients."""
+"""The TLS context that all clients share, so that certificates are read only once."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ import httpx
 
 @cache
 def tls_context() -> SSLContext:
-    """What a client of httpx makes for itself otherwise; reading the certificates takes most of making a client."""
+    """Return the context that an httpx client would otherwise build; reading certificates is its main cost."""
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""Reads an answer of Perplexity's Agent API: its text, its sources, and whether it is complete."""
+"""Parses responses of Perplexity's Agent API: text, sources, and whether they are complete."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_CITATIONS = 10
 
 
 class UnusableAnswer(WebSearchUnavailable):
-    """The service works, but what it gave cannot be used: incomplete, without text or without sources."""
+    """The service works, but its answer is incomplete or has no text or no sources."""
 
 
-# Fenced or inline code first: `items[0]` in an example is no mark of a source.
-# `[web:3]` is how some presets write their marks, and `[3](https://…)` is a mark made into a link.
+# Code is matched first: `items[0]` in an example is not a citation mark.
+# Some presets write marks as `[web:3]` or as links, `[3](https://…)`.
 _CODE_OR_MARK = re.compile(
     r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
     r"|[ \t]?\[(?P<marks>(?:web:)?\d+(?:\s*,\s*(?:web:)?\d+)*)\](?:\(https?://[^)\s]*\))?",
@@ -32,8 +32,8 @@ _CODE_OR_MARK = re.compile(
 class WebSearchResult:
     """A complete answer of the web search.
 
-    `[n]` in `answer` is the 1-based place of a source in `citations`, which begin with the sources mentioned,
-    in the order of their first mention. `cost_usd` is None when the service did not state one in dollars.
+    `[n]` in `answer` is the 1-based index of a source in `citations`. Sources come in the order of their first
+    mention, followed by those not mentioned. `cost_usd` is None unless the service stated a cost in dollars.
     """
 
     answer: str
@@ -44,14 +44,14 @@ class WebSearchResult:
     cost_usd: float | None
 
 
-# Characters that are kept of a page: an answer with its pages must fit into one item of the store.
-LONGEST_TITLE = 300
-LONGEST_SNIPPET = 1_000
+# In characters. An answer must fit into one DynamoDB item together with its pages.
+MAX_TITLE_CHARS = 300
+MAX_SNIPPET_CHARS = 1_000
 
 
 class _Result(BaseModel):
     id: int | str | None = None
-    url: str | None = None  # without one, or with one that is no web address, it is left out
+    url: str | None = None  # a result without a valid web address is skipped
     title: str | None = None
     snippet: str | None = None
     date: str | None = None
@@ -103,26 +103,26 @@ class _Answer(BaseModel):
 
 
 def read_answer(body: bytes) -> WebSearchResult:
-    """The result in the body of a 200 answer.
+    """Parse the body of a 200 response.
 
-    Raises WebSearchUnavailable for anything but a complete answer with text and at least one usable source,
-    of its kind UnusableAnswer when the service did its work.
+    Raises WebSearchUnavailable unless the answer is complete, with text and at least one usable source;
+    the subclass UnusableAnswer if the service itself works.
     """
     try:
         answer = _Answer.model_validate_json(body)
     except ValidationError:
-        # Pydantic's message quotes the body, so neither the text nor the cause goes on.
+        # Pydantic's message quotes the body, so neither the message nor the cause may propagate.
         raise WebSearchUnavailable("The web search gave an answer that cannot be read.") from None
     _require_complete(answer)
-    sources = _sources(answer.output)
+    sources = _collect_sources(answer.output)
     if not sources:
         raise UnusableAnswer("The web search found no sources.")
-    marked, citations = _number_by_mention(_text(answer.output), sources)
-    if not marked.strip():
+    text, citations = _number_by_mention(_join_text(answer.output), sources)
+    if not text.strip():
         raise UnusableAnswer("The web search gave an answer without text.")
     usage = answer.usage or _Usage()
     return WebSearchResult(
-        answer=marked.strip(),
+        answer=text.strip(),
         citations=citations,
         model=answer.model,
         input_tokens=usage.input_tokens,
@@ -136,32 +136,30 @@ def _require_complete(answer: _Answer) -> None:
         return
     if answer.status == "incomplete":
         reason = answer.incomplete_details.reason if answer.incomplete_details else None
-        # Only a plain word of the API may be shown; anything longer could be text of the answer.
-        shown = f" ({reason})" if reason and re.fullmatch(r"[a-z_]{1,40}", reason) else ""
-        raise UnusableAnswer(f"The web search stopped before its answer was complete{shown}.")
+        # Show the reason only if it is a plain API code; anything else could be text of the answer.
+        suffix = f" ({reason})" if reason and re.fullmatch(r"[a-z_]{1,40}", reason) else ""
+        raise UnusableAnswer(f"The web search stopped before its answer was complete{suffix}.")
     if answer.status == "cancelled":
         raise WebSearchUnavailable("The web search was cancelled by the service.")
     raise WebSearchUnavailable("The web search failed at the service.")
 
 
-def _text(output: Sequence[_Item]) -> str:
+def _join_text(output: Sequence[_Item]) -> str:
     messages = [item.content for item in output if item.type == "message"]
     return "\n\n".join("".join(p.text for p in parts if p.type == "output_text") for parts in messages)
 
 
-def _sources(output: Sequence[_Item]) -> dict[str, Citation]:
-    """Citations by the id that marks name them with; a page that was found twice is one citation."""
+def _collect_sources(output: Sequence[_Item]) -> dict[str, Citation]:
+    """Collect the citations by the id that marks refer to; duplicate pages become one citation."""
     by_id: dict[str, Citation] = {}
     by_url: dict[str, Citation] = {}
     for result in (result for item in output if item.type == "search_results" for result in item.results):
         url = (result.url or "").strip()
         if _is_web_address(url):
-            title, snippet = (
-                (result.title or url).strip()[:LONGEST_TITLE],
-                (result.snippet or "").strip()[:LONGEST_SNIPPET],
-            )
-            found = Citation(url=url, title=title, snippet=snippet, date=result.date)
-            by_id.setdefault(url if result.id is None else str(result.id), by_url.setdefault(url, found))
+            title = (result.title or url).strip()[:MAX_TITLE_CHARS]
+            snippet = (result.snippet or "").strip()[:MAX_SNIPPET_CHARS]
+            citation = Citation(url=url, title=title, snippet=snippet, date=result.date)
+            by_id.setdefault(url if result.id is None else str(result.id), by_url.setdefault(url, citation))
     return by_id
 
 
@@ -174,24 +172,25 @@ def _is_web_address(url: str) -> bool:
 
 
 def _number_by_mention(text: str, sources: dict[str, Citation]) -> tuple[str, tuple[Citation, ...]]:
+    """Renumber the marks in `text` by first mention, and drop those without a source."""
     order: list[Citation] = []
 
     def renumber(match: re.Match[str]) -> str:
         if match["code"] is not None:
             return match[0]
-        kept: list[Citation] = []
+        cited: list[Citation] = []
         for mark in match["marks"].split(","):
             citation = sources.get(mark.strip().removeprefix("web:"))
-            if citation is None or citation in kept:
+            if citation is None or citation in cited:
                 continue
             if citation not in order:
                 if len(order) == MAX_CITATIONS:
                     continue
                 order.append(citation)
-            kept.append(citation)
-        space = " " if match[0][0].isspace() and kept else ""
-        return space + "".join(f"[{order.index(citation) + 1}]" for citation in kept)
+            cited.append(citation)
+        space = " " if match[0][0].isspace() and cited else ""
+        return space + "".join(f"[{order.index(citation) + 1}]" for citation in cited)
 
-    marked = _CODE_OR_MARK.sub(renumber, text)
+    renumbered = _CODE_OR_MARK.sub(renumber, text)
     rest = [citation for citation in dict.fromkeys(sources.values()) if citation not in order]
-    return marked, tuple([*order, *rest][:MAX_CITATIONS])
+    return renumbered, tuple([*order, *rest][:MAX_CITATIONS])

@@ -1,4 +1,4 @@
-"""The knowledge base: text records in a Pinecone index with integrated embedding, a namespace for each."""
+"""The knowledge bases: text records in a Pinecone index with integrated embedding, one namespace each."""
 
 from __future__ import annotations
 
@@ -20,50 +20,52 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
-# What one request may hold, by the service's published limits.
-UPSERT_RECORDS = 96
-UPSERT_BYTES = 2_000_000
-DELETE_IDS = 1000
-# Ids travel in the query string of a fetch: the length of the URL is the limit that is met first.
-FETCH_IDS = 50
-FETCH_ID_BYTES = 6_000
+# The service's published limits for one request.
+MAX_UPSERT_RECORDS = 96
+MAX_UPSERT_BYTES = 2_000_000
+MAX_DELETE_IDS = 1000
+# A fetch sends its ids in the query string, where the maximum length of a URL is reached first.
+MAX_FETCH_IDS = 50
+MAX_FETCH_ID_BYTES = 6_000
 
 
 class KnowledgeBase:
     """Searches and writes the records of every knowledge base in one index (namespace = kb_id).
 
-    Every failure of the service is KnowledgeBaseUnavailable; a knowledge base that does not exist is empty.
-    `timeout` is the wall-clock limit in seconds of one request, the SDK's own retries included: the SDK
-    always retries its data-plane calls, for up to some minutes, and offers no switch.
+    Every failure of the service raises KnowledgeBaseUnavailable; a knowledge base that does not exist is empty.
+    `timeout` is the wall-clock limit in seconds for one request, including the SDK's own retries: the SDK
+    always retries data-plane calls, for up to several minutes, and this cannot be switched off.
     """
 
     def __init__(self, index: Callable[[], Index]) -> None:
-        """`index` is asked at every request: the SDK binds an index to one key, and keys change."""
+        """`index` is called for every request: the SDK binds an index to one key, and keys are rotated."""
         self._index = index
 
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> list[RecordHit]:
-        """The `top_k` records that match `query` best, best first, each with a score from 0 to 1."""
+        """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1."""
         call = partial(self._index().search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
         response = _request(call, timeout=timeout)
         hits = []
         for hit in response.result.hits if response else ():
             record = from_wire(hit.id, hit.fields)
             if record is None:
-                logger.warning("A record without text was left out of the search result")
+                logger.warning("a record without text was skipped in the search result")
                 continue
             hits.append(RecordHit(record=record, score=min(1.0, max(0.0, hit.score))))
         return hits
 
     def upsert(self, kb_id: str, records: Sequence[Record], *, timeout: float) -> None:
-        """Write records, replacing those of the same id, in requests of at most 96 records and 2 MB."""
-        for batch in _batches([to_wire(record) for record in records], _json_bytes, UPSERT_RECORDS, UPSERT_BYTES):
+        """Write records, replacing those with the same id, in requests of at most 96 records and 2 MB."""
+        for batch in _split_into_batches(
+            [to_wire(record) for record in records], _count_json_bytes, MAX_UPSERT_RECORDS, MAX_UPSERT_BYTES
+        ):
             _request(
                 partial(self._index().upsert_records, namespace=kb_id, records=batch, timeout=timeout),
                 timeout=timeout,
             )
 
     def list_ids(self, kb_id: str, *, prefix: str = "", timeout: float) -> Iterator[str]:
-        """The ids that begin with `prefix`, page by page; `timeout` is for each page."""
+        """Yield the ids that start with `prefix`, page by page; `timeout` applies to each page."""
         token: str | None = None
         while True:
             call = partial(
@@ -82,58 +84,58 @@ class KnowledgeBase:
                 return
 
     def fetch(self, kb_id: str, ids: Sequence[str], *, timeout: float) -> dict[str, Record]:
-        """The stored records by id; an id that is not stored, or has no text, is missing from the result."""
-        found: dict[str, Record] = {}
-        for batch in _batches(ids, _text_bytes, FETCH_IDS, FETCH_ID_BYTES):
+        """Return the stored records by id, without ids that are not stored or have no text."""
+        records: dict[str, Record] = {}
+        for batch in _split_into_batches(ids, _count_text_bytes, MAX_FETCH_IDS, MAX_FETCH_ID_BYTES):
             response = _request(
                 partial(self._index().fetch, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout
             )
             for record_id, vector in response.vectors.items() if response else ():
                 record = from_wire(record_id, vector.metadata)
                 if record is not None:
-                    found[record_id] = record
-        return found
+                    records[record_id] = record
+        return records
 
     def delete(self, kb_id: str, ids: Sequence[str], *, timeout: float) -> None:
         """Delete records by id; ids that are not stored are ignored."""
-        for batch in _batches(ids, _text_bytes, DELETE_IDS, UPSERT_BYTES):
+        for batch in _split_into_batches(ids, _count_text_bytes, MAX_DELETE_IDS, MAX_UPSERT_BYTES):
             _request(partial(self._index().delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
-        """How many records each knowledge base holds; the service counts with some delay."""
+        """Return the number of records in each knowledge base; the service updates it with some delay."""
         stats = _request(partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
 def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
-    """The knowledge base at the index host; sends nothing yet.
+    """Build the client of the index at `host`; sends nothing yet.
 
-    `api_key` is asked at every request; what it raises, a request raises.
+    `api_key` is called for every request, which raises whatever it raises.
     """
     from pinecone import Index
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
-        return Index(host=host, api_key=key)  # by itself: a whole client reads all certificates once more
+        return Index(host=host, api_key=key)  # without a `Pinecone` client, which would read all certificates again
 
-    index_of("none yet")  # loads most of the SDK: also before a snapshot is taken, when there is no key
+    index_of("none yet")  # loads most of the SDK now, also before a snapshot, when there is no key yet
     return KnowledgeBase(lambda: index_of(api_key()))
 
 
 def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
-    """What `call` returns, or None when the namespace does not exist."""
+    """Return the result of `call`, or None when the namespace does not exist."""
     from pinecone import NotFoundError, PineconeError, PineconeTimeoutError
 
     try:
         return run_within(timeout, call)
     except NotFoundError as error:
-        if _names_namespace(error):
+        if _is_about_namespace(error):
             return None
-        raise KnowledgeBaseUnavailable(_reason(error)) from error
+        raise KnowledgeBaseUnavailable(_describe(error)) from error
     except PineconeTimeoutError as error:
         raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
     except PineconeError as error:
-        raise KnowledgeBaseUnavailable(_reason(error)) from error
+        raise KnowledgeBaseUnavailable(_describe(error)) from error
     except TimeoutError as error:
         raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
 
@@ -141,13 +143,13 @@ def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
 _TIMED_OUT = "The knowledge base did not answer in time."
 
 
-def _names_namespace(error: PineconeError) -> bool:
-    """Whether a 404 speaks of the namespace: a mistyped host answers 404 too, and must not pass as empty."""
+def _is_about_namespace(error: PineconeError) -> bool:
+    """Return whether a 404 is about the namespace: a mistyped host sends 404, too, but is not an empty index."""
     return "namespace" in error.message.lower()
 
 
-def _reason(error: PineconeError) -> str:
-    """What went wrong, without the service's own text, which may repeat what was sent."""
+def _describe(error: PineconeError) -> str:
+    """Say what failed, without the service's own text, which may quote the request."""
     from pinecone import ApiError, PineconeConnectionError
 
     if isinstance(error, ApiError):
@@ -159,18 +161,18 @@ def _reason(error: PineconeError) -> str:
     return f"The request to the knowledge base failed ({type(error).__name__})."
 
 
-def _batches(
-    items: Sequence[Result], size: Callable[[Result], int], count_limit: int, size_limit: int
+def _split_into_batches(
+    items: Sequence[Result], size: Callable[[Result], int], max_count: int, max_size: int
 ) -> Iterator[list[Result]]:
-    """Items in order, in lists of at most `count_limit` whose sizes add up to at most `size_limit`.
+    """Split items, in order, into lists of at most `max_count` items with a total size of at most `max_size`.
 
-    An item that is too large by itself is sent alone: the service says why it refuses it.
+    An item that is too large by itself is sent alone: the service will say why it refuses it.
     """
     batch: list[Result] = []
     total = 0
     for item in items:
         item_size = size(item)
-        if batch and (len(batch) == count_limit or total + item_size > size_limit):
+        if batch and (len(batch) == max_count or total + item_size > max_size):
             yield batch
             batch, total = [], 0
         batch.append(item)
@@ -179,9 +181,9 @@ def _batches(
         yield batch
 
 
-def _json_bytes(item: JsonObject) -> int:
+def _count_json_bytes(item: JsonObject) -> int:
     return len(json.dumps(item, ensure_ascii=False).encode("utf-8", "surrogatepass")) + 1
 
 
-def _text_bytes(item: str) -> int:
+def _count_text_bytes(item: str) -> int:
     return len(item.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""How a record stands in the Pinecone index: the field names on the wire, both ways."""
+"""Converts records to and from the fields that the Pinecone index stores."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from gleaner.model import JsonObject, Record
 
-TEXT_FIELD = "text"  # what the index embeds
+TEXT_FIELD = "text"  # the field that the index embeds
 
 
 def to_wire(record: Record) -> JsonObject:
-    """The record as one JSON object; fields that are None are left out, since the index stores no nulls."""
+    """Convert a record to one JSON object, without fields that are None: the index stores no nulls."""
     fields: JsonObject = {
         "_id": record.id,
         TEXT_FIELD: record.text,
@@ -27,40 +27,39 @@ def to_wire(record: Record) -> JsonObject:
 
 
 def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None:
-    """The record behind stored fields, or None when it has no text.
+    """Convert stored fields to a record, or return None when there is no text.
 
-    Records may have been written by others, so a missing or mistyped field gets the plainest value instead
-    of an error.
+    Other programs may have written the record, so a missing or mistyped field gets a default value.
     """
     stored = fields or {}
-    text = _text(stored, TEXT_FIELD)
+    text = _get_text(stored, TEXT_FIELD)
     if not text:
         return None
     document_id, _, position = record_id.rpartition("#")
-    chunk_index = _number(stored, "chunk_index")
+    chunk_index = _get_number(stored, "chunk_index")
     if chunk_index is None:
         chunk_index = int(position) if position.isascii() and position.isdigit() else 0
-    source_file_path = _text(stored, "source_file_path") or ""
+    source_file_path = _get_text(stored, "source_file_path") or ""
     return Record(
         id=record_id,
         text=text,
-        title=_text(stored, "title") or source_file_path or document_id or record_id,
+        title=_get_text(stored, "title") or source_file_path or document_id or record_id,
         source_file_path=source_file_path,
         chunk_index=chunk_index,
-        content_hash=_text(stored, "content_hash") or "",
-        chapter=_text(stored, "chapter"),
-        source_url=_text(stored, "source_url"),
-        page_number=_number(stored, "page_number"),
+        content_hash=_get_text(stored, "content_hash") or "",
+        chapter=_get_text(stored, "chapter"),
+        source_url=_get_text(stored, "source_url"),
+        page_number=_get_number(stored, "page_number"),
     )
 
 
-def _text(fields: Mapping[str, Any], name: str) -> str | None:
+def _get_text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _number(fields: Mapping[str, Any], name: str) -> int | None:
-    """The service stores every number as a float, so 3 may come back as 3.0."""
+def _get_number(fields: Mapping[str, Any], name: str) -> int | None:
+    """Return an integer field. The service stores every number as a float, so 3 may come back as 3.0."""
     value = fields.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
         return None

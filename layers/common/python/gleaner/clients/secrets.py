@@ -1,4 +1,4 @@
-"""The API keys of the remote services, from Secrets Manager."""
+"""Reads the API keys of the remote services from Secrets Manager."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import boto3
-from aws_lambda_powertools.utilities.parameters import SecretsProvider
-from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 from botocore.config import Config
 
+from gleaner.clients._deferred_packages import defer_packages
 from gleaner.errors import ApiKeysUnavailable
 from gleaner.guards.redaction import protect
 
-_CACHED_SECONDS = 300  # after so long a new key is in use everywhere
+defer_packages("aws_lambda_powertools.utilities.parameters")  # it would import the providers of other services
+
+from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError  # noqa: E402
+from aws_lambda_powertools.utilities.parameters.secrets import SecretsProvider  # noqa: E402
+
+_CACHED_SECONDS = 300  # a rotated key is in use everywhere after this time
 _CLIENT = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 2})
 
 
@@ -24,49 +28,51 @@ class ApiKeys:
 
     openai: str
     pinecone: str
-    perplexity: str | None  # None: the web is not searched
+    perplexity: str | None  # None disables web search
 
     def __post_init__(self) -> None:
-        """From here on no log, record, error or trace shows them, whatever their form."""
+        """Register the keys for redaction in every log, record, error and trace."""
         protect((self.openai, self.pinecone, self.perplexity))
 
 
-ReadKeys = Callable[[], ApiKeys]  # asked at every use: keys change while a process lives. Raises ApiKeysUnavailable.
+# Called at every use: keys are rotated while a process runs. Raises ApiKeysUnavailable.
+ReadKeys = Callable[[], ApiKeys]
 
 
 class ApiKeysSecret:
-    """A secret with the API keys: a JSON object with `openai`, `pinecone` and perhaps `perplexity`."""
+    """The secret with the API keys: a JSON object with `openai`, `pinecone` and, optionally, `perplexity`."""
 
     def __init__(self, arn: str, *, cached_seconds: int = _CACHED_SECONDS) -> None:
-        """Sends nothing yet: what is made before a snapshot of the process must hold no key."""
+        """Send nothing yet: objects built before a snapshot of the process must not hold a key."""
         self._arn = arn
         self._cached_seconds = cached_seconds
-        # Over the session of the other clients: one of its own would read the descriptions of all services anew.
+        # Use the default session: a separate one would load the service descriptions of botocore again.
         self._provider = SecretsProvider(boto3_client=boto3.client("secretsmanager", config=_CLIENT))
 
     def read(self) -> ApiKeys:
-        """The keys, cached for some time; a failed fetch is not cached.
+        """Return the keys, cached for some minutes; a failed fetch is not cached.
 
-        Raises ApiKeysUnavailable, without what the secret holds.
+        Raises ApiKeysUnavailable, whose message does not quote the secret.
         """
-        keys = _to_keys(self._fetch()) or _to_keys(self._fetch(anew=True))  # once mended it is in use at once
+        # If the cached value is invalid, fetch it again, so that a corrected secret is in use at once.
+        keys = _parse_keys(self._fetch()) or _parse_keys(self._fetch(force=True))
         if keys is None:
             raise ApiKeysUnavailable("The secret with the API keys must be JSON with openai and pinecone.")
         return keys
 
-    def _fetch(self, *, anew: bool = False) -> str:
+    def _fetch(self, *, force: bool = False) -> str:
         try:
-            return str(self._provider.get(self._arn, max_age=self._cached_seconds, force_fetch=anew))
+            return str(self._provider.get(self._arn, max_age=self._cached_seconds, force_fetch=force))
         except GetParameterError as error:
             raise ApiKeysUnavailable("The secret with the API keys could not be read.") from error
 
 
-def _to_keys(value: str) -> ApiKeys | None:
+def _parse_keys(value: str) -> ApiKeys | None:
     try:
         keys = json.loads(value)
         openai, pinecone, perplexity = keys["openai"], keys["pinecone"], keys.get("perplexity")
     except (ValueError, KeyError, TypeError, AttributeError):
-        return None  # what is wrong with it is not told: the message of a JSON error quotes the text
+        return None  # the error itself is dropped: a JSON error quotes the text
     if not (openai and pinecone):
         return None
     return ApiKeys(openai=openai, pinecone=pinecone, perplexity=perplexity or None)

@@ -1,4 +1,4 @@
-"""A wall-clock limit for a blocking call that retries by itself."""
+"""A wall-clock limit for blocking calls that retry by themselves."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Result = TypeVar("Result")
 
 
 def run_within(seconds: float, call: Callable[[], Result]) -> Result:
-    """What `call` returns or raises, or TimeoutError after `seconds`.
+    """Return or raise what `call` does, or raise TimeoutError after `seconds`.
 
-    The call runs in a daemon thread of its own: one that is given up must neither hold up the end of the
-    process nor take a worker from the calls that follow.
+    The call runs in its own daemon thread: an abandoned call must neither delay the exit of the process nor
+    occupy a worker of a pool.
     """
     outcome: Future[Result] = Future()
 
     def run() -> None:
         try:
             result = call()
-        except BaseException as error:  # noqa: BLE001 - handed to the waiting caller, who raises it
+        except BaseException as error:  # noqa: BLE001 - re-raised in the waiting thread
             outcome.set_exception(error)
         else:
             outcome.set_result(result)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import DeadlineExceeded, UnknownKeyword, UnknownRun
 from gleaner.model import new_id, utc_now
@@ -18,8 +18,10 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import PruneWriter
-from gleaner.stores.keyword_restoring import RestoreWriter
 from gleaner.stores.schema import PruneQueue
+
+if TYPE_CHECKING:
+    from gleaner.stores.keyword_restoring import RestoreWriter
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +40,6 @@ class Pruner:
         """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
         self._table = table
         self._prune_writer = PruneWriter(table)
-        self._restore_writer = RestoreWriter(table)
         self._executor = executor
         self._answer_grace = answer_grace
 
@@ -109,6 +110,12 @@ class Pruner:
         if item is None:
             raise UnknownRun("There is no such pruning run.")
         return {name: value for name, value in item.items() if name not in ("pk", "sk")}
+
+    @cached_property
+    def _restore_writer(self) -> RestoreWriter:
+        from gleaner.stores.keyword_restoring import RestoreWriter  # the pruning function never restores
+
+        return RestoreWriter(self._table)
 
     def _read_head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)

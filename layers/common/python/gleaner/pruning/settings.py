@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gleaner.runtime.variables import positive, require, url
+from gleaner.runtime.variables import read_positive, read_url, require
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +25,9 @@ class PruneSettings:
         require(env, ("KEYWORDS_TABLE",))
         return cls(
             keywords_table=env["KEYWORDS_TABLE"],
-            dynamodb_endpoint_url=url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
-            max_age_days=positive(env, "MAX_AGE_DAYS", 90.0),
-            min_usage=int(positive(env, "MIN_USAGE", 3)),
-            hard_max_age_days=positive(env, "HARD_MAX_AGE_DAYS", 365.0),
-            answer_grace_days=positive(env, "ANSWER_GRACE_DAYS", 7.0),
+            dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
+            max_age_days=read_positive(env, "MAX_AGE_DAYS", 90.0),
+            min_usage=int(read_positive(env, "MIN_USAGE", 3)),
+            hard_max_age_days=read_positive(env, "HARD_MAX_AGE_DAYS", 365.0),
+            answer_grace_days=read_positive(env, "ANSWER_GRACE_DAYS", 7.0),
         )

@@ -1,4 +1,4 @@
-"""Writes that a query does not wait for until its answer is ready."""
+"""Background writes of a query, awaited only when its answer is ready."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gleaner.runtime.deadline import Deadline
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_FLUSH_SECONDS = 3.0
+_MAX_FLUSH_SECONDS = 3.0
 
 
 class Background:
-    """The writes of one query that go on beside its work."""
+    """Runs the writes of one query in parallel with its other work."""
 
     def __init__(self, executor: Executor, deadline: Deadline) -> None:
         self._executor = executor
@@ -22,15 +22,15 @@ class Background:
         self._writes: list[tuple[str, Future[None]]] = []
 
     def submit(self, what: str, write: Callable[[], None]) -> None:
-        """Begin a write; `what` names it in the log when it fails."""
+        """Start a write; `what` names it in the log if it fails."""
         self._writes.append((what, self._executor.submit(write)))
 
     def flush(self) -> None:
-        """Wait until all are done, some seconds at the most and never beyond the deadline.
+        """Wait for all writes, for a few seconds at most and never beyond the deadline.
 
-        What failed is logged: the answer is worth more, and a throttled table must not hold it up.
+        Failures are only logged: a throttled table must not delay or fail the answer.
         """
-        timeout = max(0.0, min(_LONGEST_FLUSH_SECONDS, self._deadline.remaining()))
+        timeout = max(0.0, min(_MAX_FLUSH_SECONDS, self._deadline.remaining()))
         wait([future for _, future in self._writes], timeout=timeout)
         for what, future in self._writes:
             if not future.done():

@@ -1,4 +1,4 @@
-"""One deadline for everything a query does: model calls, tools and writes."""
+"""The one deadline for everything that a query does: model calls, tools and writes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The deadline that is `seconds` from now."""
+        """Return the deadline `seconds` from now."""
         return cls(time.monotonic() + seconds)
 
     def remaining(self) -> float:
-        """Seconds left; negative when it has passed."""
+        """Return the seconds left; negative after the deadline."""
         return self.at - time.monotonic()
 
     def timeout(self, cap: float) -> float:
-        """Seconds that one remote call may take: what is left, at most `cap`.
+        """Return the seconds that one remote call may take: the remaining time, capped at `cap`.
 
-        Raises DeadlineExceeded when nothing is left, so that no call is begun that cannot end in time.
+        Raises DeadlineExceeded when no time is left, so that no call starts that cannot finish in time.
         """
-        left = self.remaining()
-        if left <= 0:
+        seconds = self.remaining()
+        if seconds <= 0:
             raise DeadlineExceeded("The time for this query is used up.")
-        return min(left, cap)
+        return min(seconds, cap)
 
     def part(self, cap: float) -> Deadline:
-        """The deadline of a part of the work: at most `cap` seconds from now, and half of what is left.
+        """Return the deadline of one part of the work: half of the remaining time, capped at `cap` seconds.
 
-        So a part that hangs, such as a throttled write, leaves time for what follows it.
+        A part that hangs, such as a throttled write, then leaves time for the rest.
         """
         return Deadline.after(min(cap, self.remaining() / 2))

@@ -1,4 +1,4 @@
-"""What an answer costs, estimated from the prices that are configured."""
+"""Estimates the cost of an answer from the configured prices."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPrices:
-    """USD for a million tokens of the language model."""
+    """USD per million tokens of the language model."""
 
     input: float
-    cached_input: float  # of input tokens that the provider found in its cache
+    cached_input: float  # for input tokens from the provider's prompt cache
     output: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The prices that are known; None: not known, and then what it concerns has no estimate."""
+    """The configured prices. None means unknown: then there is no estimate."""
 
     model: ModelPrices | None = None
-    web_search: float | None = None  # USD for one search, when the service does not state what it took
+    web_search: float | None = None  # USD per search, for searches without a stated cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a question used, and its estimated price."""
+    """The usage of a question and its estimated cost."""
 
     usage: TokenUsage
-    web_searches: int  # that the web search answered
-    estimated_usd: float | None  # None: a price that it needs is not known
+    web_searches: int  # only those that were answered
+    estimated_usd: float | None  # None if a price is unknown
 
 
-def cost_of(usage: TokenUsage, searches: Sequence[float | None], prices: Prices) -> Cost:
-    """The cost of a question; `searches`: for each answered web search the USD that the service stated, if it did."""
-    model = _tokens_usd(usage, prices.model)
+def estimate_cost(usage: TokenUsage, searches: Sequence[float | None], prices: Prices) -> Cost:
+    """Estimate the cost of a question; `searches` holds the stated USD of each answered web search, or None."""
+    model = _price_tokens(usage, prices.model)
     web = [prices.web_search if stated is None else stated for stated in searches]
-    known = [part for part in (model, *web) if part is not None]
-    complete = len(known) == 1 + len(web)
-    return Cost(usage=usage, web_searches=len(searches), estimated_usd=round(sum(known), 8) if complete else None)
+    costs = [cost for cost in (model, *web) if cost is not None]
+    is_complete = len(costs) == 1 + len(web)
+    return Cost(usage=usage, web_searches=len(searches), estimated_usd=round(sum(costs), 8) if is_complete else None)
 
 
-def _tokens_usd(usage: TokenUsage, prices: ModelPrices | None) -> float | None:
+def _price_tokens(usage: TokenUsage, prices: ModelPrices | None) -> float | None:
     if prices is None:
         return None
-    uncached = usage.input_tokens - usage.cached_input_tokens  # the provider counts cached tokens among the input
-    parts = (
+    uncached = usage.input_tokens - usage.cached_input_tokens  # input tokens include cached ones
+    costs = (
         uncached * prices.input,
         usage.cached_input_tokens * prices.cached_input,
         usage.output_tokens * prices.output,
     )
-    return sum(parts) / _MILLION
+    return sum(costs) / _MILLION

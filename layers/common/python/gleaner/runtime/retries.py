@@ -1,4 +1,4 @@
-"""Retry of a remote call inside the one deadline of the query."""
+"""Retries of remote calls within the deadline of the query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gleaner.runtime.deadline import Deadline
 T = TypeVar("T")
 
 _FIRST_WAIT_SECONDS = 0.05
-_LONGEST_WAIT_SECONDS = 2.0
+_MAX_WAIT_SECONDS = 2.0
 
 
 def with_retries(
@@ -22,22 +22,22 @@ def with_retries(
     deadline: Deadline,
     attempts: int,
 ) -> T:
-    """Make `call` until it succeeds, at most `attempts` times and never beyond `deadline`.
+    """Call `call` until it succeeds, at most `attempts` times and never beyond `deadline`.
 
-    `retry_after(error)` says how many seconds the service asked to wait (0 when it did not ask), or None
-    when the error is final. Between attempts it waits that long, or a random time up to an exponentially
-    growing bound ("full jitter", AWS Architecture Blog, 2015), whichever is longer. An error that is final,
-    or whose wait does not fit before the deadline, is raised as it came.
+    `retry_after(error)` returns the seconds that the service asked to wait (0 if it did not ask), or None if
+    the error is final. Between attempts this waits that long, or a random time up to an exponentially growing
+    bound ("full jitter", AWS Architecture Blog, 2015), whichever is longer. A final error, or one whose wait
+    would exceed the deadline, is raised unchanged.
     """
     for attempt in range(attempts):
         try:
             return call()
         except Exception as error:
-            asked = retry_after(error)
-            if asked is None or attempt == attempts - 1:
+            requested_wait = retry_after(error)
+            if requested_wait is None or attempt == attempts - 1:
                 raise
-            bound = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-            wait = max(asked, random.uniform(0, bound))  # noqa: S311 - spreads load, guards nothing
+            bound = min(_MAX_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+            wait = max(requested_wait, random.uniform(0, bound))  # noqa: S311 - jitter, not security
             if wait >= deadline.remaining():
                 raise
             time.sleep(wait)

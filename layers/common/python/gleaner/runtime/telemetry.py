@@ -1,4 +1,4 @@
-"""Logs and metrics of the functions, and the errors that they end in. What may hold text of others is redacted here."""
+"""Logs, metrics and final errors of the functions, redacted wherever they may contain foreign text."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import Ama
 
 from gleaner.guards.redaction import redact_value
 
-SERVICE = "gleaner"  # also the name of the logger that the loggers of the package's modules stand below
+SERVICE = "gleaner"  # also the parent of the loggers of the package's modules
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class FunctionFailed(Exception):
-    """What Lambda is told of an error that nobody foresaw: its text is in the log, redacted."""
+    """Replaces an unexpected error before it reaches Lambda; the redacted text is in the log."""
 
 
 class _Provider(AmazonCloudWatchEMFProvider):
     def flush_metrics(self, raise_on_empty_metrics: bool = False) -> None:
-        """As the provider it derives from, which warns when there is nothing to publish, as after most requests."""
+        """Flush only if there are metrics: the base class warns if there are none, as after most requests."""
         if self.metric_set or raise_on_empty_metrics:
             super().flush_metrics(raise_on_empty_metrics)
 
 
 def make_metrics(service: str) -> Metrics:
-    """The metrics of a function; an invocation that counts nothing publishes nothing."""
+    """Build the metrics of a function; an invocation without metrics publishes nothing."""
     return Metrics(provider=_Provider(service=service))
 
 
 def make_logger() -> Logger:
-    """The logger of a function. Every line of the process is one JSON object, also those of other packages.
+    """Build the logger of a function. Every log line of the process is one JSON object, even of other packages.
 
-    Of those only warnings and errors are shown, whatever their own settings: they log what they send.
+    Other packages log warnings and errors only, whatever their own settings: they would log what they send.
     """
     logger = Logger(service=SERVICE, json_serializer=_to_line)
     own = logging.getLogger(SERVICE)
@@ -47,12 +47,12 @@ def make_logger() -> Logger:
     others.setLevel(logging.WARNING)
     logging.root.handlers = [others]
     logging.captureWarnings(True)
-    logging.raiseExceptions = False  # else a record that cannot be formatted is printed as it is
+    logging.raiseExceptions = False  # otherwise a record that cannot be formatted is printed unredacted
     return logger
 
 
 def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
-    """The outermost edge of a function: Lambda writes what a handler raises to the log as it is."""
+    """Wrap a handler so that no error reaches Lambda, which would log it unredacted."""
 
     def decorate(handler: Handler) -> Handler:
         @wraps(handler)
@@ -69,5 +69,5 @@ def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
 
 
 def _to_line(record: dict[str, Any]) -> str:
-    # ASCII: no character may end a line or be one that standard output cannot take.
+    # ASCII only: no character may break the line or be one that standard output cannot encode.
     return json.dumps(redact_value(record), separators=(",", ":"))

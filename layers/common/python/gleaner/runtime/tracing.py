@@ -1,4 +1,4 @@
-"""Traces of a function. What they say of requests and errors is redacted here."""
+"""Traces of a function, with requests and errors redacted."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gleaner.runtime.telemetry import SERVICE
 _TRACE_IDS = ("id", "trace_id", "parent_id")
 
 
-def make_tracer(*traced: str) -> Tracer:
-    """The tracer of a function. Calls through the packages `traced` are in its traces.
+def make_tracer(*packages: str) -> Tracer:
+    """Build the tracer of a function; it traces calls made through `packages`.
 
-    They are named, for left to itself it loads and patches every HTTP and database package that it finds.
+    Without a list the tracer would load and patch every HTTP and database package that it finds.
     """
     xray_recorder.configure(emitter=_RedactingEmitter())
-    return Tracer(service=SERVICE, patch_modules=traced)
+    return Tracer(service=SERVICE, patch_modules=packages)
 
 
 class _RedactingEmitter(UDPEmitter):  # type: ignore[misc]  # the SDK has no types
-    """Sends segments without secrets: they hold addresses, and the texts of exceptions."""
+    """Redacts segments before they are sent: they contain URLs and exception messages."""
 
     def send_entity(self, entity: Any) -> None:
-        super().send_entity(_Redacted(entity))
+        super().send_entity(_RedactedEntity(entity))
 
 
-class _Redacted:
+class _RedactedEntity:
     def __init__(self, entity: Any) -> None:
         self._entity = entity
 

@@ -1,4 +1,4 @@
-"""Values of environment variables, refused in words that name the variable. Settings alone read them."""
+"""Reads environment variables; errors name the variable. Only settings modules use it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gleaner.errors import ConfigurationError
 
 
 def require(env: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raises ConfigurationError that names those of the variables that are not set."""
+    """Raise ConfigurationError with the names of all variables that are not set."""
     missing = [name for name in names if not env.get(name)]
     if missing:
         raise ConfigurationError(f"Set the environment variable(s) {', '.join(missing)}.")
 
 
-def url(env: Mapping[str, str], name: str) -> str | None:
-    """An http or https URL; None without the variable. Raises ConfigurationError."""
+def read_url(env: Mapping[str, str], name: str) -> str | None:
+    """Return an http or https URL, or None if the variable is not set. Raises ConfigurationError."""
     value = env.get(name)
     if not value:
         return None
@@ -26,17 +26,17 @@ def url(env: Mapping[str, str], name: str) -> str | None:
 
 
 def is_web_address(value: str) -> bool:
-    """Whether it is an http or https URL with a host."""
+    """Return whether `value` is an http or https URL with a host."""
     try:
         parts = urlsplit(value)
-        named = bool(parts.hostname) and parts.port != 0
-        return named and parts.scheme in ("http", "https") and not any(map(str.isspace, value))
-    except ValueError:  # of a host or a port that is none
+        has_host = bool(parts.hostname) and parts.port != 0
+        return has_host and parts.scheme in ("http", "https") and not any(map(str.isspace, value))
+    except ValueError:  # an invalid host or port
         return False
 
 
-def positive(env: Mapping[str, str], name: str, default: float) -> float:
-    """A positive number; `default` without the variable. Raises ConfigurationError."""
+def read_positive(env: Mapping[str, str], name: str, default: float) -> float:
+    """Return a positive number, or `default` if the variable is not set. Raises ConfigurationError."""
     value = env.get(name)
     if not value:
         return default

@@ -1,4 +1,4 @@
-"""The tool that searches the knowledge base and the web answers learned earlier."""
+"""The tool that searches the knowledge base and stored web answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from gleaner.errors import ToolCallRejected
-from gleaner.guards.untrusted import labelled
+from gleaner.guards.untrusted import label_untrusted
 from gleaner.model import JsonObject, Passage
 from gleaner.tools.parameter_checks import Id, Query
 from gleaner.tools.tool import Arguments, Tool
@@ -29,17 +29,17 @@ class SearchArguments(Arguments):
 def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     if arguments.kb_id not in (None, "", "default_kb", workspace.question.kb_id):
         raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
-    began = time.monotonic()
-    found = workspace.search(arguments.query, arguments.top_k, workspace.deadline)
-    if found.lookup_failed:
+    started = time.monotonic()
+    result = workspace.search(arguments.query, arguments.top_k, workspace.deadline)
+    if result.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
-    passages = workspace.admit(found.passages)
+    passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
-    return labelled(
+    return label_untrusted(
         {
             "chunks": [_to_json(passage) for passage in passages],
             "total_chunks_found": len(passages),
-            "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
+            "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
     )
 

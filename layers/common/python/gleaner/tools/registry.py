@@ -16,5 +16,5 @@ TOOLS: dict[str, Tool[Any]] = {
 
 @cache
 def tool_spec(name: str) -> ToolSpec:
-    """The tool as it is offered to the model; made once, since building a schema takes milliseconds."""
+    """Return the tool as the model sees it; cached, because building a schema takes milliseconds."""
     return TOOLS[name].spec()
