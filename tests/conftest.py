@@ -16,6 +16,7 @@ from gleaner.api.app import Api
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner.runtime.settings import Settings
+from gleaner.stores.items import from_item
 from gleaner.wiring import build_api
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
@@ -214,7 +215,6 @@ def web(scripted_web_server: tuple[ScriptedWeb, str]) -> ScriptedWeb:
 @pytest.fixture
 def items(settings: dict[str, str]) -> Any:
     """Reads all items of one of the tables: `items("KEYWORDS_TABLE")`."""
-    from gleaner.stores.items import from_item
 
     def read(variable: str) -> list[dict[str, Any]]:
         found = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])

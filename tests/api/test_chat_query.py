@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
+from gleaner.clients import pinecone
+from gleaner.model import Record
 from tests.conftest import MERGING, Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -109,9 +112,6 @@ def test_a_related_question_finds_the_stored_web_answer(
 def test_a_stored_web_answer_stays_in_its_knowledge_base(
     client: Client, model: ScriptedModel, web: ScriptedWeb, index_host: str
 ) -> None:
-    from gleaner.clients import pinecone
-    from gleaner.model import Record
-
     other = Record(id="o#0", text="Other.", title="O", source_file_path="o.md", chunk_index=0, content_hash="h")
     pinecone.connect(host=index_host, api_key=lambda: "k").upsert("other_kb", [other], timeout=5)
     web.finds(FOUND, *RESULTS)
@@ -161,8 +161,6 @@ def test_keywords_that_never_come_are_taken_from_the_result(
 def test_an_answer_survives_a_model_that_dies_while_keywords_are_asked_for(
     client: Client, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
-    from starlette.responses import JSONResponse
-
     web.finds(FOUND, *RESULTS)
     model.plays(
         calls(search()),
@@ -244,8 +242,6 @@ def test_strict_grounding_never_offers_the_web(client: Client, model: ScriptedMo
 
 
 def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: ScriptedModel) -> None:
-    from starlette.responses import JSONResponse
-
     def picky(request: dict[str, Any]) -> Any:
         if request["tool_choice"] != "auto":
             body = {"error": {"message": "tool_choice must be auto", "param": "tool_choice", "code": None}}

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from gleaner.api._caller import Caller
-from gleaner.api.once import Once
+from gleaner.api.idempotency import IdempotentRunner
 from gleaner.api.request import RequestContext
 from gleaner.api.schemas import ChatQuery
 from gleaner.errors import RequestInProgress
@@ -98,7 +98,9 @@ def test_a_request_that_still_runs_is_a_conflict(
     thread = threading.Thread(target=lambda: first.append(send(client, "key-1")))
     thread.start()
     assert asked.wait(20)
-    once = Once(dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"])
+    once = IdempotentRunner(
+        dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"]
+    )
     with pytest.raises(RequestInProgress):
         again(once, "key-1")
     go_on.set()
@@ -106,7 +108,7 @@ def test_a_request_that_still_runs_is_a_conflict(
     assert first[0][0] == 200
 
 
-def again(once: Once, key: str) -> NoReturn:
+def again(once: IdempotentRunner, key: str) -> NoReturn:
     """The same request, as another environment would run it."""
     context: Any = LocalContext("query", "r2", time.monotonic() + 30)
     request = RequestContext(

@@ -1,5 +1,7 @@
-"""Builds the clients once per process. The only module that imports inside functions: what a function
-does not need it does not load."""
+"""The composition root: builds clients, stores and routes once per process.
+
+The only module of this package that imports inside functions, so that a Lambda function loads only what it uses.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     from gleaner.answering.exchange import Answer, Asked, Observation
     from gleaner.answering.question import Services
     from gleaner.api.app import Api
-    from gleaner.api.request import Current, Route
+    from gleaner.api.request import Current
+    from gleaner.api.routes import Route
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
     from gleaner.pruning.run import Pruner
@@ -137,9 +140,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.feedback import FeedbackRoutes
+    from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.messages import MessageRoutes
-    from gleaner.api.once import Once
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
@@ -155,16 +158,16 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
     pruner = _pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
-    once = Once(client, settings.idempotency_table)
+    idempotent = IdempotentRunner(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
         chat = ChatRoutes(
-            answering, stores.conversations, once, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
+            answering, stores.conversations, idempotent, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
         )
         areas = (
             chat,
             SessionRoutes(stores.conversations, deletion, current),
-            MessageRoutes(stores.conversations, chat.answer, once, current),
+            MessageRoutes(stores.conversations, chat.answer, idempotent, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
             FeedbackRoutes(feedback, current, metrics),
             KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),

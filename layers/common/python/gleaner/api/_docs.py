@@ -10,7 +10,8 @@ from string import Template
 
 from aws_lambda_powertools.event_handler import Response
 
-from gleaner.api.request import JSON, Current, Route
+from gleaner.api.request import JSON, Current
+from gleaner.api.routes import Endpoint, Route
 from gleaner.model import JsonObject
 
 _HTML = "text/html"
@@ -42,8 +43,8 @@ class DocsRoutes:
         document = {JSON: {"schema": {"type": "object"}}}
         page = {_HTML: {"schema": {"type": "string"}}}
         return (
-            Route("GET", "/openapi.json", self._openapi, summary="Describe the API to programs", content=document),
-            Route("GET", "/swagger", self._swagger, summary="Describe the API to people", content=page),
+            Route(Endpoint.OPENAPI, self._openapi, content=document),
+            Route(Endpoint.SWAGGER, self._swagger, content=page),
         )
 
     @cached_property
@@ -62,6 +63,6 @@ class DocsRoutes:
             title=self._described["info"]["title"],
             style=assets.joinpath("swagger-ui.min.css").read_text("utf-8"),
             script=assets.joinpath("swagger-ui-bundle.min.js").read_text("utf-8"),
-            url=f"{self._current().base_path}/openapi.json",
+            url=self._current().base_path + Endpoint.OPENAPI.path,
         )
         return Response(200, f"{_HTML}; charset=utf-8", page, headers={"Content-Security-Policy": _POLICY})

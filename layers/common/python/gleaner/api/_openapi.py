@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 import gleaner
 from gleaner.api import problems
-from gleaner.api.request import Route
+from gleaner.api.routes import Route
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -37,13 +37,14 @@ _HEADERS = {
 
 def declaration(route: Route) -> dict[str, Any]:
     """How the framework is told of a route: its keyword arguments beside method and path."""
+    endpoint = route.endpoint
     success: dict[str, Any] = {"description": route.status.phrase}
     if route.content is not None:
         success["content"] = dict(route.content)
     return {
-        "summary": route.summary,
-        "tags": [route.path.split("/")[2] if route.path.startswith("/api/") else "docs"],
-        "operation_id": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
+        "summary": endpoint.summary,
+        "tags": [endpoint.path.split("/")[2] if endpoint.path.startswith("/api/") else "docs"],
+        "operation_id": re.sub(r"\W+", "_", f"{endpoint.method.lower()}{endpoint.path}").strip("_"),
         "responses": {route.status.value: success},
     }
 
@@ -55,7 +56,7 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
             title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _notes()
         )
     )
-    by_operation = {(_template(route.path), route.method.lower()): route for route in routes}
+    by_operation = {(_template(route.endpoint.path), route.endpoint.method.lower()): route for route in routes}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             _complete(operation, path, by_operation[path, method])

@@ -22,9 +22,10 @@ from gleaner.api import _openapi, problems
 from gleaner.api._caller import caller_of
 from gleaner.api._docs import DocsRoutes
 from gleaner.api._proxy_event import base_path, normalised
+from gleaner.api.idempotency import StoredAnswerFound
 from gleaner.api.invalid import invalid_fields, summary
-from gleaner.api.once import KeptAnswer
-from gleaner.api.request import JSON, Current, RequestContext, Route
+from gleaner.api.request import JSON, Current, RequestContext
+from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
@@ -90,22 +91,23 @@ class Api:
         return request
 
     def _add_routes(self, routes: Sequence[Route]) -> None:
-        for route in sorted(routes, key=lambda route: "<" in route.path):  # the most specific path is met first
-            self._app.route(route.path, method=[route.method], **_openapi.declaration(route))(route.handler)
-            path = re.compile(_PARAMETER.sub("[^/]+", route.path) + "/*")
-            self._methods[path].add(route.method)
+        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):  # the most specific path first
+            endpoint = route.endpoint
+            self._app.route(endpoint.path, method=[endpoint.method], **_openapi.declaration(route))(route.handler)
+            path = re.compile(_PARAMETER.sub("[^/]+", endpoint.path) + "/*")
+            self._methods[path].add(endpoint.method)
 
     def _add_error_handlers(self) -> None:
         handle = self._app.exception_handler
         handle(RequestValidationError)(self._invalid)
         handle(RequestUnsupportedContentType)(self._unsupported)
         handle(NotFoundError)(self._no_route)
-        handle(KeptAnswer)(lambda kept: Response(HTTPStatus.OK.value, JSON, kept.body))
+        handle(StoredAnswerFound)(lambda stored: Response(HTTPStatus.OK.value, JSON, stored.body))
         handle(GleanerError)(lambda error: problems.from_error(error, query_id=self._query_id()))
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
     def _no_route(self, _error: NotFoundError) -> Response[str]:
-        detail = "There is no such path. A question is a POST to /api/chat/query."
+        detail = f"There is no such path. A question is a POST to {Endpoint.ASK.path}."
         return self._other_method() or problems.problem(problems.NO_SUCH_PATH, detail, query_id=self._query_id())
 
     def _other_method(self) -> Response[str] | None:

@@ -11,8 +11,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
 from gleaner.answering.exchange import Answer, Asked, Observation
-from gleaner.api.once import Once
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
 from gleaner.errors import (
     AnswerRejected,
@@ -29,8 +30,6 @@ from gleaner.errors import (
 from gleaner.model import AnswerStatus, JsonObject
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
-
-PATH = "/api/chat/query"
 
 # As gleaner.answering.question.answer_question: answers a question under its id, and reports what it observed.
 AnswerQuestion = Callable[[Asked, str, Deadline, Callable[[Observation], None]], Answer]
@@ -58,7 +57,7 @@ class ChatRoutes:
         self,
         answer_question: AnswerQuestion,
         conversations: ConversationStore,
-        once: Once,
+        idempotent: IdempotentRunner,
         current: Current,
         *,
         default_kb_id: str,
@@ -68,14 +67,14 @@ class ChatRoutes:
         self._answer_question = answer_question
         self._conversations = conversations
         self._default_kb_id = default_kb_id
-        self._once = once
+        self._idempotent = idempotent
         self._current = current
         self._tracer = tracer
         self._metrics = metrics
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("POST", PATH, self._query, summary="Ask a question", raises=ANSWER_FAILURES)]
+        return [Route(Endpoint.ASK, self._query, raises=ANSWER_FAILURES)]
 
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
@@ -106,7 +105,7 @@ class ChatRoutes:
             request = self._current()
             self._conversations.get(kept["session_id"], request.caller.id, deadline=request.deadline)
 
-        return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, recheck))
+        return ok(self._idempotent.run(idempotency_key, self._current(), Endpoint.ASK.path, body, produce, recheck))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)

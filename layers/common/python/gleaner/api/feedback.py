@@ -10,13 +10,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.metrics import MetricUnit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import QueryId, cleaned
 from gleaner.errors import UnknownQuery
 from gleaner.model import utc_now
 from gleaner.stores.feedback import Feedback, FeedbackStore
 
-PATH = "/api/queries/<query_id>/feedback"
 LONGEST_COMMENT = 2_000  # characters
 
 Id = Annotated[QueryId, Path()]
@@ -52,8 +52,8 @@ class FeedbackRoutes:
         """The routes."""
         raises = (UnknownQuery, *STORE_FAILURES)
         return [
-            Route("POST", PATH, self._rate, summary="Rate the answer to a query", raises=raises),
-            Route("GET", PATH, self._show, summary="Show your feedback on a query", raises=raises),
+            Route(Endpoint.RATE_ANSWER, self._rate, raises=raises),
+            Route(Endpoint.SHOW_RATING, self._show, raises=raises),
         ]
 
     def _rate(self, query_id: Id, body: Annotated[Rating, Body()]) -> Response[KeptRating]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel
 
-from gleaner.api.request import Route, ok
+from gleaner.api.request import ok
+from gleaner.api.routes import Endpoint, Route
 
 
 class Health(BaseModel):
@@ -19,4 +20,4 @@ def health() -> Response[Health]:
     return ok(Health(status="ok"))
 
 
-ROUTES = [Route("GET", "/api/health", health, summary="Say that the service is up")]
+ROUTES = [Route(Endpoint.HEALTH, health)]

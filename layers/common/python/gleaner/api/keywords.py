@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from gleaner.api import _cursors
 from gleaner.api._pages import fitting
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
@@ -18,7 +19,6 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 
-PATH = "/api/keywords"
 _LONGEST_START = 6  # digits of a place in a list of matches
 
 
@@ -95,8 +95,8 @@ class KeywordRoutes:
         listing = (InvalidCursor, NotAllowed, *STORE_FAILURES)
         showing = (NotAllowed, UnknownKeyword, *STORE_FAILURES)
         return [
-            Route("GET", PATH, self._list, summary="List or look up keywords", raises=listing),
-            Route("GET", f"{PATH}/<keyword_id>", self._show, summary="Show a keyword (admins)", raises=showing),
+            Route(Endpoint.LIST_KEYWORDS, self._list, raises=listing),
+            Route(Endpoint.SHOW_KEYWORD, self._show, raises=showing),
         ]
 
     def _list(
@@ -119,7 +119,7 @@ class KeywordRoutes:
         return ok(self._found(q, searched, limit, cursor, request.deadline))
 
     def _recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
-        scope = (PATH, "recent", *sorted(kb_ids or ()))
+        scope = (Endpoint.LIST_KEYWORDS.path, "recent", *sorted(kb_ids or ()))
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._catalog.recent(
             limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
@@ -130,7 +130,7 @@ class KeywordRoutes:
         return _to_page(shown, _cursors.encode(ended_with, scope=scope) if ended_with else None)
 
     def _found(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
-        scope = (PATH, "found", q, kb_id)
+        scope = (Endpoint.LIST_KEYWORDS.path, "found", q, kb_id)
         start = _start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
         matches = self._lookup.find(kb_id, q, deadline=deadline)
         end = start + limit

@@ -13,8 +13,9 @@ from gleaner.answering.exchange import Answer
 from gleaner.api import _cursors
 from gleaner.api._pages import fitting
 from gleaner.api.chat import ANSWER_FAILURES
-from gleaner.api.once import Once
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import (
     ChatQuery,
     Cursor,
@@ -30,8 +31,6 @@ from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
 from gleaner.model import JsonObject, Mode
 from gleaner.stores.conversation_items import Message, message_metadata
 from gleaner.stores.conversations import ConversationStore
-
-PATH = "/api/sessions/<session_id>"
 
 Id = Annotated[SessionId, Path()]
 Answerer = Callable[[ChatQuery], Answer]
@@ -76,22 +75,23 @@ class TurnAnswer(BaseModel):
 class MessageRoutes:
     """What stands below /api/sessions/{session_id}."""
 
-    def __init__(self, conversations: ConversationStore, answer: Answerer, once: Once, current: Current) -> None:
+    def __init__(
+        self, conversations: ConversationStore, answer: Answerer, idempotent: IdempotentRunner, current: Current
+    ) -> None:
         """`answer` answers a question of the current request."""
         self._conversations = conversations
         self._answer = answer
-        self._once = once
+        self._idempotent = idempotent
         self._current = current
 
     def routes(self) -> list[Route]:
         """The routes."""
-        selected = f"{PATH}/messages/<message_id>/selected-text"
         unknown = (UnknownSession, *STORE_FAILURES)
         history, of_one = (InvalidCursor, *unknown), (UnknownSelection, *unknown)
         return [
-            Route("POST", f"{PATH}/chat", self._chat, summary="Ask a question in a session", raises=ANSWER_FAILURES),
-            Route("GET", f"{PATH}/messages", self._messages, summary="List a session's messages", raises=history),
-            Route("GET", selected, self._selected_text, summary="Show the text a question was about", raises=of_one),
+            Route(Endpoint.ASK_IN_SESSION, self._chat, raises=ANSWER_FAILURES),
+            Route(Endpoint.LIST_MESSAGES, self._messages, raises=history),
+            Route(Endpoint.SHOW_SELECTED_TEXT, self._selected_text, raises=of_one),
         ]
 
     def _chat(
@@ -104,12 +104,12 @@ class MessageRoutes:
             request = self._current()
             self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
 
-        route = f"/api/sessions/{session_id}/chat"
-        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, recheck))
+        route = Endpoint.ASK_IN_SESSION.path.replace("<session_id>", session_id)
+        return ok(self._idempotent.run(idempotency_key, self._current(), route, body, produce, recheck))
 
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
-        scope = (PATH, session_id, "messages")
+        scope = (Endpoint.SHOW_SESSION.path, session_id, "messages")
         after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
         page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)

@@ -8,8 +8,8 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gleaner.api.keywords import PATH
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import KeywordId, RunId
 from gleaner.errors import NotAllowed, UnknownKeyword, UnknownRun
 from gleaner.pruning.rules import PruneReport, PruneRules
@@ -98,14 +98,13 @@ class PruneRoutes:
     def routes(self) -> list[Route]:
         """The routes."""
         failures = (NotAllowed, *STORE_FAILURES)
-        one, run = f"{PATH}/<keyword_id>", f"{PATH}/runs/<run_id>"
         restoring = (UnknownKeyword, UnknownRun, *failures)
         removing = (UnknownKeyword, *failures)
         return [
-            Route("POST", f"{PATH}/prune", self._prune, summary="Prune by usage and age (admins)", raises=failures),
-            Route("POST", f"{PATH}/restore", self._restore, summary="Bring keywords back (admins)", raises=restoring),
-            Route("DELETE", one, self._prune_one, summary="Prune one keyword (admins)", raises=removing),
-            Route("GET", run, self._show_run, summary="Show a pruning run (admins)", raises=(UnknownRun, *failures)),
+            Route(Endpoint.PRUNE_KEYWORDS, self._prune, raises=failures),
+            Route(Endpoint.RESTORE_KEYWORDS, self._restore, raises=restoring),
+            Route(Endpoint.PRUNE_KEYWORD, self._prune_one, raises=removing),
+            Route(Endpoint.SHOW_PRUNE_RUN, self._show_run, raises=(UnknownRun, *failures)),
         ]
 
     def _prune(self, body: Annotated[PruneRequest, Body()]) -> Response[PruneResult]:

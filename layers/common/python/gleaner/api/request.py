@@ -1,18 +1,18 @@
-"""What a route knows of the request it serves, and how routes are declared."""
+"""The request that is being served, and the JSON response to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BaseModel
 
 from gleaner.api._caller import Caller
-from gleaner.errors import DeadlineExceeded, GleanerError, StoreUnavailable
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 
 JSON = "application/json"
@@ -33,25 +33,6 @@ class RequestContext:
 
 
 Current = Callable[[], RequestContext]  # the request that is served now
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A method and path, and the handler whose annotations say what it takes and gives.
-
-    This is all that the description of the API needs; what any handler may answer (to an invalid parameter,
-    another content type, an unforeseen error) it adds by itself.
-    """
-
-    method: str
-    path: str
-    handler: Callable[..., Response[Any]]
-    _: KW_ONLY
-    summary: str
-    raises: tuple[type[GleanerError], ...] = ()
-    status: HTTPStatus = HTTPStatus.OK
-    # Schemas by content type, for a success that is not the JSON of the handler's annotation.
-    content: Mapping[str, Any] | None = None
 
 
 def ok(body: Body, *, status: HTTPStatus = HTTPStatus.OK) -> Response[Body]:

@@ -11,15 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from gleaner.api import _cursors
 from gleaner.api._pages import fitting
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, Limit, SessionId
 from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import new_id, utc_now
 from gleaner.stores.conversation_items import Session
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.session_deletion import SessionDeletion
-
-PATH = "/api/sessions"
 
 # A name within an item of DynamoDB is not empty.
 MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -66,14 +65,13 @@ class SessionRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        one = f"{PATH}/<session_id>"
         made, paged, of_one = STORE_FAILURES, (InvalidCursor, *STORE_FAILURES), (UnknownSession, *STORE_FAILURES)
         gone = HTTPStatus.NO_CONTENT
         return [
-            Route("POST", PATH, self._create, summary="Begin a session", status=HTTPStatus.CREATED, raises=made),
-            Route("GET", PATH, self._list, summary="List your sessions", raises=paged),
-            Route("GET", one, self._show, summary="Show a session", raises=of_one),
-            Route("DELETE", one, self._delete, summary="Delete a session", status=gone, content={}, raises=of_one),
+            Route(Endpoint.CREATE_SESSION, self._create, status=HTTPStatus.CREATED, raises=made),
+            Route(Endpoint.LIST_SESSIONS, self._list, raises=paged),
+            Route(Endpoint.SHOW_SESSION, self._show, raises=of_one),
+            Route(Endpoint.DELETE_SESSION, self._delete, status=gone, content={}, raises=of_one),
         ]
 
     def _create(self, body: Annotated[NewSession | None, Body()] = None) -> Response[SessionItem]:
@@ -87,7 +85,7 @@ class SessionRoutes:
 
     def _list(self, limit: Limit = 20, cursor: Cursor = None) -> Response[SessionPage]:
         request = self._current()
-        scope = (PATH, request.caller.id)
+        scope = (Endpoint.LIST_SESSIONS.path, request.caller.id)
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._conversations.sessions(
             request.caller.id,

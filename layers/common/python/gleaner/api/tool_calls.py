@@ -12,16 +12,13 @@ from pydantic import BaseModel, StringConstraints
 
 from gleaner.api import _cursors
 from gleaner.api._pages import fitting
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, Limit, QueryId, SessionId
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownQuery, UnknownSession
 from gleaner.stores import schema
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import LONGEST_NAME, Place, ToolCallRecord, ToolCallStore
-
-OF_QUERY = "/api/queries/<query_id>/tool-calls"
-OF_SESSION = "/api/sessions/<session_id>/tool-calls"
-OF_ALL = "/api/tool-calls"
 
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 
@@ -65,9 +62,9 @@ class ToolCallRoutes:
         paged = (InvalidCursor, *STORE_FAILURES)
         of_query, of_session, of_all = (UnknownQuery, *paged), (UnknownSession, *paged), (NotAllowed, *paged)
         return [
-            Route("GET", OF_QUERY, self._of_query, summary="List the tool calls of a query", raises=of_query),
-            Route("GET", OF_SESSION, self._of_session, summary="List the tool calls of a session", raises=of_session),
-            Route("GET", OF_ALL, self._of_all, summary="List tool calls by tool or status (admins)", raises=of_all),
+            Route(Endpoint.LIST_TOOL_CALLS_OF_QUERY, self._of_query, raises=of_query),
+            Route(Endpoint.LIST_TOOL_CALLS_OF_SESSION, self._of_session, raises=of_session),
+            Route(Endpoint.LIST_TOOL_CALLS, self._of_all, raises=of_all),
         ]
 
     def _of_query(
