@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # else the API would load the whole agent before the first qu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class QuestionRequest:
     """A question and who asks it; `session_id` None begins a session, `kb_id` None is the default."""
 
     query: str

@@ -14,7 +14,7 @@ from gleaner.answering._criteria import assess
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import conversation
-from gleaner.answering.exchange import Answer, Asked, Observation
+from gleaner.answering.exchange import Answer, Observation, QuestionRequest
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.openai_chat import ChatModel
 from gleaner.clients.perplexity import WebSearch
@@ -63,7 +63,7 @@ class Services:
 
 
 def answer_question(
-    asked: Asked,
+    asked: QuestionRequest,
     query_id: str,
     services: Services,
     deadline: Deadline,
@@ -110,7 +110,7 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
     return cost_of(agent.usage, workspace.web_costs, services.prices)
 
 
-def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
+def _workspace(asked: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
     question = Question(
         query_id=query_id,
         session_id=asked.session_id or new_id(),
@@ -129,7 +129,7 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     )
 
 
-def _passage_search(asked: Asked, kb_id: str, services: Services) -> PassageSearch:
+def _passage_search(asked: QuestionRequest, kb_id: str, services: Services) -> PassageSearch:
     if asked.mode is Mode.SELECTED_TEXT:
         selection = Selection(asked.selected_text or "", asked.chapter_origin)
         return lambda query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
@@ -152,7 +152,7 @@ def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) 
         )
 
 
-def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Message]:
+def _history(asked: QuestionRequest, services: Services, deadline: Deadline) -> list[Message]:
     if asked.session_id is None:
         return []
     return services.conversations.recent_messages(
@@ -187,7 +187,7 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
     )
 
 
-def _keep(answer: Answer, asked: Asked, asked_at: datetime, services: Services, deadline: Deadline) -> None:
+def _keep(answer: Answer, asked: QuestionRequest, asked_at: datetime, services: Services, deadline: Deadline) -> None:
     turn = Turn(
         query_id=answer.query_id,
         session_id=answer.session_id,

@@ -1,4 +1,4 @@
-"""The route that says whether the service is up."""
+"""The route of health checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Health(BaseModel):
 
 
 def health() -> Response[Health]:
-    """Answers without asking any other service: it tells that this one runs."""
+    """Answer without calling any other service: it only shows that this one is running."""
     return ok(Health(status="ok"))
 
 

@@ -16,25 +16,25 @@ from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 
 JSON = "application/json"
-STORE_FAILURES = (StoreUnavailable, DeadlineExceeded)  # what every handler raises that reads or writes the store
+STORE_FAILURES = (StoreUnavailable, DeadlineExceeded)  # raised by every handler that uses the store
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """One request: its id, who makes it, and how long it may take."""
+    """One request: its id, its caller, and how long it may take."""
 
     query_id: str
     caller: Caller
     deadline: Deadline
     lambda_context: LambdaContext
-    base_path: str = ""  # what stands before a route's path in the client's URL: the stage, or nothing
+    base_path: str = ""  # the prefix of the path in the client's URL: the stage, or nothing
 
 
-Current = Callable[[], RequestContext]  # the request that is served now
+Current = Callable[[], RequestContext]  # returns the request that is being served
 
 
 def ok(body: Body, *, status: HTTPStatus = HTTPStatus.OK) -> Response[Body]:
-    """A JSON answer."""
+    """A JSON response."""
     return Response(status.value, JSON, body)
