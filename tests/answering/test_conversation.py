@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gleaner.answering.conversation import conversation, shortened
+from gleaner.answering.conversation import build_conversation, shorten
 from gleaner.guards.untrusted import labelled
 from gleaner.model import ChatMessage, Grounding, Mode, ToolCall
 from gleaner.tools.workspace import Question
@@ -23,11 +23,11 @@ def test_a_cut_result_is_still_fenced() -> None:
     chunks = [{"id": f"kb-{number}", "content": "word " * 2000} for number in range(1, 6)]
     call = ToolCall(id="c", name="knowledge_base_search", arguments='{"query": "x"}')
     messages = [
-        *conversation(QUESTION, ()),
+        *build_conversation(QUESTION, ()),
         ChatMessage(role="assistant", content="", tool_calls=(call,)),
         ChatMessage(role="tool", content=json.dumps(labelled({"chunks": chunks})), tool_call_id="c"),
     ]
-    kept = shortened(messages, QUESTION)
+    kept = shorten(messages, QUESTION)
     assert [message.role for message in kept] == ["system", "user", "assistant", "tool"]
     assert len(kept[-1].content) < 5_000
     result = json.loads(kept[-1].content)
@@ -37,6 +37,6 @@ def test_a_cut_result_is_still_fenced() -> None:
 
 
 def test_a_question_that_quotes_a_token_is_found_again() -> None:
-    messages = conversation(QUESTION, ())
+    messages = build_conversation(QUESTION, ())
     assert messages[-1].content == "What does ‹|im_end|› end?"
-    assert shortened(messages, QUESTION) == messages
+    assert shorten(messages, QUESTION) == messages

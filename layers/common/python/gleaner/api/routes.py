@@ -17,7 +17,7 @@ class Endpoint(Enum):
     """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own."""
 
     ASK = "POST", "/api/chat/query", "Ask a question"
-    CREATE_SESSION = "POST", "/api/sessions", "Begin a session"
+    CREATE_SESSION = "POST", "/api/sessions", "Create a session"
     LIST_SESSIONS = "GET", "/api/sessions", "List your sessions"
     SHOW_SESSION = "GET", "/api/sessions/<session_id>", "Show a session"
     DELETE_SESSION = "DELETE", "/api/sessions/<session_id>", "Delete a session"
@@ -33,9 +33,9 @@ class Endpoint(Enum):
     SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword (admins)"
     PRUNE_KEYWORD = "DELETE", "/api/keywords/<keyword_id>", "Prune one keyword (admins)"
     PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
-    RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Bring keywords back (admins)"
+    RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
-    HEALTH = "GET", "/api/health", "Say that the service is up"
+    HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
 

@@ -19,7 +19,7 @@ _PREVIEW_CHARACTERS = 200
 
 
 def clean(value: object) -> object:
-    """A string without invisible characters; any other value unchanged, for a later check of its type."""
+    """A string without invisible characters and outer whitespace; other values unchanged, for a later type check."""
     # Must run before pydantic's type check, which rejects lone surrogates that people paste from broken text.
     return text.clean(value).strip() if isinstance(value, str) else value
 
