@@ -19,7 +19,7 @@ QUESTION = Question(
 )
 
 
-def test_a_cut_result_is_still_fenced() -> None:
+def test_a_cut_result_is_still_labelled() -> None:
     chunks = [{"id": f"kb-{number}", "content": "word " * 2000} for number in range(1, 6)]
     call = ToolCall(id="c", name="knowledge_base_search", arguments='{"query": "x"}')
     messages = [
@@ -36,7 +36,7 @@ def test_a_cut_result_is_still_fenced() -> None:
     assert all(chunk["content"].endswith("(cut)") for chunk in result["chunks"])
 
 
-def test_a_question_that_quotes_a_token_is_found_again() -> None:
+def test_shortening_keeps_a_question_that_quotes_a_token() -> None:
     messages = build_conversation(QUESTION, ())
     assert messages[-1].content == "What does ‹|im_end|› end?"
     assert shorten(messages, QUESTION) == messages

@@ -57,7 +57,7 @@ def deployed(settings: dict[str, str], secret: Secret) -> Client:
     return Client(make_api(own | {"API_KEYS_SECRET_ARN": secret.arn}))
 
 
-def test_the_services_get_the_keys_of_the_secret(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
+def test_services_receive_the_keys_from_the_secret(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
     secret.holds(KEYS)
     model.plays(calls(search()), calls(answer()))
     assert deployed.ask()[0] == 200
@@ -67,7 +67,7 @@ def test_the_services_get_the_keys_of_the_secret(deployed: Client, model: Script
 @pytest.mark.parametrize(
     "value", [dict.fromkeys(KEYS, ""), " ", "not JSON but o-1", [], {"openai": "o-1"}, "[1]", "null"]
 )
-def test_without_keys_the_service_starts_and_says_what_is_missing(
+def test_without_keys_the_service_starts_and_reports_them_missing(
     deployed: Client, model: ScriptedModel, secret: Secret, value: Any
 ) -> None:
     secret.holds(value)
@@ -81,7 +81,7 @@ def test_without_keys_the_service_starts_and_says_what_is_missing(
     assert deployed.ask()[0] == 200  # what was wrong is not remembered
 
 
-def test_without_a_key_for_the_web_it_is_not_offered(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
+def test_web_search_without_a_key_is_not_offered(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
     secret.holds(KEYS | {"perplexity": ""})
     model.plays(calls(search()), calls(answer()))
     assert deployed.ask()[0] == 200
@@ -89,7 +89,7 @@ def test_without_a_key_for_the_web_it_is_not_offered(deployed: Client, model: Sc
     assert offered == ["knowledge_base_search", "generate_response"]
 
 
-def test_a_rotated_key_arrives(secret: Secret) -> None:
+def test_a_rotated_key_is_picked_up(secret: Secret) -> None:
     keys = ApiKeysSecret(secret.arn, cached_seconds=1)
     secret.holds(KEYS)
     assert keys.read().openai == "o-1"

@@ -18,7 +18,7 @@ CHAT = "/api/chat/query"
 @pytest.mark.parametrize(
     "body", [None, "", "not json", "[1", '"x"', "[]", '[{"query": "x"}]', "[" * 100_000, '{"query": NaN}']
 )
-def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
+def test_a_missing_or_malformed_body_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["detail"] and problem["query_id"] and problem["errors"][0]["field"] in ("body", "query")
@@ -43,7 +43,7 @@ def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
         ({"query": "x", "surprise": 1}, "surprise"),
     ],
 )
-def test_wrong_fields_are_named(client: Client, body: Any, field: str) -> None:
+def test_invalid_fields_are_named(client: Client, body: Any, field: str) -> None:
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["errors"][0]["field"] == field
@@ -89,7 +89,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "field", "words"), WORDS)
-def test_plain_words_say_how_to_mend_a_field(
+def test_a_message_says_how_to_fix_the_field(
     client: Client, method: str, path: str, body: Any, field: str, words: str
 ) -> None:
     path, _, text = path.partition("?")
@@ -106,12 +106,12 @@ def test_plain_words_say_how_to_mend_a_field(
     assert problem["detail"] == f"{field}: {error['message']}"
 
 
-def test_an_unknown_knowledge_base(client: Client) -> None:
+def test_an_unknown_knowledge_base_is_a_404(client: Client) -> None:
     status, problem = client.ask(kb_id="nowhere")
     assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-knowledge-base")
 
 
-def test_an_unknown_route_and_method(client: Client) -> None:
+def test_unknown_routes_and_methods_are_refused(client: Client) -> None:
     status, problem = client.request("GET", "/api/nothing")
     assert (status, problem["type"]) == (404, "urn:gleaner:problem:not-found")
     for path in (CHAT, f"{CHAT}/"):
@@ -120,7 +120,7 @@ def test_an_unknown_route_and_method(client: Client) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["\x84", "a\nb", '"', "a#b", "%2F"])
-def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, session_id: str) -> None:
+def test_an_id_with_invalid_characters_is_not_a_405(client: Client, session_id: str) -> None:
     for method in ("GET", "DELETE"):
         assert client.request(method, f"/api/sessions/{session_id}")[0] in (400, 404)
 
@@ -139,30 +139,28 @@ def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, se
         "json",
     ],
 )
-def test_another_content_type(client: Client, path: str, content_type: str) -> None:
+def test_other_content_types_are_refused(client: Client, path: str, content_type: str) -> None:
     status, problem = client.post(path, "", headers={"Content-Type": content_type})
     assert (status, problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
 
 
 @pytest.mark.parametrize("path", [CHAT, "/api/sessions", f"/api/sessions/{'0' * 26}/chat"])
 @pytest.mark.parametrize("body", ["[" * 2_000_001, '{"query": "' + "x" * 2_000_000 + '"}'])
-def test_a_body_that_is_too_large_reaches_no_model(client: Client, model: ScriptedModel, path: str, body: str) -> None:
+def test_an_oversized_body_never_reaches_the_model(client: Client, model: ScriptedModel, path: str, body: str) -> None:
     model.plays(calls(search()), calls(answer()))
     status, problem = client.post(path, body)
     assert (status, problem["type"]) == (413, "urn:gleaner:problem:payload-too-large")
     assert "2,000,000" in problem["detail"] and not model.requests
 
 
-def test_the_longest_valid_question_in_its_longest_spelling_is_no_such_body(
-    client: Client, model: ScriptedModel
-) -> None:
+def test_the_longest_valid_question_is_accepted_when_fully_escaped(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer("A [kb-1]", ("kb-1",))))
     body = {"query": "𝔘" * 50_000, "mode": "selected_text", "selected_text": "keys 𝔘" + "𝔘" * 99_994}
     status, _ = client.post(CHAT, json.dumps(body, ensure_ascii=True))
     assert status == 200
 
 
-def test_of_many_errors_some_are_told(client: Client) -> None:
+def test_only_the_first_errors_are_reported(client: Client) -> None:
     body = {"query": "x", **{f"{number}" + "a" * 5_000: 1 for number in range(100)}}
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
@@ -180,14 +178,14 @@ def test_of_many_errors_some_are_told(client: Client) -> None:
         {"query": "x", "session_id": "0" * 27},
     ],
 )
-def test_what_is_too_long_reaches_no_model(client: Client, model: ScriptedModel, body: Any) -> None:
+def test_overlong_fields_never_reach_the_model(client: Client, model: ScriptedModel, body: Any) -> None:
     model.plays(calls(search()), calls(answer()))
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert not model.requests
 
 
-def test_a_query_of_full_length_with_any_characters(client: Client, model: ScriptedModel) -> None:
+def test_a_query_of_full_length_with_any_characters_is_accepted(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     status, _ = client.ask("𝔘 \ud800" + "x" * 49_990)
     assert status == 200
@@ -210,7 +208,7 @@ def test_a_query_of_full_length_with_any_characters(client: Client, model: Scrip
         ),
     ],
 )
-def test_a_failing_model_shows_neither_key_nor_trace(
+def test_a_failing_model_reveals_neither_key_nor_traceback(
     client: Client, model: ScriptedModel, reply: Any, status: int, slug: str
 ) -> None:
     model.plays(reply)

@@ -127,7 +127,7 @@ def test_a_stored_web_answer_stays_in_its_knowledge_base(
     assert all(chunk["source_type"] == "knowledge_base" for chunk in chunks)
 
 
-def test_keywords_left_out_are_asked_for_once(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+def test_missing_keywords_are_requested_once(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
     web.finds(FOUND, *RESULTS)
     model.plays(
         calls(search()),
@@ -141,7 +141,7 @@ def test_keywords_left_out_are_asked_for_once(client: Client, model: ScriptedMod
     assert model.requests[3]["messages"][-1]["content"].startswith("[gleaner]")
 
 
-def test_keywords_that_never_come_are_taken_from_the_result(
+def test_keywords_are_extracted_if_the_model_never_sends_them(
     client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
 ) -> None:
     web.finds(FOUND, *RESULTS)
@@ -158,7 +158,7 @@ def test_keywords_that_never_come_are_taken_from_the_result(
     assert any("Starlette" in keyword for keyword in texts)
 
 
-def test_an_answer_survives_a_model_that_dies_while_keywords_are_asked_for(
+def test_an_answer_survives_a_model_that_fails_when_asked_for_keywords(
     client: Client, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
     web.finds(FOUND, *RESULTS)
@@ -186,7 +186,7 @@ def test_a_missing_search_gets_feedback_and_one_retry(client: Client, model: Scr
     assert "knowledge_base_search" in feedback["content"]
 
 
-def test_a_search_that_never_comes_is_an_error(client: Client, model: ScriptedModel, items: Any) -> None:
+def test_a_search_that_is_never_called_is_an_error(client: Client, model: ScriptedModel, items: Any) -> None:
     model.plays(says("No tool."))
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
@@ -202,7 +202,7 @@ def test_a_missing_answer_gets_feedback_and_one_forced_retry(client: Client, mod
     assert model.requests[2]["tool_choice"]["function"]["name"] == "generate_response"
 
 
-def test_an_answer_that_never_comes_is_an_error(client: Client, model: ScriptedModel) -> None:
+def test_an_answer_that_is_never_called_is_an_error(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), says("Merged."))
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
@@ -222,7 +222,7 @@ def test_every_call_gets_exactly_one_tool_message(client: Client, model: Scripte
     assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == called
 
 
-def test_a_failing_web_search_is_told_and_not_offered_again(
+def test_a_failing_web_search_is_reported_to_the_model_and_not_offered_again(
     client: Client, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
     web.fails(401)
@@ -241,7 +241,7 @@ def test_strict_grounding_never_offers_the_web(client: Client, model: ScriptedMo
     assert all("perplexity_search" not in offered(request) for request in model.requests)
 
 
-def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: ScriptedModel) -> None:
+def test_a_provider_without_forced_tool_choice_is_supported(client: Client, model: ScriptedModel) -> None:
     def picky(request: dict[str, Any]) -> Any:
         if request["tool_choice"] != "auto":
             body = {"error": {"message": "tool_choice must be auto", "param": "tool_choice", "code": None}}
@@ -255,7 +255,7 @@ def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: Scr
     assert {request["tool_choice"] for request in model.requests} == {"auto"}
 
 
-def test_a_session_is_begun_and_continued(client: Client, model: ScriptedModel) -> None:
+def test_a_session_is_created_and_continued(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     _, first = client.ask("How are duplicates merged?")
     model.plays(calls(search()), calls(answer()))
@@ -269,7 +269,7 @@ def test_a_session_is_begun_and_continued(client: Client, model: ScriptedModel) 
     ]
 
 
-def test_somebody_elses_session_is_an_unknown_one(client: Client, model: ScriptedModel) -> None:
+def test_another_callers_session_is_unknown(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     _, first = client.ask()
     body = {"query": "x", "session_id": first["session_id"]}

@@ -24,7 +24,7 @@ def rate(client: Client, query_id: str, caller: str = "local", **body: Any) -> t
     return client.post(f"/api/queries/{query_id}/feedback", body, caller=caller)
 
 
-def test_feedback_is_kept_with_its_query(client: Client, query_id: str) -> None:
+def test_feedback_is_stored_with_its_query(client: Client, query_id: str) -> None:
     status, kept = rate(client, query_id, rating=4, comment="Short \u200band right.")
     assert status == 200
     assert (kept["query_id"], kept["rating"], kept["comment"]) == (query_id, 4, "Short and right.")
@@ -33,7 +33,7 @@ def test_feedback_is_kept_with_its_query(client: Client, query_id: str) -> None:
     assert [call["tool_name"] for call in calls_of_query] == ["knowledge_base_search", "generate_response"]
 
 
-def test_the_last_word_is_kept_and_the_first_is_counted(client: Client, query_id: str) -> None:
+def test_the_last_rating_is_stored_and_the_first_is_counted(client: Client, query_id: str) -> None:
     counted = Metrics(namespace="Gleaner", service="query")
     counted.clear_metrics()
     rate(client, query_id, rating=2, comment="Wrong?")
@@ -43,7 +43,7 @@ def test_the_last_word_is_kept_and_the_first_is_counted(client: Client, query_id
     assert (kept["rating"], kept["comment"]) == (5, "")
 
 
-def test_only_who_asked_may_rate(client: Client, query_id: str, items: Any) -> None:
+def test_only_the_caller_who_asked_may_rate(client: Client, query_id: str, items: Any) -> None:
     for caller, of_query in (("somebody else", query_id), ("local", NOBODYS)):
         status, problem = rate(client, of_query, caller, rating=1)
         assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-query")
@@ -54,7 +54,7 @@ def test_only_who_asked_may_rate(client: Client, query_id: str, items: Any) -> N
     assert client.request("GET", f"/api/queries/{query_id}/feedback")[1]["rating"] == 3
 
 
-def test_a_query_without_feedback(client: Client, query_id: str) -> None:
+def test_feedback_on_an_unrated_query_is_a_404(client: Client, query_id: str) -> None:
     assert client.request("GET", f"/api/queries/{query_id}/feedback")[0] == 404
 
 
@@ -72,7 +72,7 @@ def test_a_query_without_feedback(client: Client, query_id: str) -> None:
         {"rating": 5, "note": "x"},
     ],
 )
-def test_what_is_no_rating(client: Client, query_id: str, body: dict[str, Any]) -> None:
+def test_invalid_ratings_are_refused(client: Client, query_id: str, body: dict[str, Any]) -> None:
     status, problem = rate(client, query_id, **body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["errors"]

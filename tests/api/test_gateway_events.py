@@ -32,7 +32,9 @@ def chat_event(**changes: Any) -> dict[str, Any]:
         {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},
     ],
 )
-def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel, changes: dict[str, Any]) -> None:
+def test_all_forms_of_gateway_events_are_accepted(
+    client: Client, model: ScriptedModel, changes: dict[str, Any]
+) -> None:
     model.plays(calls(search()), calls(answer()))
     assert client.send(chat_event(**changes))["statusCode"] == 200
 
@@ -46,13 +48,13 @@ def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel,
         {"body": None, "headers": None, "multiValueHeaders": None},
     ],
 )
-def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> None:
+def test_an_unreadable_body_is_refused(client: Client, changes: dict[str, Any]) -> None:
     answered = client.send(chat_event(**changes))
     assert answered["statusCode"] == 400
     assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:validation-failed"
 
 
-def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> None:
+def test_every_response_carries_its_ids(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     for event in (chat_event(), chat_event(body="no"), proxy_event("GET", "/nothing", "local")):
         answered = client.send(event)
@@ -62,7 +64,7 @@ def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> N
         assert headers["X-Query-Id"] == [body["query_id"]]
 
 
-def test_origins_that_are_configured_are_allowed_also_on_errors(settings: dict[str, str]) -> None:
+def test_configured_origins_are_allowed_even_on_errors(settings: dict[str, str]) -> None:
     client = Client(make_api(settings | {"CORS_ORIGINS": "https://a.example https://b.example"}))
     for event in (chat_event(body="no"), proxy_event("GET", "/nothing", "x"), proxy_event("OPTIONS", CHAT, "x")):
         for origin, allowed in (("https://b.example", ["https://b.example"]), ("https://evil.example", None)):
@@ -133,7 +135,7 @@ def as_member(told: Any, *tokens: str) -> dict[str, Any]:
         ([], False),
     ],
 )
-def test_only_the_group_of_this_very_name_makes_an_admin(client: Client, groups: list[str], admin: bool) -> None:
+def test_only_the_exact_group_name_makes_an_admin(client: Client, groups: list[str], admin: bool) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
     member = as_member(",".join(groups), token_of({"cognito:groups": groups}))  # the text is API Gateway's
     for changes in (member, member | {"multiValueHeaders": None}):
@@ -141,7 +143,7 @@ def test_only_the_group_of_this_very_name_makes_an_admin(client: Client, groups:
 
 
 @pytest.mark.parametrize("groups", [["admin"], ["users", "admin"]])
-def test_groups_may_be_told_in_brackets(client: Client, groups: list[str]) -> None:
+def test_groups_may_be_given_in_brackets(client: Client, groups: list[str]) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
     member = as_member(f"[{' '.join(groups)}]", token_of({"cognito:groups": groups}))
     assert client.send(event | member)["statusCode"] == 404
@@ -167,7 +169,7 @@ GOOD = token_of({"cognito:groups": ["x", "admin"]})
         ("x,admin", [f"a.{base64.urlsafe_b64encode(b'[' * 200_000).decode()}.c"]),
     ],
 )
-def test_a_token_that_does_not_fit_what_was_verified_makes_no_admin(
+def test_a_token_that_differs_from_the_verified_claim_makes_no_admin(
     client: Client, told: str | None, tokens: list[str]
 ) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
@@ -193,7 +195,7 @@ def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str
     assert client.post(CHAT, {"query": "x"}, caller="anybody")[0] == 200
 
 
-def test_a_knowledge_base_that_the_model_asks_for_is_refused(client: Client, model: ScriptedModel) -> None:
+def test_another_knowledge_base_requested_by_the_model_is_refused(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search(kb_id="other_kb")), calls(search()), calls(answer()))
     status, _ = client.ask()
     assert status == 200
@@ -201,7 +203,7 @@ def test_a_knowledge_base_that_the_model_asks_for_is_refused(client: Client, mod
     assert "knowledge base" in refused["error"]["message"]
 
 
-def test_a_model_that_hangs_is_a_504_of_ours(settings: dict[str, str], model: ScriptedModel) -> None:
+def test_a_hanging_model_ends_in_a_504_from_the_function(settings: dict[str, str], model: ScriptedModel) -> None:
     def hang(_request: dict[str, Any]) -> dict[str, Any]:
         time.sleep(1.5)
         return calls(search())

@@ -66,7 +66,7 @@ def test_another_body_is_refused(client: Client, model: ScriptedModel) -> None:
     assert (status, problem["type"]) == (422, "urn:gleaner:problem:idempotency-key-reused")
 
 
-def test_keys_are_the_callers_own(client: Client, model: ScriptedModel) -> None:
+def test_keys_are_scoped_to_the_caller(client: Client, model: ScriptedModel) -> None:
     plays(model)
     _, mine = send(client, "key-1")
     plays(model)
@@ -74,14 +74,14 @@ def test_keys_are_the_callers_own(client: Client, model: ScriptedModel) -> None:
     assert status == 200 and theirs["query_id"] != mine["query_id"]
 
 
-def test_an_error_is_not_kept(client: Client, model: ScriptedModel) -> None:
+def test_an_error_is_not_stored(client: Client, model: ScriptedModel) -> None:
     model.plays(says("No tool."))
     assert send(client, "key-1")[0] == 502
     plays(model)
     assert send(client, "key-1")[0] == 200
 
 
-def test_a_request_that_still_runs_is_a_conflict(
+def test_a_request_still_in_progress_is_a_conflict(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
     asked, go_on = threading.Event(), threading.Event()
@@ -123,7 +123,7 @@ def again(once: IdempotentRunner, key: str) -> NoReturn:
     raise AssertionError("a request that is not run has no answer")
 
 
-def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
+def test_a_crashed_attempt_is_taken_over_when_its_time_is_up(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
     plays(model)
@@ -144,9 +144,7 @@ def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
 
 
 @pytest.mark.parametrize("path", [CHAT, "/api/sessions/{}/chat"])
-def test_the_answer_of_a_deleted_session_is_not_given_out_again(
-    client: Client, model: ScriptedModel, path: str
-) -> None:
+def test_the_answer_of_a_deleted_session_is_not_replayed(client: Client, model: ScriptedModel, path: str) -> None:
     session_id = client.post("/api/sessions", {})[1]["session_id"]
     path, body = path.format(session_id), {"query": "x"} | ({"session_id": session_id} if path == CHAT else {})
     headers = {"content-type": "application/json", "Idempotency-Key": "k"}
@@ -158,7 +156,7 @@ def test_the_answer_of_a_deleted_session_is_not_given_out_again(
     assert len(model.requests) == 2
 
 
-def test_nor_is_that_of_a_session_that_it_began(client: Client, model: ScriptedModel) -> None:
+def test_the_answer_is_not_replayed_if_the_session_it_created_was_deleted(client: Client, model: ScriptedModel) -> None:
     plays(model)
     session_id = send(client, "key-1")[1]["session_id"]
     client.request("DELETE", f"/api/sessions/{session_id}")
@@ -167,7 +165,7 @@ def test_nor_is_that_of_a_session_that_it_began(client: Client, model: ScriptedM
     assert send(client, "key-2")[0] == 200
 
 
-def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
+def test_an_answer_stored_by_an_earlier_version_is_replayed_unchanged(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
     plays(model)
@@ -195,7 +193,7 @@ def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
     assert json.loads(again["body"]) == older != first
 
 
-def test_a_long_answer_is_kept_whole(client: Client, model: ScriptedModel) -> None:
+def test_a_long_answer_is_stored_completely(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer("Clefs: " + "𝄞" * 99_000 + " [kb-1]")))
     first = send(client, "key-1")
     assert first[0] == 200 and len(first[1]["answer"]) > 99_000

@@ -46,9 +46,7 @@ def listed(client: Client, caller: str = "local", **query: Any) -> tuple[int, An
     )
 
 
-def test_a_caller_sees_the_keywords_of_the_knowledge_bases_that_it_may_use(
-    settings: dict[str, str], learn: Any
-) -> None:
+def test_callers_see_only_keywords_of_knowledge_bases_they_may_use(settings: dict[str, str], learn: Any) -> None:
     learn(*[f"secret plan {number}" for number in range(9)], query_id="Q1")
     learn("cell membranes", query_id="Q2", kb_id="biology")
     learn("osmosis", "secret plan 1", query_id="Q3", kb_id="biology")
@@ -72,7 +70,7 @@ def test_the_list_is_empty_at_first(client: Client) -> None:
     assert listed(client) == (200, {"keywords": [], "next_cursor": None})
 
 
-def test_pages_bring_every_keyword_once_the_most_recent_first(client: Client, learn: Any) -> None:
+def test_pages_list_every_keyword_once_most_recent_first(client: Client, learn: Any) -> None:
     for start in range(0, 50, 10):
         learn(*[f"topic w{number:02d}" for number in range(start, start + 10)], query_id=f"Q{start}")
     found: list[dict[str, Any]] = []
@@ -90,13 +88,13 @@ def test_pages_bring_every_keyword_once_the_most_recent_first(client: Client, le
 
 
 @pytest.mark.parametrize("q", ["", " ", "\t"])
-def test_no_words_to_look_up_are_as_if_there_were_none(client: Client, learn: Any, q: str) -> None:
+def test_a_blank_query_lists_all_keywords(client: Client, learn: Any, q: str) -> None:
     learn("alpha", "beta")
     assert listed(client, q=q) == listed(client)
     assert len(listed(client, q=q)[1]["keywords"]) == 2
 
 
-def test_words_find_keywords(client: Client, learn: Any) -> None:
+def test_a_query_finds_keywords_by_their_words(client: Client, learn: Any) -> None:
     learn("quantum computing applications", "Python packaging")
     status, page = listed(client, q="QUANTUM apps")
     assert status == 200
@@ -122,7 +120,7 @@ def test_a_tampered_cursor_is_refused(client: Client, learn: Any, change: Any) -
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor")
 
 
-def test_a_cursor_is_for_its_own_list(client: Client, learn: Any) -> None:
+def test_a_cursor_is_only_valid_for_its_own_list(client: Client, learn: Any) -> None:
     learn("topic one", "topic two")
     _, page = listed(client, limit=1)
     status, problem = listed(client, q="topic", limit=1, cursor=page["next_cursor"])
@@ -136,7 +134,7 @@ def test_bad_parameters_are_named(client: Client, query: dict[str, Any]) -> None
     assert problem["errors"][0]["field"] == next(iter(query))
 
 
-def test_one_keyword_is_shown_to_admins_with_all_behind_it(client: Client, learn: Any) -> None:
+def test_admins_see_a_keyword_with_its_associations_and_answers(client: Client, learn: Any) -> None:
     learn("Quantum computing", answer=web_answer())
     _, page = listed(client)
     path = f"/api/keywords/{page['keywords'][0]['keyword_id']}"
@@ -151,7 +149,7 @@ def test_one_keyword_is_shown_to_admins_with_all_behind_it(client: Client, learn
     assert answer["citations"][0]["url"] == "https://q.example/a"
 
 
-def test_of_many_long_answers_those_that_fit_are_shown_the_newest_first(client: Client, learn: Any) -> None:
+def test_only_the_newest_long_answers_that_fit_are_shown(client: Client, learn: Any) -> None:
     now = utc_now()
     for number in range(9):
         stored = web_answer(f"R{number}", answer="𝄞" * 50_000, created_at=now + timedelta(seconds=number))
@@ -165,7 +163,7 @@ def test_of_many_long_answers_those_that_fit_are_shown_the_newest_first(client: 
 
 
 @pytest.mark.parametrize(("keyword", "status"), [("0" * 32, 404), ("nope", 400)])
-def test_an_unknown_keyword(client: Client, keyword: str, status: int) -> None:
+def test_unknown_and_malformed_keyword_ids_are_refused(client: Client, keyword: str, status: int) -> None:
     got, problem = client.request("GET", f"/api/keywords/{keyword}", caller="admin")
     assert got == status and problem["detail"]
 

@@ -69,7 +69,9 @@ def ask_the_web(client: Client, model: ScriptedModel, web_server: ScriptedWeb) -
     return client.ask("When was Starlette 1.0 released?")[1]
 
 
-def test_a_question_that_the_knowledge_base_answers(client: Client, model: ScriptedModel, counted: Counted) -> None:
+def test_metrics_of_a_question_that_the_knowledge_base_answers(
+    client: Client, model: ScriptedModel, counted: Counted
+) -> None:
     model.plays(calls(search()), calls(answer()))
     body = client.ask()[1]
     values = counted()
@@ -87,7 +89,7 @@ def test_a_question_that_the_knowledge_base_answers(client: Client, model: Scrip
     }
 
 
-def test_a_web_answer_then_a_question_that_its_keywords_help(
+def test_a_question_answered_from_a_stored_web_answer_counts_as_helped(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
 ) -> None:
     body = ask_the_web(client, model, web)
@@ -104,7 +106,7 @@ def test_a_web_answer_then_a_question_that_its_keywords_help(
     assert shares(counted())["HelpedByKeywords"] == 1
 
 
-def test_what_was_learned_helps_no_question_that_goes_to_the_web_all_the_same(
+def test_a_question_that_searches_the_web_anyway_counts_as_not_helped(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
 ) -> None:
     ask_the_web(client, model, web)
@@ -118,7 +120,7 @@ def test_what_was_learned_helps_no_question_that_goes_to_the_web_all_the_same(
     assert shares(counted())["HelpedByKeywords"] == 0
 
 
-def test_what_was_learned_and_was_not_needed_is_not_counted(
+def test_a_stored_web_answer_that_was_not_needed_is_not_counted(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
 ) -> None:
     ask_the_web(client, model, web)
@@ -130,7 +132,7 @@ def test_what_was_learned_and_was_not_needed_is_not_counted(
     assert "HelpedByKeywords" not in shares(counted())
 
 
-def test_what_the_web_search_states_of_its_cost_counts(
+def test_the_cost_that_the_web_search_reports_is_used(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
@@ -144,7 +146,7 @@ def test_what_the_web_search_states_of_its_cost_counts(
     assert client.ask()[1]["cost"]["estimated_usd"] == pytest.approx(0.2506)
 
 
-def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
+def test_an_answer_on_the_second_attempt_counts_as_recovered(
     client: Client, model: ScriptedModel, counted: Counted
 ) -> None:
     model.plays(calls(search()), says("It is merged."), calls(answer()))
@@ -165,7 +167,7 @@ def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
         (JSONResponse({"error": {"message": "no"}}, status_code=401), 0),
     ],
 )
-def test_feedback_for_keywords_is_recovered_from_when_the_model_indexes_some_itself(
+def test_keyword_feedback_counts_as_recovered_if_the_model_indexes_keywords(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted, after_feedback: Any, recovered: int
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
@@ -180,7 +182,7 @@ def test_feedback_for_keywords_is_recovered_from_when_the_model_indexes_some_its
     }
 
 
-def test_one_recovery_does_not_make_up_for_another_that_failed(
+def test_one_recovery_does_not_make_up_for_a_failed_one(
     client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
@@ -190,7 +192,7 @@ def test_one_recovery_does_not_make_up_for_another_that_failed(
     assert shares(counted())["RetriesRecovered"] == 0
 
 
-def test_a_search_after_feedback_is_a_recovery_also_of_a_question_that_fails_later(
+def test_a_search_after_feedback_counts_as_recovered_even_if_the_question_fails(
     client: Client, model: ScriptedModel, counted: Counted
 ) -> None:
     model.plays(says("I know it."), calls(search()), JSONResponse({"error": {"message": "no"}}, status_code=401))
@@ -207,15 +209,13 @@ def test_a_question_without_an_answer_is_counted_too(client: Client, model: Scri
     assert values["Latency"] > 0  # a slow question that fails is slow, too
 
 
-def test_a_model_that_is_down_says_nothing_of_the_criteria(
-    client: Client, model: ScriptedModel, counted: Counted
-) -> None:
+def test_an_unavailable_model_counts_for_no_criterion(client: Client, model: ScriptedModel, counted: Counted) -> None:
     model.plays(JSONResponse({"error": {"message": "no"}}, status_code=401))
     assert client.ask()[0] == 503
     assert shares(counted()) == {}
 
 
-def test_earlier_turns_that_reach_the_model_are_context_carried(
+def test_earlier_turns_that_reach_the_model_count_as_carried_context(
     client: Client, model: ScriptedModel, counted: Counted
 ) -> None:
     model.plays(calls(search()), calls(answer()))
@@ -236,7 +236,7 @@ def test_without_prices_there_is_no_estimate(settings: dict[str, str], metrics: 
     assert "InputTokens" in metrics.metric_set
 
 
-def test_the_cost_is_kept_with_the_message(client: Client, model: ScriptedModel) -> None:
+def test_the_cost_is_stored_with_the_message(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     session_id = client.ask()[1]["session_id"]
     kept = client.request("GET", f"/api/sessions/{session_id}/messages")[1]["messages"][1]["metadata"]

@@ -63,7 +63,7 @@ def require_answer(status: int, body: Any, model: ScriptedModel) -> None:
 
 @pytest.mark.parametrize("place", ["search", "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_passes_ends_in_an_answer(
+def test_a_transient_fault_ends_in_an_answer(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
 ) -> None:
     made = FAULTS[fault]
@@ -74,7 +74,7 @@ def test_a_fault_that_passes_ends_in_an_answer(
 
 @pytest.mark.parametrize("place", [pytest.param("search", marks=pytest.mark.slow), "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_stays_ends_in_a_problem(
+def test_a_persistent_fault_ends_in_a_problem(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
 ) -> None:
     made = FAULTS[fault]
@@ -107,7 +107,7 @@ def test_an_unacceptable_answer_is_never_delivered(
 
 
 @pytest.mark.parametrize("oddity", ODDITIES)
-def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
+def test_an_unambiguous_oddity_costs_no_retry(
     client: Client, model: ScriptedModel, turns: TurnChecks, oddity: str
 ) -> None:
     made = ODDITIES[oddity]
@@ -119,7 +119,7 @@ def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_keywords_come_of_every_web_answer_whatever_the_model_does(
+def test_every_web_answer_is_indexed_whatever_the_model_does(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
 ) -> None:
     web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
@@ -132,7 +132,7 @@ def test_keywords_come_of_every_web_answer_whatever_the_model_does(
 
 
 @pytest.mark.parametrize("order", [(SEARCH, answer("Guessed.", ())), (answer("Guessed.", ()), SEARCH)])
-def test_an_answer_beside_a_search_waits_for_its_result(
+def test_an_answer_in_the_same_turn_as_a_search_is_refused(
     client: Client, model: ScriptedModel, turns: TurnChecks, order: Any
 ) -> None:
     model.plays(calls(*order), calls(ANSWER))
@@ -153,7 +153,7 @@ def test_an_answer_beside_a_search_waits_for_its_result(
         ("This model does not support forced tool choice in thinking mode", {}),
     ],
 )
-def test_a_provider_that_refuses_tool_choice_is_asked_without(
+def test_a_provider_that_refuses_tool_choice_gets_requests_without_it(
     environment: dict[str, str], model: ScriptedModel, status: int, message: str, more: Any
 ) -> None:
     client = Client(make_api(environment))  # what a provider refuses is remembered
@@ -170,7 +170,7 @@ def test_a_provider_that_refuses_tool_choice_is_asked_without(
     assert len(model.requests) == 2
 
 
-def test_a_provider_that_refuses_tools_at_all_is_unavailable(
+def test_a_provider_that_refuses_tools_is_unavailable(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks
 ) -> None:
     model.plays(refusing(400, "tool_choice is not supported"))
@@ -203,7 +203,7 @@ def an_endless_caller(*named: str) -> Any:
         ("index_keywords", "perplexity_search", "knowledge_base_search"),
     ],
 )
-def test_an_endless_caller_is_made_to_answer(
+def test_a_model_that_keeps_calling_tools_is_forced_to_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, tools: tuple[str, ...]
 ) -> None:
     web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
@@ -215,7 +215,7 @@ def test_an_endless_caller_is_made_to_answer(
     assert turns.new() == 1
 
 
-def test_caps_hold_within_one_turn(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+def test_limits_apply_within_one_turn(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
     web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
     searches = [search(f"keywords {n}") for n in range(30)]
     asking = [("perplexity_search", {"query": f"release {n}"}) for n in range(6)]
@@ -263,9 +263,7 @@ def test_a_conversation_that_grew_too_long_is_shortened_once(
         "```python\nrow = rows[1]  # [kb-9] [web-3]\n```\nMerged. [kb-1]",
     ],
 )
-def test_what_looks_like_a_mark_in_code_is_code(
-    client: Client, model: ScriptedModel, turns: TurnChecks, text: str
-) -> None:
+def test_a_mark_in_code_is_not_a_citation(client: Client, model: ScriptedModel, turns: TurnChecks, text: str) -> None:
     model.plays(calls(SEARCH), calls(answer(text)))
     status, body = client.ask()
     assert (status, body["answer"]) == (200, text)
@@ -273,7 +271,7 @@ def test_what_looks_like_a_mark_in_code_is_code(
     assert turns.new() == 1
 
 
-def test_a_cut_off_reply_is_told_to_be_shorter(client: Client, model: ScriptedModel) -> None:
+def test_a_model_whose_reply_was_cut_off_is_told_to_shorten_it(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(SEARCH), FAULTS["arguments cut off, finish_reason length"](ANSWER), calls(ANSWER))
     require_answer(*client.ask(), model)
     assert "shorter" in model.requests[2]["messages"][-1]["content"]

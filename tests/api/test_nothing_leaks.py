@@ -170,7 +170,7 @@ def _found(text: str) -> list[str]:
     return [secret for secret in PLANTED if secret in text or json.dumps(secret)[1:-1] in text]
 
 
-def test_the_secrets_really_went_through(run: Run) -> None:
+def test_the_secrets_really_passed_through_the_function(run: Run) -> None:
     assert run.answers[0]["statusCode"] == 200, run.answers[0]
     assert {FORMS["openai key"], FORMS["github token"], "Sesame-42-passage"} <= set(_found(run.sent_to_model))
     assert {400, 404, 415, 500, 502, 503} <= {a["statusCode"] for a in run.answers}
@@ -189,7 +189,7 @@ def test_no_log_line_and_no_metric_holds_a_secret(run: Run) -> None:
     assert not _found(run.log)
 
 
-def test_nothing_is_logged_below_a_warning_but_our_own(run: Run) -> None:
+def test_no_debug_line_is_logged(run: Run) -> None:
     assert not [line for line in run.lines() if line.get("level") == "DEBUG"]
 
 

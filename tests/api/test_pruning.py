@@ -35,7 +35,7 @@ def texts(client: Client) -> set[str]:
     return {item["keyword_text"] for item in client.request("GET", PATH)[1]["keywords"]}
 
 
-def test_a_dry_run_is_the_default_and_shows_what_would_go(client: Client, learned: None) -> None:
+def test_a_dry_run_is_the_default_and_shows_what_would_be_pruned(client: Client, learned: None) -> None:
     status, report = as_admin(client, "POST", f"{PATH}/prune", EVERYTHING)
     assert (status, report["dry_run"], report["candidate_count"], report["pruned_count"]) == (200, True, 2, 0)
     assert {found["keyword_text"] for found in report["candidates"]} == {"quantum computing", "python packaging"}
@@ -43,7 +43,7 @@ def test_a_dry_run_is_the_default_and_shows_what_would_go(client: Client, learne
     assert len(texts(client)) == 2
 
 
-def test_a_run_prunes_and_is_undone_whole(client: Client, learned: None) -> None:
+def test_a_run_prunes_and_is_restored_completely(client: Client, learned: None) -> None:
     status, report = as_admin(client, "POST", f"{PATH}/prune", EVERYTHING | {"dry_run": False})
     assert (status, report["pruned_count"], report["finished"]) == (200, 2, True)
     assert texts(client) == set()

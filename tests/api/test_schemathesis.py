@@ -57,7 +57,7 @@ def url(client: Client, scripted_model_server: Any, scripted_web_server: Any) ->
 
 
 @pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_answers_are_those_that_are_described(url: str, examples: int, tmp_path: Path) -> None:
+def test_responses_match_the_description(url: str, examples: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"]
     options = ["--header", "x-api-key: admin", "--max-examples", str(examples), "--generation-deterministic"]
     # What a schema cannot say is refused with a 400: an opaque cursor, a selection without its mode.

@@ -96,7 +96,7 @@ def test_a_model_that_keeps_failing_is_a_problem(
     assert turns.new() == 0
 
 
-def test_a_wait_that_the_model_asks_for_is_kept_when_it_fits(
+def test_the_models_retry_after_is_respected_if_time_allows(
     steady: Client, model: ScriptedModel, turns: TurnChecks
 ) -> None:
     asked: list[float] = []
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_be_reached_is_a_problem(environment: dict[str, str]
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
+def test_a_hanging_model_is_a_problem_at_the_deadline(
     environment: dict[str, str], turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -146,7 +146,7 @@ def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
         JSONResponse({"code": 5, "message": "namespace default_kb does not exist", "details": []}, 404),
     ],
 )
-def test_a_knowledge_base_that_holds_nothing_is_no_failure(
+def test_an_empty_knowledge_base_is_not_a_failure(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     vectors[0].gives(reply)
@@ -157,7 +157,7 @@ def test_a_knowledge_base_that_holds_nothing_is_no_failure(
     assert turns.new() == 1
 
 
-def test_records_of_others_are_served_with_what_they_have(
+def test_records_of_other_writers_are_served_with_the_fields_they_have(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
 ) -> None:
     vectors[0].gives(
@@ -190,7 +190,7 @@ def test_records_of_others_are_served_with_what_they_have(
         page(200),
     ],
 )
-def test_a_knowledge_base_that_fails_is_told_and_the_answer_is_a_fallback(
+def test_a_failing_knowledge_base_is_reported_to_the_model_and_the_answer_is_a_fallback(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
@@ -207,7 +207,7 @@ def test_a_knowledge_base_that_fails_is_told_and_the_answer_is_a_fallback(
         CutResponse(b"secret" * 100),
     ],
 )
-def test_a_knowledge_base_that_keeps_failing_is_told_within_its_time(
+def test_a_knowledge_base_that_keeps_failing_is_reported_within_its_time_limit(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
@@ -225,7 +225,7 @@ def require_kb_fallback(
     assert turns.new() == 1
 
 
-def test_a_knowledge_base_that_failed_once_may_be_searched_again_and_no_more(
+def test_a_failed_knowledge_base_search_may_be_retried_once(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
 ) -> None:
     failing = JSONResponse({"error": {"message": "secret"}}, 400)
@@ -243,7 +243,7 @@ def test_a_knowledge_base_that_failed_once_may_be_searched_again_and_no_more(
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
+def test_a_hanging_knowledge_base_leaves_time_for_the_answer(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -258,7 +258,7 @@ def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
 
 
 @pytest.mark.parametrize("fault", WEB_FAULTS)
-def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
+def test_a_failing_web_search_is_reported_to_the_model_and_the_answer_is_a_fallback(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
 ) -> None:
     web.finds("It was released in 2026 [1].", PAGE)
@@ -274,7 +274,7 @@ def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
     assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing of it is learned
 
 
-def test_of_a_web_answer_only_pages_with_an_address_are_kept(
+def test_only_pages_with_a_web_address_are_kept_from_a_web_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
     hostile = result(2, "javascript:alert(1)", "Bad")
@@ -288,7 +288,7 @@ def test_of_a_web_answer_only_pages_with_an_address_are_kept(
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_web_search_that_hangs_costs_its_time_and_the_answer_comes(
+def test_a_hanging_web_search_leaves_time_for_the_answer(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -299,7 +299,7 @@ def test_a_web_search_that_hangs_costs_its_time_and_the_answer_comes(
     assert turns.new() == 1
 
 
-def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
+def test_a_dead_web_search_is_skipped_by_later_questions(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
     for _ in range(4):
@@ -312,7 +312,7 @@ def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
     assert turns.new() == 4
 
 
-def test_when_all_but_the_model_fails_there_is_an_answer_without_sources(
+def test_if_everything_but_the_model_fails_the_answer_has_no_sources(
     environment: dict[str, str], model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
     client = Client(make_api(environment | {"PINECONE_INDEX_HOST": "http://127.0.0.1:9"}))

@@ -43,7 +43,7 @@ def delete(client: Client, session_id: str, caller: str = "local") -> int:
     return client.request("DELETE", f"/api/sessions/{session_id}", caller=caller)[0]
 
 
-def test_records_and_feedback_go_with_their_session(
+def test_records_and_feedback_are_deleted_with_their_session(
     client: Client, model: ScriptedModel, session: str, items: Items
 ) -> None:
     model.plays(calls(search()), calls(answer()))
@@ -57,7 +57,7 @@ def test_records_and_feedback_go_with_their_session(
     assert {call["session_id"] for call in shown["tool_calls"]} == {other["session_id"]}
 
 
-def test_somebody_else_deletes_no_records(
+def test_another_caller_deletes_no_records(
     client: Client, session: str, items: Items, tool_calls: ToolCallStore
 ) -> None:
     kept = sorted(map(str, items("TOOL_CALLS_TABLE")))
@@ -67,7 +67,7 @@ def test_somebody_else_deletes_no_records(
     assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == kept
 
 
-def test_records_of_a_turn_go_that_the_index_of_sessions_does_not_show_yet(
+def test_records_of_a_turn_missing_from_the_session_index_are_deleted(
     settings: dict[str, str], client: Client, model: ScriptedModel, items: Items
 ) -> None:
     model.plays(calls(search()), calls(answer()))
@@ -85,7 +85,7 @@ def test_records_of_a_turn_go_that_the_index_of_sessions_does_not_show_yet(
 
 
 @pytest.mark.parametrize("write", range(1, 6))
-def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
+def test_a_deletion_interrupted_before_any_write_can_be_repeated(
     settings: dict[str, str], client: Client, session: str, items: Items, write: int
 ) -> None:
     made = 0
@@ -112,7 +112,7 @@ def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
 
 
 @pytest.mark.parametrize("end", [calls(answer()), NO_MODEL])
-def test_a_question_whose_session_is_deleted_meanwhile_leaves_no_records(
+def test_a_question_whose_session_is_deleted_in_the_meantime_leaves_no_records(
     settings: dict[str, str], client: Client, model: ScriptedModel, session: str, items: Items, end: Any
 ) -> None:
     of_another_process = Client(make_api(settings))
@@ -126,7 +126,7 @@ def test_a_question_whose_session_is_deleted_meanwhile_leaves_no_records(
     assert items("TOOL_CALLS_TABLE") == items("CONVERSATIONS_TABLE") == []
 
 
-def test_a_question_that_fails_in_a_session_that_stays_keeps_its_records(
+def test_a_failed_question_keeps_its_records_if_its_session_remains(
     client: Client, model: ScriptedModel, session: str
 ) -> None:
     model.plays(calls(search()), NO_MODEL)
@@ -136,7 +136,9 @@ def test_a_question_that_fails_in_a_session_that_stays_keeps_its_records(
     assert [call["tool_name"] for call in page["tool_calls"]] == ["knowledge_base_search"]
 
 
-def test_records_of_many_queries_go(client: Client, session: str, items: Items, tool_calls: ToolCallStore) -> None:
+def test_records_of_many_queries_are_deleted(
+    client: Client, session: str, items: Items, tool_calls: ToolCallStore
+) -> None:
     for _ in range(40):
         query_id = new_id()
         for position in range(3):

@@ -90,7 +90,7 @@ def a_turn(session_id: str, **values: Any) -> Turn:
     )
 
 
-def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client, model: ScriptedModel) -> None:
+def test_a_turn_is_stored_with_its_facts_and_counted_in_its_session(client: Client, model: ScriptedModel) -> None:
     session = begin(client, metadata={"course": "physics"})
     model.plays(calls(search()), calls(answer()))
     path = f"{PATH}/{session['session_id']}"
@@ -116,13 +116,13 @@ def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client,
 
 @pytest.mark.parametrize("body", [None, "", "null", {}])
 @pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
-def test_a_session_may_be_begun_without_a_body(client: Client, body: Any, headers: dict[str, str]) -> None:
+def test_a_session_may_be_created_without_a_body(client: Client, body: Any, headers: dict[str, str]) -> None:
     status, session = client.post("/api/sessions", body, headers=headers)
     assert status == 201 and session["metadata"] == {}
     assert client.request("GET", f"/api/sessions/{session['session_id']}") == (200, session)
 
 
-def test_sessions_are_listed_newest_use_first_each_once(client: Client, store: ConversationStore) -> None:
+def test_sessions_are_listed_once_most_recently_used_first(client: Client, store: ConversationStore) -> None:
     ids = [begin(client)["session_id"] for _ in range(9)]
     begin(client, caller="somebody")
     store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(5))
@@ -140,7 +140,7 @@ def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> 
 
 
 @pytest.mark.parametrize("position", ["A", "EXCERPT#", "M#", "Z", "M#\uffff\uffff", "x" * 700, "\x00", "", "\ud800"])
-def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
+def test_a_forged_cursor_reveals_nothing_and_breaks_nothing(
     client: Client, store: ConversationStore, position: str
 ) -> None:
     session_id = begin(client)["session_id"]
@@ -157,7 +157,9 @@ def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
     assert get(client, PATH, cursor=cursor)[0] in (200, 400)
 
 
-def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client: Client, model: ScriptedModel) -> None:
+def test_concurrent_turns_are_all_stored_completely(
+    settings: dict[str, str], client: Client, model: ScriptedModel
+) -> None:
     session_id = begin(client)["session_id"]
 
     def echo(request: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +179,7 @@ def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client:
     assert get(client, f"{PATH}/{session_id}")[1]["message_count"] == 24
 
 
-def test_a_turn_written_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
+def test_writing_a_turn_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id)
     store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
@@ -186,7 +188,7 @@ def test_a_turn_written_again_changes_nothing(client: Client, store: Conversatio
     assert sorted(map(str, items("CONVERSATIONS_TABLE"))) == before
 
 
-def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: ConversationStore, items: Any) -> None:
+def test_deleting_a_session_leaves_nothing_behind(client: Client, store: ConversationStore, items: Any) -> None:
     session_id, other = begin(client)["session_id"], begin(client)["session_id"]
     for _ in range(40):
         store.add_turn(
@@ -200,7 +202,7 @@ def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: Conversa
     assert get(client, path)[0] == 404
 
 
-def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
+def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     settings: dict[str, str], client: Client, store: ConversationStore, items: Any
 ) -> None:
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
@@ -232,7 +234,7 @@ def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
 
 
 @pytest.mark.parametrize("text", ["𝄞" * 100_000, "".join(map(chr, range(0x20000, 0x20000 + 42_000))) * 2])
-def test_long_texts_come_back_whole(client: Client, store: ConversationStore, text: str) -> None:
+def test_long_texts_are_returned_completely(client: Client, store: ConversationStore, text: str) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, question=text[:50_000], answer=text, selected_text=text, chapter_origin="c")
     store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
@@ -242,7 +244,7 @@ def test_long_texts_come_back_whole(client: Client, store: ConversationStore, te
     assert (selected["selected_text"], selected["chapter_origin"]) == (text, "c")
 
 
-def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: ConversationStore, items: Any) -> None:
+def test_an_incompressible_text_is_split(client: Client, store: ConversationStore, items: Any) -> None:
     random.seed(7)
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(300_000))
     session_id = begin(client)["session_id"]
@@ -252,7 +254,7 @@ def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: Conver
     assert [message["content"] for message in messages] == ["q", text]
 
 
-def test_a_page_of_long_texts_fits_an_answer_of_a_function(client: Client, store: ConversationStore) -> None:
+def test_a_page_of_long_texts_fits_a_lambda_response(client: Client, store: ConversationStore) -> None:
     session_id = begin(client, metadata={str(number): "𝄞" * 500 for number in range(20)})["session_id"]
     for number in range(4):
         turn = a_turn(session_id, question="𝄞" * 50_000, answer=f"{number}" + '"\n' * 300_000)
@@ -263,14 +265,14 @@ def test_a_page_of_long_texts_fits_an_answer_of_a_function(client: Client, store
     assert [message["content"][0] for message in messages] == list("𝄞0𝄞1𝄞2𝄞3")
 
 
-def test_a_page_of_sessions_with_long_metadata_fits_too(client: Client) -> None:
+def test_a_page_of_sessions_with_long_metadata_fits_a_lambda_response(client: Client) -> None:
     ids = [begin(client, metadata={str(n): "𝄞" * 500 for n in range(20)})["session_id"] for _ in range(50)]
     answered = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
     assert len(json.dumps(answered).encode()) < 6_291_556
     assert [session["session_id"] for session in all_pages(client, PATH, "sessions", 100)] == ids[::-1]
 
 
-def test_a_selected_text_comes_back_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
+def test_a_selected_text_is_returned_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
     sent = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
     model.plays(calls(search("lamp")), calls(answer("It is trimmed. [kb-1]")))
     _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=sent, chapter_origin="Lamps")
@@ -291,7 +293,7 @@ def test_a_selected_text_comes_back_as_it_was_sent(client: Client, model: Script
     assert items("CONVERSATIONS_TABLE") == []
 
 
-def test_a_question_without_a_selection_has_none(client: Client, model: ScriptedModel) -> None:
+def test_a_question_without_a_selection_has_no_selected_text(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     body = client.ask()[1]
     path = f"{PATH}/{body['session_id']}/messages"
@@ -301,7 +303,7 @@ def test_a_question_without_a_selection_has_none(client: Client, model: Scripted
     assert get(client, f"{path}/{'0' * 26}/selected-text")[0] == 400
 
 
-def test_a_selection_that_cannot_be_compressed_comes_back_whole(client: Client, store: ConversationStore) -> None:
+def test_an_incompressible_selection_is_returned_completely(client: Client, store: ConversationStore) -> None:
     random.seed(7)
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(250_000))
     session_id = begin(client)["session_id"]
@@ -320,7 +322,7 @@ def test_a_selection_that_cannot_be_compressed_comes_back_whole(client: Client, 
         lambda client, path, caller: client.request("DELETE", path, caller=caller),
     ],
 )
-def test_somebody_elses_session_is_an_unknown_one(
+def test_another_callers_session_is_unknown(
     client: Client, call: Callable[[Client, str, str], tuple[int, Any]]
 ) -> None:
     theirs = call(client, f"{PATH}/{begin(client)['session_id']}", "somebody")
@@ -330,7 +332,7 @@ def test_somebody_elses_session_is_an_unknown_one(
     assert {**theirs[1], "query_id": ""} == {**unknown[1], "query_id": ""}
 
 
-def test_tool_calls_are_shown_to_who_asked(client: Client, model: ScriptedModel) -> None:
+def test_tool_calls_are_shown_to_the_caller_who_asked(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search("merging", top_k=3)), calls(answer()))
     _, body = client.ask()
     path = f"/api/queries/{body['query_id']}/tool-calls"
@@ -360,7 +362,7 @@ def test_the_conversation_is_carried_over_twenty_turns(client: Client, model: Sc
         assert not any(m["role"] == "tool" for m in sent)
 
 
-def test_only_what_fits_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
+def test_only_the_newest_part_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
     session_id = begin(client)["session_id"]
     for turn in range(4):
         model.plays(calls(search()), calls(answer(f"{turn} " + "long " * 2000, ("kb-1",))))
@@ -398,12 +400,12 @@ def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: 
         "x",
     ],
 )
-def test_a_bad_session_is_refused(client: Client, body: Any) -> None:
+def test_an_invalid_session_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(PATH, body)
     assert status == 400 and problem["detail"]
 
 
-def test_api_of_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
+def test_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
     session_id = begin(client)["session_id"]
     other = Client(make_api(settings))
     assert get(other, f"{PATH}/{session_id}")[0] == 200

@@ -92,7 +92,7 @@ def require_end(status: int, body: Any) -> None:
 
 @pytest.mark.parametrize("how", BLIPS)
 @pytest.mark.parametrize("write", WRITES)
-def test_one_write_that_fails_is_made_again(
+def test_a_write_that_fails_once_is_retried(
     client: Client, faulty: FaultyStore, turns: TurnChecks, how: How, write: int
 ) -> None:
     key = a_key()
@@ -107,7 +107,7 @@ def test_one_write_that_fails_is_made_again(
 
 @pytest.mark.parametrize("how", ["throttled", "down", "page"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_store_that_stays_away_from_some_write_on_leaves_no_half_turn(
+def test_a_store_that_stays_down_from_any_write_on_leaves_no_incomplete_turn(
     impatient: Client, environment: dict[str, str], faulty: FaultyStore, turns: TurnChecks, how: How, write: int
 ) -> None:
     key = a_key()
@@ -149,7 +149,7 @@ def end_of_the_first_try(environment: dict[str, str]) -> None:
         ("IDEMPOTENCY_TABLE", {(503, None)}),
     ],
 )
-def test_a_table_that_takes_no_writes(
+def test_a_table_that_rejects_writes_ends_in_an_answer_or_a_problem(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
@@ -178,7 +178,7 @@ def reads_of(name: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["throttled", "error", "down"])
-def test_keywords_that_cannot_be_read_cost_only_what_was_learned(
+def test_unreadable_keywords_only_cost_the_stored_web_answers(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
@@ -194,7 +194,7 @@ def test_keywords_that_cannot_be_read_cost_only_what_was_learned(
 
 
 @pytest.mark.parametrize("how", ["throttled", "error", "down"])
-def test_a_session_that_cannot_be_read_is_a_problem(
+def test_an_unreadable_session_is_a_problem(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
@@ -227,7 +227,7 @@ def test_a_turn_in_a_session_is_added_once(
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
 
 
-def test_a_store_that_refuses_connections_is_a_problem_at_once(
+def test_a_store_that_refuses_connections_is_a_problem_immediately(
     environment: dict[str, str], turns: TurnChecks, model: ScriptedModel
 ) -> None:
     client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:9"}))

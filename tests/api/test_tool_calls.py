@@ -48,7 +48,7 @@ def asked(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
     return answers
 
 
-def test_those_of_a_session_are_shown_to_its_owner_the_newest_first(client: Client, asked: Any) -> None:
+def test_tool_calls_of_a_session_are_shown_to_its_owner_newest_first(client: Client, asked: Any) -> None:
     path = f"/api/sessions/{asked[0]['session_id']}/tool-calls"
     first, second, _ = (body["query_id"] for body in asked)
     assert all_pages(client, path, "local") == [second, second, first, first]
@@ -59,7 +59,7 @@ def test_those_of_a_session_are_shown_to_its_owner_the_newest_first(client: Clie
     assert get(client, path)[0] == 404
 
 
-def test_those_of_a_tool_or_a_status_are_shown_to_admins(client: Client, asked: Any) -> None:
+def test_tool_calls_by_tool_or_status_are_shown_to_admins(client: Client, asked: Any) -> None:
     first, second, third = (body["query_id"] for body in asked)
     assert all_pages(client, f"{ALL}?tool_name=generate_response", "admin") == [third, second, first]
     assert all_pages(client, f"{ALL}?status=error", "admin") == [third]
@@ -80,27 +80,27 @@ def test_those_of_a_tool_or_a_status_are_shown_to_admins(client: Client, asked: 
         "?status=error&cursor=x",
     ],
 )
-def test_what_cannot_be_looked_up_is_refused(client: Client, query: str) -> None:
+def test_invalid_lookups_are_refused(client: Client, query: str) -> None:
     status, problem = get(client, f"{ALL}{query}", "admin")
     assert status == 400 and problem["detail"]
 
 
 @pytest.mark.parametrize("query", ["", "?tool_name=a&status=error"])
-def test_both_parameters_are_named_when_not_one_of_them_is_given(client: Client, query: str) -> None:
+def test_both_parameters_are_named_unless_exactly_one_is_sent(client: Client, query: str) -> None:
     _, problem = get(client, f"{ALL}{query}", "admin")
     assert problem["type"] == "urn:gleaner:problem:validation-failed"
     assert [error["field"] for error in problem["errors"]] == ["tool_name", "status"]
     assert all("either" in error["message"] for error in problem["errors"])
 
 
-def test_a_cursor_is_of_its_own_list(client: Client, asked: Any) -> None:
+def test_a_cursor_is_only_valid_for_its_own_list(client: Client, asked: Any) -> None:
     cursor = get(client, f"{ALL}?status=success&limit=1", "admin")[1]["next_cursor"]
     assert get(client, f"{ALL}?tool_name=success&cursor={cursor}", "admin")[0] == 400
     assert get(client, f"/api/sessions/{asked[0]['session_id']}/tool-calls?cursor={cursor}")[0] == 400
 
 
 @pytest.mark.parametrize("position", ["A", "Z", "FEEDBACK", "C#\uffff\uffff", "\x00", "", "\ud800"])
-def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(client: Client, asked: Any, position: str) -> None:
+def test_a_forged_cursor_reveals_nothing_and_breaks_nothing(client: Client, asked: Any, position: str) -> None:
     query_id, session_id = asked[0]["query_id"], asked[0]["session_id"]
     client.post(f"/api/queries/{query_id}/feedback", {"rating": 4})
     lists = {

@@ -39,7 +39,7 @@ _CUT_OFF = {
 class OutcomeListener(Protocol):
     """Called with every finished tool call, in the order of the calls within a turn."""
 
-    def __call__(self, outcome: CallOutcome) -> None: ...
+    def __call__(self, outcome: CallOutcome, /) -> None: ...
 
 
 class Agent:
