@@ -1,4 +1,4 @@
-"""The conversation that reaches the model, and what is left of it when it was too long."""
+"""The conversation that reaches the model, and how it is shortened."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def test_a_cut_result_is_still_labelled() -> None:
         ChatMessage(role="assistant", content="", tool_calls=(call,)),
         ChatMessage(role="tool", content=json.dumps(labelled({"chunks": chunks})), tool_call_id="c"),
     ]
-    kept = shorten(messages, QUESTION)
-    assert [message.role for message in kept] == ["system", "user", "assistant", "tool"]
-    assert len(kept[-1].content) < 5_000
-    result = json.loads(kept[-1].content)
+    shortened = shorten(messages, QUESTION)
+    assert [message.role for message in shortened] == ["system", "user", "assistant", "tool"]
+    assert len(shortened[-1].content) < 5_000
+    result = json.loads(shortened[-1].content)
     assert (next(iter(result)), list(result)[-1]) == ("trust", "note")
     assert [chunk["id"] for chunk in result["chunks"]] == [chunk["id"] for chunk in chunks]
     assert all(chunk["content"].endswith("(cut)") for chunk in result["chunks"])

@@ -1,4 +1,4 @@
-"""Bad input: a problem answer that says how to mend it."""
+"""Bad input is answered with a problem that says how to fix it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_invalid_fields_are_named(client: Client, body: Any, field: str) -> None
     assert problem["errors"][0]["message"]
 
 
-# What a client may get wrong in each field, and what says how to mend it.
+# Mistakes in each field, and the words that say how to fix them.
 WORDS = [
     ("POST", CHAT, "not json", "body", "must be one JSON object"),
     ("POST", CHAT, "[]", "body", "must be one JSON object"),
@@ -212,8 +212,8 @@ def test_a_failing_model_reveals_neither_key_nor_traceback(
     client: Client, model: ScriptedModel, reply: Any, status: int, slug: str
 ) -> None:
     model.plays(reply)
-    got, problem = client.ask()
-    assert (got, problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
+    actual, problem = client.ask()
+    assert (actual, problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
     assert "secret" not in str(problem) and "Traceback" not in str(problem)
 
 

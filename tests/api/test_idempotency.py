@@ -28,8 +28,8 @@ CHAT = "/api/chat/query"
 
 def send(client: Client, key: str, query: str = "How are duplicates merged?", **how: Any) -> tuple[int, Any]:
     headers = {"content-type": "application/json", "idempotency-key": key}
-    many = {name: [value] for name, value in headers.items()}
-    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=many, **how)
+    multi_value = {name: [value] for name, value in headers.items()}
+    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=multi_value, **how)
 
 
 def plays(model: ScriptedModel) -> None:
@@ -41,20 +41,20 @@ def test_the_same_request_gets_the_first_answer_and_costs_no_model_call(
 ) -> None:
     plays(model)
     first = send(client, "key-1")
-    kept = len(items("CONVERSATIONS_TABLE"))
+    item_count = len(items("CONVERSATIONS_TABLE"))
     again = send(client, "key-1")
     assert first == again and first[0] == 200
     assert len(model.requests) == 2
-    assert len(items("CONVERSATIONS_TABLE")) == kept
+    assert len(items("CONVERSATIONS_TABLE")) == item_count
 
 
 def test_a_turn_in_a_session_is_made_once(client: Client, model: ScriptedModel) -> None:
     _, session = client.post("/api/sessions", {})
     path = f"/api/sessions/{session['session_id']}/chat"
     headers = {"content-type": "application/json", "Idempotency-Key": "k"}
-    many = {name: [value] for name, value in headers.items()}
+    multi_value = {name: [value] for name, value in headers.items()}
     plays(model)
-    answers = [client.post(path, {"query": "x"}, headers=headers, multiValueHeaders=many) for _ in range(2)]
+    answers = [client.post(path, {"query": "x"}, headers=headers, multiValueHeaders=multi_value) for _ in range(2)]
     assert answers[0] == answers[1] and answers[0][0] == 200
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
 
@@ -84,32 +84,32 @@ def test_an_error_is_not_stored(client: Client, model: ScriptedModel) -> None:
 def test_a_request_still_in_progress_is_a_conflict(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
-    asked, go_on = threading.Event(), threading.Event()
+    is_asked, may_continue = threading.Event(), threading.Event()
 
     def slow(request: dict[str, Any]) -> dict[str, Any]:
-        asked.set()
-        assert go_on.wait(20)
+        is_asked.set()
+        assert may_continue.wait(20)
         return calls(search()) if len(request["tools"]) == 1 else calls(answer())
 
     model.plays(slow)
     first: list[tuple[int, Any]] = []
-    # As in Lambda, each environment serves one request at a time: the second comes to another one, which has
-    # its own current event.
+    # As in Lambda, an environment serves one request at a time: the second request goes to another environment, which
+    # has its own current event.
     thread = threading.Thread(target=lambda: first.append(send(client, "key-1")))
     thread.start()
-    assert asked.wait(20)
-    once = IdempotentRunner(
+    assert is_asked.wait(20)
+    runner = IdempotentRunner(
         dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"]
     )
     with pytest.raises(RequestInProgress):
-        again(once, "key-1")
-    go_on.set()
+        repeat(runner, "key-1")
+    may_continue.set()
     thread.join(30)
     assert first[0][0] == 200
 
 
-def again(once: IdempotentRunner, key: str) -> NoReturn:
-    """The same request, as another environment would run it."""
+def repeat(runner: IdempotentRunner, key: str) -> NoReturn:
+    """Run the same request as another environment would."""
     context: Any = LocalContext("query", "r2", time.monotonic() + 30)
     request = RequestContext(
         query_id="Q", caller=Caller(id="key:local"), deadline=Deadline.after(5), lambda_context=context
@@ -119,8 +119,8 @@ def again(once: IdempotentRunner, key: str) -> NoReturn:
         raise AssertionError("the request was run twice")
 
     body = ChatQuery(query="How are duplicates merged?")
-    once.run(key, request, CHAT, body, never, lambda _kept: None)
-    raise AssertionError("a request that is not run has no answer")
+    runner.run(key, request, CHAT, body, never, lambda _stored: None)
+    raise AssertionError("a request that was not run has an answer")
 
 
 def test_a_crashed_attempt_is_taken_over_when_its_time_is_up(
@@ -128,7 +128,7 @@ def test_a_crashed_attempt_is_taken_over_when_its_time_is_up(
 ) -> None:
     plays(model)
     assert send(client, "key-1")[0] == 200
-    # What a process leaves behind that ended in the middle: a record in progress whose time is up.
+    # A crashed process leaves a record that is in progress although its time is up.
     store = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
     [record] = store.scan(TableName=settings["IDEMPOTENCY_TABLE"])["Items"]
     store.update_item(
@@ -175,7 +175,7 @@ def test_an_answer_stored_by_an_earlier_version_is_replayed_unchanged(
     packed = json.loads(record["data"]["S"])["packed"]
     older = json.loads(zlib.decompress(base64.b64decode(packed)))
     del older["cost"], older["sources"][0]["support"]
-    older |= {"status": "a status that is no more"}
+    older |= {"status": "a removed status"}
     packed = base64.b64encode(zlib.compress(json.dumps(older).encode())).decode()
     store.update_item(
         TableName=settings["IDEMPOTENCY_TABLE"],
@@ -188,9 +188,9 @@ def test_an_answer_stored_by_an_earlier_version_is_replayed_unchanged(
     event["headers"] = {"content-type": "application/json", "idempotency-key": "key-1"}
     event["multiValueHeaders"] = None
     context: Any = LocalContext("query", "r", time.monotonic() + 30)
-    again = client.api.handle(event, context)  # the description promises the fields of this version
-    assert (again["statusCode"], again["multiValueHeaders"]["Content-Type"]) == (200, ["application/json"])
-    assert json.loads(again["body"]) == older != first
+    replay = client.api.handle(event, context)  # bypasses the check for the fields of this version
+    assert (replay["statusCode"], replay["multiValueHeaders"]["Content-Type"]) == (200, ["application/json"])
+    assert json.loads(replay["body"]) == older != first
 
 
 def test_a_long_answer_is_stored_completely(client: Client, model: ScriptedModel) -> None:

@@ -31,20 +31,20 @@ def test_only_the_selection_is_searched_and_cited(client: Client, model: Scripte
     assert "every four hours" in source["text_preview"]
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert chunks and all(chunk["title"] == "Selected text" for chunk in chunks)
-    [kept] = [item for item in items("CONVERSATIONS_TABLE") if item["sk"].startswith("EXCERPT#")]
-    assert (kept["selected_text"], kept["chapter_origin"]) == (SELECTED, "The lamp")
-    assert kept["message_id"].startswith(body["query_id"])
+    [excerpt] = [item for item in items("CONVERSATIONS_TABLE") if item["sk"].startswith("EXCERPT#")]
+    assert (excerpt["selected_text"], excerpt["chapter_origin"]) == (SELECTED, "The lamp")
+    assert excerpt["message_id"].startswith(body["query_id"])
 
 
 def test_positions_refer_to_the_text_as_it_was_sent(client: Client, model: ScriptedModel) -> None:
-    sent = "\ufeff\r\nOf Be\u0301la's lamps\r\n\r\n" + SELECTED.replace("\n", "\r\n")
+    selected_text = "\ufeff\r\nOf Be\u0301la's lamps\r\n\r\n" + SELECTED.replace("\n", "\r\n")
     model.plays(calls(search("oil cellar")), calls(answer("In the cellar. [kb-1]")))
-    _, body = client.ask("Where is oil stored?", mode="selected_text", selected_text=sent)
+    _, body = client.ask("Where is oil stored?", mode="selected_text", selected_text=selected_text)
     [source] = body["sources"]
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     [cited] = [chunk for chunk in chunks if chunk["id"] == "kb-1"]
     assert "\ufeff" not in str(chunks)
-    assert source["position"] == sent.index(cited["content"].split()[0])
+    assert source["position"] == selected_text.index(cited["content"].split()[0])
 
 
 def test_web_search_is_not_offered(client: Client, model: ScriptedModel) -> None:

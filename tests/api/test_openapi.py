@@ -1,4 +1,4 @@
-"""The description of the API: a valid document that names every route, served only where it is wanted."""
+"""The description of the API: a valid document with every route, served only where it is enabled."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_the_document_is_valid_openapi(document: Any) -> None:
 
 
 def test_methods_that_are_not_described_are_refused(client: Client, document: Any) -> None:
-    # A path that it leaves out would show elsewhere: no test may see an answer of a path that is not described.
+    # An undescribed path would fail other tests, because every test response is checked against the description.
     assert {"/api/chat/query", "/api/sessions/{session_id}", "/openapi.json", "/swagger"} <= set(document["paths"])
     for path, operations in document["paths"].items():
         for method in {"get", "post", "put", "patch", "delete"} - set(operations):
-            answer = client.send(proxy_event(method.upper(), re.sub(r"{\w+}", "x", path), "local"))
-            assert answer["statusCode"] == 405
-            [allowed] = answer["multiValueHeaders"]["Allow"]
+            response = client.send(proxy_event(method.upper(), re.sub(r"{\w+}", "x", path), "local"))
+            assert response["statusCode"] == 405
+            [allowed] = response["multiValueHeaders"]["Allow"]
             assert set(allowed.lower().split(", ")) == set(operations)
 
 
@@ -93,25 +93,25 @@ def test_the_server_url_is_where_the_document_was_requested(client: Client, cont
 
 
 class References(HTMLParser):
-    """What a page loads."""
+    """Collects what a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.urls: list[str] = []
 
     def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.urls += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
 def test_the_swagger_page_loads_nothing_from_other_hosts(client: Client) -> None:
     event = proxy_event("GET", "/swagger", "x")
     event["requestContext"] |= {"stage": "dev", "path": "/dev/swagger"}
-    answer = client.send(event)
+    response = client.send(event)
     references = References()
-    references.feed(answer["body"])
-    assert references.found == []
-    assert 'url: "/dev/openapi.json"' in answer["body"] and "SwaggerUIBundle" in answer["body"]
-    [policy] = answer["multiValueHeaders"]["Content-Security-Policy"]
+    references.feed(response["body"])
+    assert references.urls == []
+    assert 'url: "/dev/openapi.json"' in response["body"] and "SwaggerUIBundle" in response["body"]
+    [policy] = response["multiValueHeaders"]["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'") and "http" not in policy
 
 
@@ -126,9 +126,9 @@ PROBLEM = {"title": "T", "status": 404, "detail": "D", "query_id": "Q"}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status", "body", "complaint"),
+    ("method", "path", "status", "body", "message"),
     [
-        ("GET", "/api/health", 418, {}, "not said to answer 418"),
+        ("GET", "/api/health", 418, {}, "not described to answer 418"),
         ("GET", "/api/health", 200, {"status": 7}, "not of type"),
         ("GET", f"/api/sessions/{'0' * 26}", 404, PROBLEM | {"type": "urn:gleaner:problem:unknown-keyword"}, "enum"),
         ("DELETE", f"/api/sessions/{'0' * 26}", 204, {}, "no body"),
@@ -136,10 +136,10 @@ PROBLEM = {"title": "T", "status": 404, "detail": "D", "query_id": "Q"}
     ],
 )
 def test_undescribed_responses_are_detected(
-    document: Any, method: str, path: str, status: int, body: Any, complaint: str
+    document: Any, method: str, path: str, status: int, body: Any, message: str
 ) -> None:
     content_type = "application/json" if status < 400 else "application/problem+json"
     headers = {"Content-Type": [content_type], "X-Query-Id": ["q"], "X-Request-Id": ["r"]}
-    answer = {"statusCode": status, "multiValueHeaders": headers, "body": json.dumps(body)}
-    with pytest.raises((AssertionError, ValueError), match=re.escape(complaint)):
-        ApiDescription(document).check({"httpMethod": method, "path": path, "requestContext": {}}, answer)
+    response = {"statusCode": status, "multiValueHeaders": headers, "body": json.dumps(body)}
+    with pytest.raises((AssertionError, ValueError), match=re.escape(message)):
+        ApiDescription(document).check({"httpMethod": method, "path": path, "requestContext": {}}, response)

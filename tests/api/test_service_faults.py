@@ -1,4 +1,4 @@
-"""Services that fail: an answer from what there is, told as a fallback, or a typed problem; nothing inner leaves."""
+"""Failing services end in a fallback answer or a typed problem, and nothing internal is revealed."""
 
 from __future__ import annotations
 
@@ -43,36 +43,36 @@ def over_scripted_index(environment: dict[str, str], vectors: tuple[ScriptedInde
 
 @pytest.fixture(scope="module")
 def steady(environment: dict[str, str]) -> Client:
-    """For faults that leave nothing behind in the process."""
+    """A shared process, for faults after which no state remains."""
     return Client(make_api(environment))
 
 
 @pytest.fixture
 def client(environment: dict[str, str]) -> Client:
-    """A process that has met no fault yet: what keeps failing is remembered."""
+    """A new process, because a process remembers services that keep failing."""
     return Client(make_api(environment))
 
 
 @pytest.fixture
-def turns(kept: TurnChecks) -> TurnChecks:
-    kept.new()
-    return kept
+def turns(stored_turns: TurnChecks) -> TurnChecks:
+    stored_turns.new()
+    return stored_turns
 
 
-def require_nothing_inner(*shown: Any) -> None:
-    assert not any(secret in json.dumps(shown) for secret in SECRETS)
+def require_nothing_internal(*outputs: Any) -> None:
+    assert not any(secret in json.dumps(outputs) for secret in SECRETS)
 
 
-def told(model: ScriptedModel) -> list[Any]:
-    """What the tools said to the model, up to its last request."""
+def tool_results(model: ScriptedModel) -> list[Any]:
+    """The tool results in the last request to the model, decoded."""
     return [json.loads(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
 
 
-# The language model: without it there is no answer.
+# Faults of the language model: without it there is no answer.
 
 
 @pytest.mark.parametrize(
-    ("reply", "ends"),
+    ("reply", "expected"),
     [
         (refusing(401, "secret key sk-1"), (503, "model-unavailable")),
         (refusing(403, "secret key sk-1"), (503, "model-unavailable")),
@@ -86,12 +86,12 @@ def told(model: ScriptedModel) -> list[Any]:
 )
 @pytest.mark.parametrize("place", ["search", "answer"])
 def test_a_model_that_keeps_failing_is_a_problem(
-    steady: Client, model: ScriptedModel, turns: TurnChecks, reply: Reply, ends: tuple[int, str], place: str
+    steady: Client, model: ScriptedModel, turns: TurnChecks, reply: Reply, expected: tuple[int, str], place: str
 ) -> None:
     model.plays(*([reply] if place == "search" else [calls(search()), reply]))
     status, body = steady.ask()
-    assert (status, body["type"]) == (ends[0], f"urn:gleaner:problem:{ends[1]}")
-    require_nothing_inner(body)
+    assert (status, body["type"]) == (expected[0], f"urn:gleaner:problem:{expected[1]}")
+    require_nothing_internal(body)
     assert len(model.requests) <= 4
     assert turns.new() == 0
 
@@ -99,19 +99,19 @@ def test_a_model_that_keeps_failing_is_a_problem(
 def test_the_models_retry_after_is_respected_if_time_allows(
     steady: Client, model: ScriptedModel, turns: TurnChecks
 ) -> None:
-    asked: list[float] = []
+    request_times: list[float] = []
 
     def busy(_request: dict[str, Any]) -> Response:
-        asked.append(time.monotonic())
+        request_times.append(time.monotonic())
         return JSONResponse({"error": {"message": "m"}}, 429, {"Retry-After": "1"})
 
     def ready(_request: dict[str, Any]) -> Any:
-        asked.append(time.monotonic())
+        request_times.append(time.monotonic())
         return calls(search())
 
     model.plays(busy, ready, calls(answer()))
     assert steady.ask()[0] == 200
-    assert asked[1] - asked[0] >= 1
+    assert request_times[1] - request_times[0] >= 1
     assert turns.new() == 1
 
 
@@ -119,7 +119,7 @@ def test_a_model_that_cannot_be_reached_is_a_problem(environment: dict[str, str]
     client = Client(make_api(environment | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}))
     status, body = client.ask()
     assert (status, body["type"]) == (503, "urn:gleaner:problem:model-unavailable")
-    require_nothing_inner(body)
+    require_nothing_internal(body)
     assert turns.new() == 0
 
 
@@ -135,7 +135,7 @@ def test_a_hanging_model_is_a_problem_at_the_deadline(
     assert turns.new() == 0
 
 
-# The knowledge base: its failures are told to the model.
+# Faults of the knowledge base: they are reported to the model.
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_an_empty_knowledge_base_is_not_a_failure(
     model.plays(calls(search()), NO_SOURCES)
     status, body = over_scripted_index.ask()
     assert (status, body["status"], body["sources"]) == (200, "success", [])
-    assert told(model)[0]["chunks"] == []
+    assert tool_results(model)[0]["chunks"] == []
     assert turns.new() == 1
 
 
@@ -171,7 +171,7 @@ def test_records_of_other_writers_are_served_with_the_fields_they_have(
     model.plays(calls(search()), calls(answer()))
     status, body = over_scripted_index.ask()
     assert (status, body["status"], body["sources"][0]["id"]) == (200, "success", "kb-1")
-    chunks = told(model)[0]["chunks"]
+    chunks = tool_results(model)[0]["chunks"]
     assert [chunk["chunk_index"] for chunk in chunks if chunk["title"] == "a"] == [3]
     assert all(0 <= chunk["score"] <= 1 and chunk["content"] for chunk in chunks)
     assert turns.new() == 1
@@ -196,7 +196,7 @@ def test_a_failing_knowledge_base_is_reported_to_the_model_and_the_answer_is_a_f
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
 
 
-@pytest.mark.slow  # the SDK tries these again for as long as it is let
+@pytest.mark.slow  # the SDK retries these for as long as it may
 @pytest.mark.parametrize(
     "reply",
     [
@@ -220,8 +220,8 @@ def require_kb_fallback(
     model.plays(calls(search()), NO_SOURCES)
     status, body = client.ask()
     assert (status, body["status"], body["sources"]) == (200, "fallback", []), body
-    assert told(model)[0]["error"]["code"] == "unavailable"
-    require_nothing_inner(body, told(model))
+    assert tool_results(model)[0]["error"]["code"] == "unavailable"
+    require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
 
 
@@ -254,7 +254,7 @@ def test_a_hanging_knowledge_base_leaves_time_for_the_answer(
     assert turns.new() == 1
 
 
-# The web search: its failures are told to the model, too, and it is left alone when it keeps failing.
+# Faults of the web search: they are reported to the model, too, and a web search that keeps failing is skipped.
 
 
 @pytest.mark.parametrize("fault", WEB_FAULTS)
@@ -268,17 +268,17 @@ def test_a_failing_web_search_is_reported_to_the_model_and_the_answer_is_a_fallb
     status, body = client.ask()
     assert (status, body["status"], body["answer"]) == (200, "fallback", "Merged. [kb-1]"), body
     assert body["used_external_kb"] is False
-    assert told(model)[-1]["error"]["code"] == "unavailable"
-    require_nothing_inner(body, told(model))
+    assert tool_results(model)[-1]["error"]["code"] == "unavailable"
+    require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
-    assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing of it is learned
+    assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing is learned from a failed search
 
 
 def test_only_pages_with_a_web_address_are_kept_from_a_web_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
-    hostile = result(2, "javascript:alert(1)", "Bad")
-    web.finds("In 2026 [1][2][3].", PAGE, hostile, {"id": 3, "title": "No address"})
+    hostile_page = result(2, "javascript:alert(1)", "Bad")
+    web.finds("In 2026 [1][2][3].", PAGE, hostile_page, {"id": 3, "title": "No address"})
     model.plays(calls(search()), ASK_WEB, calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))))
     status, body = client.ask("release of one page")
     assert (status, body["status"]) == (200, "success")
@@ -307,8 +307,8 @@ def test_a_dead_web_search_is_skipped_by_later_questions(
         model.plays(calls(search()), ASK_WEB, calls(answer()))
         status, body = client.ask()
         assert (status, body["status"]) == (200, "fallback")
-    assert web.requests == []  # of the last question
-    assert "left alone" in told(model)[-1]["error"]["message"]
+    assert web.requests == []  # for the last question
+    assert "left alone" in tool_results(model)[-1]["error"]["message"]
     assert turns.new() == 4
 
 

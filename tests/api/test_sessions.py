@@ -41,25 +41,25 @@ def begin(client: Client, caller: str = "local", **body: Any) -> dict[str, Any]:
 
 def get(client: Client, path: str, caller: str = "local", **query: Any) -> tuple[int, Any]:
     texts = {name: str(value) for name, value in query.items()}
-    many = {name: [value] for name, value in texts.items()}
+    multi_value = {name: [value] for name, value in texts.items()}
     return client.request(
         "GET",
         path,
         caller=caller,
         queryStringParameters=texts or None,
-        multiValueQueryStringParameters=many or None,
+        multiValueQueryStringParameters=multi_value or None,
     )
 
 
 def all_pages(client: Client, path: str, name: str, limit: int) -> list[Any]:
-    found: list[Any] = []
+    entries: list[Any] = []
     cursor: dict[str, str] = {}
     while True:
         status, page = get(client, path, limit=limit, **cursor)
         assert status == 200 and len(page[name]) <= limit
-        found += page[name]
+        entries += page[name]
         if page["next_cursor"] is None:
-            return found
+            return entries
         cursor = {"cursor": page["next_cursor"]}
 
 
@@ -103,15 +103,15 @@ def test_a_turn_is_stored_with_its_facts_and_counted_in_its_session(client: Clie
         ("user", "How are duplicates merged?"),
         ("assistant", "Merged. [kb-1]"),
     ]
-    kept = history["messages"][1]
-    assert kept == turn["message"]
-    facts = kept["metadata"]
+    stored_message = history["messages"][1]
+    assert stored_message == turn["message"]
+    facts = stored_message["metadata"]
     assert (facts["tool_call_count"], facts["retrieval_count"], facts["top_chapter"]) == (2, 2, "Keywords")
     assert (facts["model"], facts["input_tokens"], facts["output_tokens"]) == ("scripted", 200, 20)
-    _, shown = get(client, path)
-    assert (shown["message_count"], shown["tool_call_count"], shown["input_tokens"]) == (2, 2, 200)
-    assert shown["metadata"] == {"course": "physics"}
-    assert shown["updated_at"] > session["updated_at"]
+    _, updated = get(client, path)
+    assert (updated["message_count"], updated["tool_call_count"], updated["input_tokens"]) == (2, 2, 200)
+    assert updated["metadata"] == {"course": "physics"}
+    assert updated["updated_at"] > session["updated_at"]
 
 
 @pytest.mark.parametrize("body", [None, "", "null", {}])
@@ -126,8 +126,8 @@ def test_sessions_are_listed_once_most_recently_used_first(client: Client, store
     ids = [begin(client)["session_id"] for _ in range(9)]
     begin(client, caller="somebody")
     store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(5))
-    listed = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
-    assert listed == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
+    listed_ids = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
+    assert listed_ids == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
 
 
 def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> None:
@@ -163,8 +163,8 @@ def test_concurrent_turns_are_all_stored_completely(
     session_id = begin(client)["session_id"]
 
     def echo(request: dict[str, Any]) -> dict[str, Any]:
-        asked = [m["content"] for m in request["messages"] if m["role"] == "user"][-1]
-        return calls(search()) if len(request["tools"]) == 1 else calls(answer(f"To {asked}", ()))
+        question = [m["content"] for m in request["messages"] if m["role"] == "user"][-1]
+        return calls(search()) if len(request["tools"]) == 1 else calls(answer(f"To {question}", ()))
 
     model.plays(echo)
     store = ConversationStore(
@@ -211,12 +211,12 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     session_id = begin(client)["session_id"]
     for _ in range(30):
         store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
-    cut = 0
+    batches = 0
 
     def crash(**_: Any) -> None:
-        nonlocal cut
-        cut += 1
-        if cut == 2:
+        nonlocal batches
+        batches += 1
+        if batches == 2:
             raise KeyboardInterrupt
 
     events = dynamodb.meta.events
@@ -240,8 +240,8 @@ def test_long_texts_are_returned_completely(client: Client, store: ConversationS
     store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
     path = f"{PATH}/{session_id}/messages"
     assert [message["content"] for message in get(client, path)[1]["messages"]] == [text[:50_000], text]
-    _, selected = get(client, f"{path}/{turn.query_id}-user/selected-text")
-    assert (selected["selected_text"], selected["chapter_origin"]) == (text, "c")
+    _, excerpt = get(client, f"{path}/{turn.query_id}-user/selected-text")
+    assert (excerpt["selected_text"], excerpt["chapter_origin"]) == (text, "c")
 
 
 def test_an_incompressible_text_is_split(client: Client, store: ConversationStore, items: Any) -> None:
@@ -267,23 +267,23 @@ def test_a_page_of_long_texts_fits_a_lambda_response(client: Client, store: Conv
 
 def test_a_page_of_sessions_with_long_metadata_fits_a_lambda_response(client: Client) -> None:
     ids = [begin(client, metadata={str(n): "𝄞" * 500 for n in range(20)})["session_id"] for _ in range(50)]
-    answered = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
-    assert len(json.dumps(answered).encode()) < 6_291_556
+    response = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
+    assert len(json.dumps(response).encode()) < 6_291_556
     assert [session["session_id"] for session in all_pages(client, PATH, "sessions", 100)] == ids[::-1]
 
 
 def test_a_selected_text_is_returned_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
-    sent = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
+    selected_text = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
     model.plays(calls(search("lamp")), calls(answer("It is trimmed. [kb-1]")))
-    _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=sent, chapter_origin="Lamps")
+    _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=selected_text, chapter_origin="Lamps")
     path = f"{PATH}/{body['session_id']}/messages"
     question = get(client, path)[1]["messages"][0]
     for message_id in (question["id"], body["message_id"]):
-        status, selected = get(client, f"{path}/{message_id}/selected-text")
+        status, excerpt = get(client, f"{path}/{message_id}/selected-text")
         assert status == 200
-        assert selected == {
+        assert excerpt == {
             "message_id": question["id"],
-            "selected_text": sent.replace("\ud800", "\ufffd"),
+            "selected_text": selected_text.replace("\ud800", "\ufffd"),
             "chapter_origin": "Lamps",
             "created_at": question["created_at"],
         }
@@ -354,12 +354,12 @@ def test_the_conversation_is_carried_over_twenty_turns(client: Client, model: Sc
         model.plays(calls(search()), calls(answer(f"Answer {turn}. [kb-1]")))
         status, _ = client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
         assert status == 200
-        sent = model.requests[0]["messages"]
-        assert [m["role"] for m in sent[1:]] == ["user", "assistant"] * turn + ["user"]
-        assert sent[-1]["content"] == f"Question {turn}?"
+        messages = model.requests[0]["messages"]
+        assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * turn + ["user"]
+        assert messages[-1]["content"] == f"Question {turn}?"
         if turn:
-            assert sent[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
-        assert not any(m["role"] == "tool" for m in sent)
+            assert messages[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
+        assert not any(m["role"] == "tool" for m in messages)
 
 
 def test_only_the_newest_part_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
@@ -369,9 +369,9 @@ def test_only_the_newest_part_of_a_long_history_is_sent(client: Client, model: S
         client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
     model.plays(calls(search()), calls(answer()))
     client.post(f"{PATH}/{session_id}/chat", {"query": "And?"})
-    sent = model.requests[0]["messages"]
-    assert sum(len(m["content"]) for m in sent[1:]) < 30_000
-    assert [m["content"][:10] for m in sent if m["role"] == "user"] == ["Question 2", "Question 3", "And?"]
+    messages = model.requests[0]["messages"]
+    assert sum(len(m["content"]) for m in messages[1:]) < 30_000
+    assert [m["content"][:10] for m in messages if m["role"] == "user"] == ["Question 2", "Question 3", "And?"]
 
 
 def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: Client, model: ScriptedModel) -> None:
@@ -407,5 +407,5 @@ def test_an_invalid_session_is_refused(client: Client, body: Any) -> None:
 
 def test_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
     session_id = begin(client)["session_id"]
-    other = Client(make_api(settings))
-    assert get(other, f"{PATH}/{session_id}")[0] == 200
+    other_process = Client(make_api(settings))
+    assert get(other_process, f"{PATH}/{session_id}")[0] == 200
