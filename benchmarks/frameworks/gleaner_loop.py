@@ -8,7 +8,7 @@ from typing import Any
 from worker import MODEL_URL, PASSAGES, WEB, serve
 
 from gleaner.answering.agent import Agent
-from gleaner.answering.conversation import conversation
+from gleaner.answering.conversation import build_conversation
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients import openai_chat
 from gleaner.clients.perplexity_answer import WebSearchResult
@@ -79,7 +79,7 @@ def ask(text: str) -> str:
         deadline=deadline,
         background=Background(writes, deadline),
     )
-    Agent(model, workspace, tools, LoopLimits(), lambda _outcome: None).run(conversation(question, []))
+    Agent(model, workspace, tools, LoopLimits(), lambda _outcome: None).run(build_conversation(question, []))
     return workspace.answer.text if workspace.answer else ""
 
 

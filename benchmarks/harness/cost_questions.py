@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from gleaner.answering.exchange import Asked
+from gleaner.answering.exchange import QuestionRequest
 from gleaner.answering.question import Services, answer_question
 from gleaner.model import AnswerStatus, SourceType, new_id
 from gleaner.runtime.deadline import Deadline
@@ -137,7 +137,7 @@ class Questioner:
         query = {Kind.KNOWLEDGE_BASE: topic.handbook, Kind.WEB: topic.web, Kind.LEARNED: topic.learned}[kind]
         said = self._play(topic, kind, query)
         self._requests.seen.clear()
-        asked = Asked(query=query, caller_id="key:benchmark", session_id=session_id)
+        asked = QuestionRequest(query=query, caller_id="key:benchmark", session_id=session_id)
         with _separate_background(self._local.services) as services:
             answer = answer_question(asked, new_id(), services, Deadline.after(20))
         from_web = answer.used(SourceType.EXTERNAL)

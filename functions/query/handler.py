@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-gc.disable()  # what is loaded here stays: to look through it for garbage takes a fifteenth of the time
+gc.disable()  # what is loaded here stays; collecting garbage would add a fifteenth to the start
 
 import os
 import random
@@ -24,12 +24,12 @@ logger = make_logger()
 tracer = make_tracer("botocore")
 metrics = make_metrics("query")
 api = build_api(Settings.from_env(os.environ), logger=logger, tracer=tracer, metrics=metrics)
-# Without a snapshot, an environment that is asked for no answer does not load what only answers need.
+# Without a snapshot, an environment that answers no question does not load what only questions need.
 register_before_snapshot(api.prepare)
-# All environments of a version begin with its snapshot. What must be unique comes from the operating system; the
-# waits between retries, here and in the SDKs, come from this generator.
+# All environments of a version start from its snapshot. Unique ids come from the operating system, but the random
+# delays between retries, here and in the SDKs, come from this generator.
 register_after_restore(random.seed)
-gc.freeze()  # nor is it looked through later
+gc.freeze()  # later collections skip it, too
 gc.enable()
 
 

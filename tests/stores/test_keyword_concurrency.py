@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.exceptions import ClientError
 
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -45,8 +46,6 @@ def test_identical_concurrent_calls_count_once(keywords: Keywords) -> None:
 
 
 def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:
-    from gleaner.runtime.deadline import Deadline
-
     table = keywords.table
     item = {"pk": "X", "sk": "1"}
     assert table.put_new(item, deadline=Deadline.after(5))

@@ -14,6 +14,7 @@ from gleaner import text
 from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores.keyword_items import KeywordUse
 from tests.keyword_fixtures import Keywords, web_answer
 
 
@@ -204,8 +205,6 @@ def test_a_permanent_error_is_not_retried(keywords: Keywords) -> None:
 
 
 def test_retries_of_conflicts_end_at_the_deadline(keywords: Keywords) -> None:
-    from gleaner.stores.keyword_items import KeywordUse
-
     fail_transactions(keywords, CONFLICT, times=10_000)
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
     with pytest.raises(StoreUnavailable):
