@@ -18,8 +18,13 @@ CODE_SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 FILE = re.compile(r".*[\w-]\.(?:py|md|toml|txt|in|json|ya?ml)")
-# Examples of users' files, and files of the data directory.
-EXAMPLES = {"docs/keywords.md", "b-docs/keywords.md", "biology/03-cells.md", "keys.json", "run.json"}
+# Examples of users' files, and files that a deployment writes.
+NOT_IN_THE_REPOSITORY = {
+    "docs/keywords.md",
+    "b-docs/keywords.md",
+    "cdk.out/outputs-dev.json",
+    "cdk.out/outputs-ENV.json",
+}
 
 
 def paths_named(document: Path) -> Iterator[str]:
@@ -28,7 +33,7 @@ def paths_named(document: Path) -> Iterator[str]:
     yield from LINK.findall(text)
     for span in CODE_SPAN.findall(text):
         is_path = PATH.fullmatch(span) and (FILE.fullmatch(span) or span.endswith("/"))
-        if is_path and "/" in span and span not in EXAMPLES:
+        if is_path and "/" in span and span not in NOT_IN_THE_REPOSITORY:
             yield span
 
 
