@@ -14,7 +14,7 @@ from infra.layer_build import ROOT
 from infra.prices import AWS
 from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources
 
-README = ROOT / "README.md"
+COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 DAY = 24 * 60  # minutes
 METRICS_OF_AN_ALARM = 10  # at most
 BARS = [
@@ -162,19 +162,19 @@ def test_silence_is_no_alarm(synthesised: Synthesis, environment: Environment) -
         assert alarm["TreatMissingData"] == "notBreaching"
 
 
-def test_the_readme_prices_every_metric_under_an_alarm(synthesised: Synthesis) -> None:
+def test_the_handbook_prices_every_metric_under_an_alarm(synthesised: Synthesis) -> None:
     alarms = properties(synthesised.service["dev"], "AWS::CloudWatch::Alarm")
     metrics = sum(max(1, sum("MetricStat" in query for query in alarm.get("Metrics", ()))) for alarm in alarms)
-    assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in README.read_text()
+    assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in COSTS.read_text()
 
 
-def test_the_readme_prices_the_snapshot() -> None:
+def test_the_handbook_prices_the_snapshot() -> None:
     gigabytes = DEV.query.memory_mb / 1024
     kept = gigabytes * AWS.snap_start_gb_second * 30 * DAY * 60
     restored = 1_000 * gigabytes * AWS.snap_start_restored_gb
-    for text in (README.read_text(), (ROOT / "docs" / "11-costs-and-limits.md").read_text()):
-        assert f" {kept:.2f} " in text
-        assert f"1,000 starts cost {restored:.2f}" in text
+    text = COSTS.read_text()
+    assert f" {kept:.2f} " in text
+    assert f"1,000 starts cost {restored:.2f}" in text
 
 
 def test_environments_of_two_regions_have_two_dashboards(synthesised: Synthesis) -> None:

@@ -18,7 +18,7 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, sa
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.infra.synthesis import Template, resources, synthesis
 
-README = ROOT / "README.md"
+COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 0.1, "output": 10}', "WEB_SEARCH_PRICE": "0.005"}
 
@@ -43,8 +43,8 @@ def test_what_is_watched_is_written(
     assert watched - written == set()
     # Each of them is paid for by the month.
     of_service = Counter(service for service, _ in written)
-    assert f"the function's {of_service[criteria.SERVICE]} metrics" in " ".join(README.read_text().split())
-    assert f"pruning's {of_service[criteria.PRUNE_SERVICE]} metrics" in README.read_text()
+    assert f"the function's {of_service[criteria.SERVICE]} metrics" in COSTS.read_text()
+    assert f"pruning's {of_service[criteria.PRUNE_SERVICE]} metrics" in COSTS.read_text()
 
 
 def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:

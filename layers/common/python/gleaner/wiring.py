@@ -1,6 +1,6 @@
 """The composition root: builds clients, stores and routes once per process.
 
-The only module of this package that imports inside functions, so that a Lambda function loads only what it uses.
+It imports inside functions, so that a Lambda function loads only what it uses.
 """
 
 from __future__ import annotations
