@@ -33,7 +33,7 @@ from infra.layer_build import LAMBDA, Target
 from tests.conftest import proxy_event
 
 ROOT = Path(__file__).resolve().parents[1]
-PROBE = ROOT / "benchmarks" / "cold_start_probe.py"
+PROBE = ROOT / "benchmarks" / "harness" / "cold_start_probe.py"
 RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # what Lambda's runtime brings
 SDKS, BOTO3 = "openai and boto3", "boto3"
 FUNCTIONS = {"query": (ROOT / "functions" / "query", SDKS), "prune": (ROOT / "functions" / "keyword_prune", BOTO3)}

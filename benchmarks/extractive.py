@@ -27,8 +27,8 @@ from gleaner.clients.pinecone import connect
 from gleaner.model import Record
 from gleaner_documents.chunking import chunk_text
 from gleaner_local.service.running import running_service
+from harness.document_collections import Collection, read_collection
 from harness.own_environment import positive, without_remote_services
-from retrieval import Collection, read_collection
 
 START_SECONDS = 60.0
 LOAD_SECONDS = 600.0

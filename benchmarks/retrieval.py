@@ -10,13 +10,10 @@ ranks where its best chunk does.
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import math
 import statistics
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,22 +25,10 @@ from gleaner_documents.chunking import chunk_text
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
+from harness.document_collections import Collection, read_collection
 
 CHUNKS_ASKED_FOR = 50  # several chunks of one document count once, so more than ten are needed
 TIMEOUT = 600.0
-
-Judgements = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
-    """Documents and queries by id, and which document answers which query how well."""
-
-    name: str
-    documents: Mapping[str, str]
-    queries: Mapping[str, str]
-    relevance: Judgements
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
@@ -55,22 +40,6 @@ class Figures:
     chunks_per_second: float
     query_ms_p50: float
     query_ms_p95: float
-
-
-def read_collection(directory: Path) -> Collection:
-    """The collection in a directory."""
-    relevance: dict[str, dict[str, int]] = defaultdict(dict)
-    with (directory / "qrels.tsv").open(encoding="utf-8") as lines:
-        rows = csv.reader(lines, delimiter="\t")
-        next(rows)
-        for query, document, grade in rows:
-            relevance[query][document] = int(grade)
-    return Collection(
-        name=directory.name,
-        documents=_texts(directory / "corpus.jsonl"),
-        queries=_texts(directory / "queries.jsonl"),
-        relevance=relevance,
-    )
 
 
 def measure(collection: Collection) -> Figures:
@@ -143,11 +112,6 @@ def _knowledge_base() -> Iterator[KnowledgeBase]:
         finally:
             server.stop()
             index.close()
-
-
-def _texts(path: Path) -> dict[str, str]:
-    with path.open(encoding="utf-8") as lines:
-        return {item["id"]: item["text"] for item in map(json.loads, lines)}
 
 
 def main() -> None:
