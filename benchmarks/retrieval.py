@@ -30,6 +30,7 @@ from harness.document_collections import Collection, read_collection
 CHUNKS_ASKED_FOR = 50  # several chunks of one document count once, so more than ten are needed
 TIMEOUT = 600.0
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """What was measured: rates in chunks per second, times in milliseconds."""
