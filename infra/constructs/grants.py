@@ -1,4 +1,4 @@
-"""Permissions on tables: actions by name, on one table and on the indexes that are named."""
+"""Permissions on a table and its indexes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 
 
 def allow(role: iam.Role, table: dynamodb.ITableV2, actions: Sequence[str], *, indexes: Sequence[str] = ()) -> None:
-    """Allow `role` the DynamoDB `actions` on `table`, and to query its `indexes`."""
+    """Allow `role` to perform the DynamoDB `actions` on `table` and to query its `indexes`."""
     role.add_to_policy(
         iam.PolicyStatement(actions=[f"dynamodb:{action}" for action in actions], resources=[table.table_arn])
     )
