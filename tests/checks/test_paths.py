@@ -28,7 +28,7 @@ def dead(text: str, document: str = "README.md") -> list[str]:
         ".venv/bin/python benchmarks/cost.py --help",
     ],
 )
-def test_a_path_in_code_may_be_whole_short_or_a_pattern(path: str) -> None:
+def test_paths_in_code_may_be_short_forms_or_patterns(path: str) -> None:
     assert dead(f"See `{path}`.") == []
 
 
@@ -38,7 +38,7 @@ def test_a_dead_path_in_code_is_reported_with_its_line(path: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["`/api/chat/query`", "`logs/query.log`", "`application/json`", "gleaner/no/code.py"])
-def test_other_words_are_no_paths(text: str) -> None:
+def test_other_words_are_ignored(text: str) -> None:
     assert dead(text) == []
 
 
@@ -47,6 +47,6 @@ def test_commands_in_code_blocks_are_checked() -> None:
     assert dead(text) == ["README.md:2: benchmarks/old.py does not exist"]
 
 
-def test_a_link_starts_at_its_document() -> None:
+def test_links_are_relative_to_their_document() -> None:
     text = "[a](decisions/0001-index.md#why) [b](../README.md) [c](https://example.com/x.md) [d](#here) [e](README.md)"
     assert dead(text, "docs/01-start.md") == ["docs/01-start.md:1: README.md does not exist"]
