@@ -46,10 +46,10 @@ class Repository:
 
     def holds(self, path: str) -> bool:
         """Whether a path, its short form or its pattern exists."""
-        wanted = path.rstrip("/")
-        if "*" in wanted:
-            return any(fnmatchcase(f"/{known}", f"*/{wanted}") for known in self.paths)
-        return wanted in self.paths or any(known.endswith(f"/{wanted}") for known in self.paths)
+        name = path.rstrip("/")
+        if "*" in name:
+            return any(fnmatchcase(f"/{known}", f"*/{name}") for known in self.paths)
+        return name in self.paths or any(known.endswith(f"/{name}") for known in self.paths)
 
 
 def main() -> int:

@@ -170,10 +170,10 @@ def test_the_readme_prices_every_alarm_metric(synthesised: Synthesis) -> None:
 
 def test_the_readme_prices_the_snapshot() -> None:
     gigabytes = DEV.query.memory_mb / 1024
-    kept = gigabytes * AWS.snap_start_gb_second * 30 * DAY * 60
+    storage = gigabytes * AWS.snap_start_gb_second * 30 * DAY * 60
     restored = 1_000 * gigabytes * AWS.snap_start_restored_gb
     for text in (README.read_text(), (ROOT / "docs" / "11-costs-and-limits.md").read_text()):
-        assert f" {kept:.2f} " in text
+        assert f" {storage:.2f} " in text
         assert f"1,000 starts cost {restored:.2f}" in text
 
 
