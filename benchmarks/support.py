@@ -113,11 +113,7 @@ def main() -> None:
         if _WHOLE_NUMBER.search(sentence)
     ]
     print(f"{'statement':<28}{'judged against':<18}{'n':>6}" + "".join(f"{verdict:>9}" for verdict in Support))
-    for name, statements in (
-        ("sentences", sentences),
-        ("questions", questions),
-        ("a number changed", changed),
-    ):
+    for name, statements in (("sentences", sentences), ("questions", questions), ("a number changed", changed)):
         for where, choose in (("its own passage", own), ("the next passage", following), ("a random one", other)):
             verdicts = judge(pair_up(statements, texts, choose))
             shares = "".join(f"{verdicts[verdict] / len(statements):>9.1%}" for verdict in Support)

@@ -36,11 +36,7 @@ class DataStack(Stack):
             secret_object_value=dict.fromkeys(SECRET_FIELDS, empty),
             removal_policy=RemovalPolicy.RETAIN if keep_data else RemovalPolicy.DESTROY,
         )
-        acknowledge(
-            secret,
-            "AwsSolutions-SMG4",
-            "The keys are issued by other companies, so AWS cannot rotate them.",
-        )
+        acknowledge(secret, "AwsSolutions-SMG4", "The keys are issued by other companies, so AWS cannot rotate them.")
         return secret
 
     def _outputs(self) -> None:
