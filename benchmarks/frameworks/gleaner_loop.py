@@ -1,4 +1,4 @@
-"""The same question by Gleaner's agent loop, with all it checks; what its tools reach is a stand-in here."""
+"""Answers the question with Gleaner's agent loop and all its checks. Its tools use stand-ins of the services."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ passages = tuple(
     )
     for chunk in PASSAGES["chunks"]
 )
-found_on_the_web = WebSearchResult(
+web_result = WebSearchResult(
     answer=WEB["answer"],
     citations=tuple(
         Citation(url=item["url"], title=item["title"], snippet=item["snippet"], date=item["date"])
@@ -47,7 +47,7 @@ found_on_the_web = WebSearchResult(
 
 class Web:
     def search(self, _query: str, **_: Any) -> WebSearchResult:
-        return found_on_the_web
+        return web_result
 
 
 class Keywords:

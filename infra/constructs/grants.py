@@ -1,4 +1,4 @@
-"""Permissions on tables: named actions on one table, and queries of its indexes."""
+"""Permissions on a table and its indexes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 
 
-def allow(
-    role: iam.Role, table: dynamodb.ITableV2, actions: Sequence[str], *, indexes: Sequence[str] | None = None
-) -> None:
-    """Allow `role` the DynamoDB `actions` on `table`; with "Query", also to query its `indexes`, by default all."""
+def allow(role: iam.Role, table: dynamodb.ITableV2, actions: Sequence[str]) -> None:
+    """Allow `role` the DynamoDB `actions` on `table`; with "Query", also to query all of its indexes."""
     _allow_on(role, actions, [table.table_arn])
-    names = _index_names(table) if indexes is None else indexes
+    names = _index_names(table)
     if names and "Query" in actions:
         _allow_on(role, ["Query"], [f"{table.table_arn}/index/{name}" for name in names])
 
