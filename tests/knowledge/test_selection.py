@@ -18,7 +18,7 @@ def test_a_passage_begins_where_its_position_says(sent: str) -> None:
     found = Selection(sent, None).search("lamp", top_k=1_000)
     for passage in found:
         assert passage.position is not None
-        assert not text.visible_start(sent[passage.position :])
+        assert not text.find_visible_start(sent[passage.position :])
         assert text.clean(sent[passage.position :]).startswith(passage.content[:3])
 
 

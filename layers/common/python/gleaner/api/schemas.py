@@ -28,7 +28,7 @@ def with_visible(value: object) -> object:
     """A text as it was sent, to which positions refer; an empty one when there is nothing in it to read."""
     if not isinstance(value, str):
         return value
-    return text.replaced(value) if cleaned(value) else ""
+    return text.replace_surrogates(value) if cleaned(value) else ""
 
 
 Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(cleaned)]

@@ -82,7 +82,7 @@ def _pieces(selected: str) -> Iterator[_Piece]:
         end = _end_of_piece(selected, start)
         sent = selected[start:end]
         if content := text.clean(sent).strip():
-            yield _Piece(start + text.visible_start(sent), content)
+            yield _Piece(start + text.find_visible_start(sent), content)
         start = end
 
 
