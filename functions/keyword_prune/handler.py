@@ -16,7 +16,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.deadline import Deadline
-from gleaner.runtime.telemetry import make_logger, without_leaks
+from gleaner.runtime.telemetry import make_logger, redact_errors
 from gleaner.wiring import build_pruner
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ gc.freeze()  # later collections skip it, too
 gc.enable()
 
 
-@without_leaks(logger)
+@redact_errors(logger)
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @metrics.log_metrics(capture_cold_start_metric=True)
 def lambda_handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:

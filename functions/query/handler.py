@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
 from gleaner.runtime.settings import Settings
-from gleaner.runtime.telemetry import make_logger, make_metrics, without_leaks
+from gleaner.runtime.telemetry import make_logger, make_metrics, redact_errors
 from gleaner.runtime.tracing import make_tracer
 from gleaner.wiring import build_api
 
@@ -33,7 +33,7 @@ gc.freeze()  # later collections skip it, too
 gc.enable()
 
 
-@without_leaks(logger)
+@redact_errors(logger)
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @tracer.capture_lambda_handler(capture_response=False, capture_error=False)
 @metrics.log_metrics(capture_cold_start_metric=True)

@@ -18,7 +18,7 @@ def test_a_passage_starts_at_its_position(original: str) -> None:
     passages = Selection(original, None).search("lamp", top_k=1_000)
     for passage in passages:
         assert passage.position is not None
-        assert not text.visible_start(original[passage.position :])
+        assert not text.find_visible_start(original[passage.position :])
         assert text.clean(original[passage.position :]).startswith(passage.content[:3])
 
 

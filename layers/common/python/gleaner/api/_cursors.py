@@ -42,7 +42,7 @@ def _position(cursor: str, scope: Sequence[str]) -> tuple[str, ...] | None:
         return None
     # A position never contains an empty string, which cannot be a key, or a lone surrogate, which cannot be stored.
     if not isinstance(position, list) or not all(
-        isinstance(part, str) and part and part == text.encodable(part) for part in position
+        isinstance(part, str) and part and part == text.drop_surrogates(part) for part in position
     ):
         return None
     return tuple(position)

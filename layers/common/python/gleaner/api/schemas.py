@@ -28,7 +28,7 @@ def keep_if_visible(value: object) -> object:
     """A string as it was sent, because positions refer to it; empty if it has no visible characters."""
     if not isinstance(value, str):
         return value
-    return text.replaced(value) if clean(value) else ""
+    return text.replace_surrogates(value) if clean(value) else ""
 
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY), BeforeValidator(clean)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from gleaner.errors import ModelUnavailable
 from gleaner.model import JsonObject, ModelTurn, TokenUsage, ToolCall
-from gleaner.text import encodable
+from gleaner.text import drop_surrogates
 
 
 class NotACompletion(ModelUnavailable):
@@ -62,7 +62,7 @@ def _to_text(arguments: object) -> str:
     """Return the arguments as JSON text; some providers send the object itself."""
     if arguments is None or isinstance(arguments, str):
         return _as_string(arguments)
-    return encodable(json.dumps(arguments, ensure_ascii=False))
+    return drop_surrogates(json.dumps(arguments, ensure_ascii=False))
 
 
 def _to_usage(usage: JsonObject) -> TokenUsage:
@@ -79,7 +79,7 @@ def _as_object(value: Any) -> JsonObject:
 
 
 def _as_string(value: Any) -> str:
-    return encodable(value) if isinstance(value, str) else ""
+    return drop_surrogates(value) if isinstance(value, str) else ""
 
 
 def _as_count(value: Any) -> int:

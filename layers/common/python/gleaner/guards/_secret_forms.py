@@ -31,11 +31,11 @@ class Rule:
 
 
 def _redact_as(kind: str, accept: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
-    """Return a function that replaces a match, except for its group `kept`, if `accept` returns true."""
+    """Return a function that replaces a match, except for its group `prefix`, if `accept` returns true."""
 
     def replace(match: re.Match[str]) -> str:
-        kept = match.groupdict().get("kept") or ""
-        return f"{kept}[redacted: {kind}]" if accept(match[0]) else match[0]
+        prefix = match.groupdict().get("prefix") or ""
+        return f"{prefix}[redacted: {kind}]" if accept(match[0]) else match[0]
 
     return replace
 
@@ -115,8 +115,8 @@ RULES = (
         hints=("private key",),
     ),
     Rule(  # user:password@ in a URL
-        re.compile(r"""(?P<kept>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
-        lambda match: f"{match['kept']}[redacted: password]@",
+        re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
+        lambda match: f"{match['prefix']}[redacted: password]@",
         hints=("://",),
     ),
     Rule(
@@ -127,7 +127,7 @@ RULES = (
     ),
     Rule(
         re.compile(
-            rf"(?P<kept>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
+            rf"(?P<prefix>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
             rf"{_NO_VALUE}(?:{_TOKEN}{{16,}}|(?<=\s){_TOKEN}{{8,}})",
             re.I,
         ),
@@ -135,18 +135,20 @@ RULES = (
         hints=("author",),
     ),
     Rule(
-        re.compile(rf"(?P<kept>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I),
+        re.compile(
+            rf"(?P<prefix>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I
+        ),
         _redact_as("key"),
         hints=("bearer",),
     ),
     Rule(
-        re.compile(rf"""(?P<kept>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
         _redact_as("cookie"),
         hints=("cook",),
     ),
     Rule(
         re.compile(
-            rf"""(?P<kept>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
+            rf"""(?P<prefix>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
             r"""(?:(?<=")(?:[^"\\\r\n]|\\(?!")[^\r\n]){1,256}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,256}|"""
             r"""(?<!["'])[^\s"',;<>{}()\[\]\\]{3,256})""",
             re.I,
@@ -156,18 +158,18 @@ RULES = (
     ),
     Rule(  # in a sentence, where the next word may be the password
         re.compile(
-            rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
+            rf"""(?P<prefix>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
         ),
         _redact_as("password"),
         hints=_PASSWORD_HINTS,
     ),
     Rule(  # a command line option
-        re.compile(rf"""(?P<kept>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
+        re.compile(rf"""(?P<prefix>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
         _redact_as("password"),
         hints=("--",),
     ),
     Rule(
-        re.compile(rf"(?P<kept>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
+        re.compile(rf"(?P<prefix>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
         _redact_as("key"),
         shape=re.compile(
             r"""(?:key(?:[_ -]?\S{1,2}d)?|secret|token|gnature|credent\S{3,5})"""
@@ -211,7 +213,7 @@ RULES = (
     ),
     Rule(
         re.compile(
-            r"(?P<kept>(?:phone|telephone|tel|mobile|fax)(?: number| no)?\.?\s{0,4}(?:[:=]|is|at)?\s{0,4})"
+            r"(?P<prefix>(?:phone|telephone|tel|mobile|fax)(?: number| no)?\.?\s{0,4}(?:[:=]|is|at)?\s{0,4})"
             r"\(?\d[\d ()./-]{5,20}\d(?!\w)",
             re.I | re.ASCII,
         ),

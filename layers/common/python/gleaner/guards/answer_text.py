@@ -21,7 +21,7 @@ _PLAIN_ELEMENT = r"</?(?:br|b|i|em|strong|sub|sup|kbd|u|s|del|ins|mark|small)\s{
 # A "<" that could start an element. A plain element may stay within a line; at the start of a line it would start
 # an HTML block, in which Markdown is not parsed.
 _ELEMENT = re.compile(
-    rf"(?P<kept>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
+    rf"(?P<plain>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.){1,999}+\]):", re.MULTILINE | re.DOTALL)
@@ -78,7 +78,7 @@ def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
 def _remove_once(answer: str, allowed: frozenset[str]) -> str:
     prose, code = shield_code(answer)
     prose = _ACTIVE.sub("", prose)
-    prose = _ELEMENT.sub(lambda element: element["kept"] or "‹", prose)
+    prose = _ELEMENT.sub(lambda element: element["plain"] or "‹", prose)
     prose = _DEFINITION.sub(r"\1 :", prose)
     return unshield_code(_LINKS.sub(_make_replacement(allowed), prose), code)
 

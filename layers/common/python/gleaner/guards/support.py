@@ -139,10 +139,10 @@ def _normalize_number(number: str) -> str:
     """Return one spelling for 1,000 and 1000, for 2,50 and 2.5, and for the digits of all scripts."""
     if _GROUPED.fullmatch(number):
         return _to_ascii_digits(re.sub(r"\D", "", number))
-    whole, separator, rest = _to_ascii_digits(number).replace(",", ".").partition(".")
+    integer, separator, rest = _to_ascii_digits(number).replace(",", ".").partition(".")
     if not separator or not rest.isdecimal():
-        return whole + separator + rest
-    return f"{whole}.{rest.rstrip('0')}".rstrip(".")
+        return integer + separator + rest
+    return f"{integer}.{rest.rstrip('0')}".rstrip(".")
 
 
 def _to_ascii_digits(number: str) -> str:

@@ -82,7 +82,7 @@ def _pieces(selected: str) -> Iterator[_Piece]:
         end = _end_of_piece(selected, start)
         original = selected[start:end]
         if content := text.clean(original).strip():
-            yield _Piece(start + text.visible_start(original), content)
+            yield _Piece(start + text.find_visible_start(original), content)
         start = end
 
 
