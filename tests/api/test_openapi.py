@@ -132,7 +132,7 @@ PROBLEM = {"title": "T", "status": 404, "detail": "D", "query_id": "Q"}
         ("GET", "/api/health", 200, {"status": 7}, "not of type"),
         ("GET", f"/api/sessions/{'0' * 26}", 404, PROBLEM | {"type": "urn:gleaner:problem:unknown-keyword"}, "enum"),
         ("DELETE", f"/api/sessions/{'0' * 26}", 204, {}, "no body"),
-        ("GET", "/nowhere", 200, {}, "not described"),
+        ("GET", "/nowhere", 200, {}, "undescribed"),
     ],
 )
 def test_undescribed_responses_are_detected(
