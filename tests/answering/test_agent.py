@@ -15,7 +15,7 @@ from gleaner.answering.conversation import build_conversation
 from gleaner.answering.question import Services
 from gleaner.answering.steps import LoopLimits, Step
 from gleaner.errors import AnswerRejected, MandatoryToolMissing
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Grounding, Mode
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
@@ -82,7 +82,7 @@ def make_run(
     """A run of which nothing was started yet, with a deadline of `seconds`."""
     deadline = Deadline.after(seconds)
 
-    def search_knowledge_base(query: str, top_k: int, until: Deadline) -> Retrieved:
+    def search_knowledge_base(query: str, top_k: int, until: Deadline) -> RetrievalResult:
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=until)
 
     workspace = Workspace(
@@ -210,7 +210,7 @@ def test_the_answer_is_forced_when_time_or_model_calls_run_out(
 def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Services, model: ScriptedModel) -> None:
     barrier = threading.Barrier(2)
 
-    def wait_for_the_other(query: str, top_k: int, deadline: Deadline) -> Retrieved:
+    def wait_for_the_other(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
         barrier.wait(10)
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
 
@@ -225,7 +225,7 @@ def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Servic
 def test_identical_calls_of_one_turn_run_once(services: Services, model: ScriptedModel) -> None:
     queries: list[str] = []
 
-    def record(query: str, top_k: int, deadline: Deadline) -> Retrieved:
+    def record(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
         queries.append(query)
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Grounding, Mode
 from gleaner.runtime.deadline import Deadline
 from gleaner.tools.registry import TOOLS
@@ -18,7 +18,7 @@ def make_workspace(*, mode: Mode = Mode.WHOLE_BOOK, grounding: Grounding = Groun
     question = Question(query_id="q", session_id="s", text="?", kb_id="default_kb", mode=mode, grounding=grounding)
     return Workspace(
         question=question,
-        search=lambda _query, _top_k, _deadline: Retrieved((), False),
+        search=lambda _query, _top_k, _deadline: RetrievalResult((), False),
         web=UNUSED,
         learning=UNUSED,
         deadline=Deadline.after(60),
