@@ -49,9 +49,10 @@ check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow 
 
 # The scan's keyword detector is off because ruff finds passwords in code. Pinned requirements consist of hashes.
 audit: .venv/dev.stamp ## look for known vulnerabilities in the pins and for secrets in committed files
-	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt layers/common/requirements.txt
+	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt \
+		layers/common/requirements.txt layers/documents/requirements.txt
 	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin KeywordDetector \
-		--exclude-files '^(requirements|layers/common)/[a-z]+\.txt$$|package-lock\.json$$'
+		--exclude-files '^(requirements|layers/common|layers/documents)/[a-z]+\.txt$$|package-lock\.json$$'
 
 e2e: .venv/dev.stamp ## deploy the dev stacks to an AWS emulator and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud
@@ -68,7 +69,7 @@ diff: .venv/infra.stamp ## show what `make deploy ENV=...` would change
 bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (once)
 	$(CDK) bootstrap
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see README
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
 	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
 		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST))
 

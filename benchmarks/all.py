@@ -29,7 +29,7 @@ WITHOUT_COLLECTION = (
     "faults.py",
     "redaction.py",
 )
-WITH_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning")
+WITH_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning", "support.py")
 
 
 def main() -> None:
