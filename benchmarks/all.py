@@ -1,10 +1,10 @@
-"""Runs the benchmarks one after the other; goes on when one fails, and says at the end which did.
+"""Runs the benchmarks one after the other, and reports at the end which of them failed.
 
     .venv/bin/python benchmarks/all.py [DIR…]
 
-Each is described in its own first lines. Without a DIR those that need a collection of documents and questions are left
-out; DIR is described in retrieval.py. The sizes here are for an overview in some minutes; run a script by itself for
-more, such as load.py for its 5,000 questions.
+Each script describes itself in its docstring. Scripts that need a collection of documents and questions run only for
+the given DIRs, whose files retrieval.py describes. The sizes here give an overview within minutes. Run a script by
+itself for more, such as load.py for its 5,000 questions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-BY_THEMSELVES = (
+WITHOUT_COLLECTION = (
     "cost.py",
     "loop.py --questions 30 --rounds 4",
     "cold_start.py --rounds 5",
@@ -29,27 +29,27 @@ BY_THEMSELVES = (
     "faults.py",
     "redaction.py",
 )
-WITH_A_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning")
+WITH_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning", "support.py")
 
 
 def main() -> None:
-    """Run them; ends with 1 if any failed."""
+    """Run all of them; exit with 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("collections", nargs="*", type=Path, metavar="DIR")
     collections = parser.parse_args().collections
-    commands = [line.split() for line in BY_THEMSELVES]
-    commands += [[*line.split(), str(folder.resolve())] for folder in collections for line in WITH_A_COLLECTION]
+    commands = [line.split() for line in WITHOUT_COLLECTION]
+    commands += [[*line.split(), str(folder.resolve())] for folder in collections for line in WITH_COLLECTION]
     failed = [" ".join(command) for command in commands if not run(command)]
     if failed:
         sys.exit(f"Failed: {'; '.join(failed)}")
 
 
 def run(command: list[str]) -> bool:
-    """Run one; whether it succeeded."""
+    """Run one and return whether it succeeded."""
     print(f"\n=== {' '.join(command)}\n", flush=True)
-    began = time.monotonic()
+    start = time.monotonic()
     succeeded = subprocess.run([sys.executable, HERE / command[0], *command[1:]], check=False).returncode == 0
-    print(f"\n{'done' if succeeded else 'FAILED'} after {time.monotonic() - began:.0f} s", flush=True)
+    print(f"\n{'done' if succeeded else 'FAILED'} after {time.monotonic() - start:.0f} s", flush=True)
     return succeeded
 
 

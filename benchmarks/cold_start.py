@@ -1,11 +1,11 @@
-"""How long a new execution environment takes: until a function is ready, for its first answer, for its second.
+"""Times a new execution environment: until a function is ready, for its first answer and for its second.
 
     .venv/bin/python benchmarks/cold_start.py [--rounds 8]
 
-Each figure is of a fresh process of the Python that Lambda runs, with the layer as it is deployed but for this
-machine's architecture (with its bytecode), and boto3 as Lambda's runtime brings it. The model and the web answer at
-once, the store is on this machine. The baseline, in the same run: the same SDKs, imported with a client of each, and
-nothing else. SnapStart is not in these figures: with it, what comes before `ready` is done when a version is published.
+Each figure comes from a fresh process of the Python version that Lambda runs. The layer is the deployed one, with its
+bytecode, but built for this machine's architecture; boto3 is outside of it as in Lambda's runtime. The model and the
+web answer at once and the store is local. The baseline of the same run imports the same SDKs, creates a client of each,
+and does nothing else. The figures exclude SnapStart, which does everything before `ready` when a version is published.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from infra.layer_build import LAMBDA, Target
 from tests.conftest import proxy_event
 
 ROOT = Path(__file__).resolve().parents[1]
-PROBE = ROOT / "benchmarks" / "cold_start_probe.py"
-RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # what Lambda's runtime brings
+PROBE = ROOT / "benchmarks" / "harness" / "cold_start_probe.py"
+RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # packages of Lambda's runtime
 SDKS, BOTO3 = "openai and boto3", "boto3"
 FUNCTIONS = {"query": (ROOT / "functions" / "query", SDKS), "prune": (ROOT / "functions" / "keyword_prune", BOTO3)}
 STEPS = ("ready", "first", "second")
@@ -47,7 +47,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     python = find_python(LAMBDA.python_version)
     if python is None:
-        sys.exit(f"There is no Python {LAMBDA.python_version} here; name one in LAYER_PYTHON.")
+        sys.exit(f"No Python {LAMBDA.python_version} was found; set LAYER_PYTHON to the path of one.")
     layer = layer_build.build(Target(python_version=LAMBDA.python_version, platform=None))
     print(layer_build.describe(layer))
     with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder:
@@ -57,12 +57,12 @@ def main() -> None:
         with function_stores.start(Path(folder), services) as variables:
             paths = f"{layer.path / 'python'}{os.pathsep}{runtime(python)}"
             env = variables | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
-            measured = measure(python, event, env, rounds)
-    show(measured, rounds)
+            results = measure(python, event, env, rounds)
+    show(results, rounds)
 
 
 def runtime(python: Path) -> Path:
-    """A directory with the packages that Lambda's runtime brings, in this environment's versions, with bytecode."""
+    """Create a directory with the packages of Lambda's runtime, in this environment's versions, with bytecode."""
     folder = ROOT / "build" / "runtime" / f"boto3-{version('boto3')}-python{LAMBDA.python_version}"
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
@@ -79,14 +79,14 @@ def runtime(python: Path) -> Path:
 
 
 def measure(python: Path, event: Path, env: dict[str, str], rounds: int) -> dict[str, list[dict[str, Any]]]:
-    """What the probes said, in turns, by what they loaded; the first round warms the disk's cache."""
+    """Run the probes in turns; their results by what they load. An extra first round warms the disk cache."""
     probes = {SDKS: SDKS, BOTO3: BOTO3} | {name: str(path) for name, (path, _) in FUNCTIONS.items()}
-    measured: dict[str, list[dict[str, Any]]] = {name: [] for name in probes}
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in probes}
     for number in range(-1, rounds):
-        for name, what in probes.items():
+        for name, target in probes.items():
             run = subprocess.run(
-                [python, PROBE, what, event],
-                env=env | lambda_variables(what),
+                [python, PROBE, target, event],
+                env=env | lambda_variables(target),
                 capture_output=True,
                 text=True,
                 check=False,
@@ -94,12 +94,12 @@ def measure(python: Path, event: Path, env: dict[str, str], rounds: int) -> dict
             if run.returncode:
                 sys.exit(run.stderr)
             if number >= 0:
-                measured[name].append(json.loads(run.stderr.splitlines()[-1]))
-    return measured
+                results[name].append(json.loads(run.stderr.splitlines()[-1]))
+    return results
 
 
 def lambda_variables(task_root: str) -> dict[str, str]:
-    """What Lambda sets: by these, among others, tracing is on."""
+    """The variables that Lambda sets; among other things, they turn tracing on."""
     return {
         "LAMBDA_TASK_ROOT": task_root,
         "AWS_LAMBDA_FUNCTION_NAME": "function",
@@ -109,28 +109,28 @@ def lambda_variables(task_root: str) -> dict[str, str]:
     }
 
 
-def show(measured: dict[str, list[dict[str, Any]]], rounds: int) -> None:
-    """Print the medians, and what the functions are to their SDKs."""
+def show(results: dict[str, list[dict[str, Any]]], rounds: int) -> None:
+    """Print the medians, and the ratios of the functions to their SDKs."""
     print(f"\nmedians of {rounds} fresh processes, {os.cpu_count()} cores; milliseconds of wall time (of CPU time)\n")
     print(f"{'':20}{'modules':>8}" + "".join(f"{step:>15}" for step in STEPS) + f"{'ready / its SDKs':>20}")
-    for name, said in measured.items():
-        line = f"{name:20}{said[0]['modules']:>8}"
+    for name, runs in results.items():
+        line = f"{name:20}{runs[0]['modules']:>8}"
         for step in STEPS:
-            line += f"{cell(said, step):>15}" if step in said[0]["steps"] else f"{'':15}"
+            line += f"{cell(runs, step):>15}" if step in runs[0]["steps"] else f"{'':15}"
         if name in FUNCTIONS:
-            line += f"{cpu(said, 'ready') / cpu(measured[FUNCTIONS[name][1]], 'ready'):20.2f}"
+            line += f"{cpu(runs, 'ready') / cpu(results[FUNCTIONS[name][1]], 'ready'):20.2f}"
         print(line)
 
 
-def cell(said: list[dict[str, Any]], step: str) -> str:
-    """`120 (110)`."""
-    wall = statistics.median(one["steps"][step][0] for one in said)
-    return f"{wall * 1000:.0f} ({cpu(said, step) * 1000:.0f})"
+def cell(runs: list[dict[str, Any]], step: str) -> str:
+    """Wall and CPU milliseconds, such as `120 (110)`."""
+    wall = statistics.median(run["steps"][step][0] for run in runs)
+    return f"{wall * 1000:.0f} ({cpu(runs, step) * 1000:.0f})"
 
 
-def cpu(said: list[dict[str, Any]], step: str) -> float:
-    """The median CPU seconds of a step."""
-    return statistics.median(one["steps"][step][1] for one in said)
+def cpu(runs: list[dict[str, Any]], step: str) -> float:
+    """The median of the CPU seconds of a step."""
+    return statistics.median(run["steps"][step][1] for run in runs)
 
 
 if __name__ == "__main__":

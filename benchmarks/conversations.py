@@ -1,8 +1,8 @@
-"""The cost of paging through a long history.
+"""Measures the cost of paging through a long history.
 
     .venv/bin/python benchmarks/conversations.py [--messages 1000]
 
-What a turn itself asks of the store is in cost.py.
+cost.py measures the store requests of a turn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAGE = 100
 
 
 def main() -> None:
-    """Write a session of as many messages as were asked for and page through it."""
+    """Write a session of `--messages` messages and page through it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--messages", type=positive, default=1000)
     messages = parser.parse_args().messages
@@ -38,36 +38,36 @@ def main() -> None:
         store = local.services.conversations
         session_id = write(store, messages)
         requests = Requests(local.client)
-        began = time.perf_counter()
-        read = page_through(store, session_id)
-        took = time.perf_counter() - began
-    counted = Counter(request.operation for request in requests.seen)
-    units = sum(request.read_units for request in requests.seen)
-    shown = ", ".join(f"{number} {name}" for name, number in sorted(counted.items()))
-    print(f"history of {read} messages in pages of {PAGE}: {shown}, {units:g} read units, {took * 1000:.0f} ms")
+        start = time.perf_counter()
+        count = page_through(store, session_id)
+        seconds = time.perf_counter() - start
+    operations = Counter(request.operation for request in requests.entries)
+    units = sum(request.read_units for request in requests.entries)
+    breakdown = ", ".join(f"{number} {name}" for name, number in sorted(operations.items()))
+    print(f"history of {count} messages in pages of {PAGE}: {breakdown}, {units:g} read units, {seconds * 1000:.0f} ms")
 
 
 def write(store: ConversationStore, messages: int) -> str:
-    """A session of `messages` messages; its id."""
+    """Write a session of `messages` messages and return its id."""
     now = utc_now()
     session = Session(session_id=new_id(), owner=OWNER, created_at=now, updated_at=now)
     store.create(session, deadline=Deadline.after(10))
     for number in range(messages // 2):
-        turn = a_turn(session.session_id, f"question {number} " + "words " * 40)
+        turn = make_turn(session.session_id, f"question {number} " + "words " * 40)
         store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
     return session.session_id
 
 
 def page_through(store: ConversationStore, session_id: str) -> int:
-    """Read all messages of a session, a page at a time; how many there are."""
-    read, after = 0, ""
-    while page := store.messages(session_id, limit=PAGE, after=after, deadline=Deadline.after(10)):
-        read, after = read + len(page), page[-1][0]
-    return read
+    """Read all messages of a session page by page and return their number."""
+    count, after = 0, ""
+    while page := store.list_messages(session_id, limit=PAGE, after=after, deadline=Deadline.after(10)):
+        count, after = count + len(page), page[-1][0]
+    return count
 
 
-def a_turn(session_id: str, text: str) -> Turn:
-    """A turn as it is kept."""
+def make_turn(session_id: str, text: str) -> Turn:
+    """A turn as the service stores it."""
     facts = TurnFacts(
         tool_call_count=2,
         used_tools=("knowledge_base_search", "generate_response"),

@@ -1,11 +1,11 @@
-"""Answers of the extractive model through the whole API: is the passage that holds the answer cited?
+"""Measures how often the extractive model, asked through the API, cites the passage that holds the answer.
 
     python benchmarks/extractive.py DIR [--other DIR] [--limit N]
 
 DIR holds corpus.jsonl (id, title, text), queries.jsonl (id, text) and qrels.tsv (query, document, relevance, with a
-header). A service is started over a fresh data directory, the corpus is loaded as a knowledge base of its own, and
-every question is asked over HTTP. With --other the questions of another collection are asked of the same knowledge
-base, which does not hold their answers: they should go to the web.
+header). The script starts a service on a fresh data directory, loads the corpus as a knowledge base, and asks every
+question over HTTP. With --other it also asks the questions of another collection. The knowledge base does not hold
+their answers, so they should go to the web.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from gleaner.clients.pinecone import connect
 from gleaner.model import Record
 from gleaner_documents.chunking import chunk_text
 from gleaner_local.service.running import running_service
+from harness.document_collections import Collection, read_collection
 from harness.own_environment import positive, without_remote_services
-from retrieval import Collection, read_collection
 
 START_SECONDS = 60.0
 LOAD_SECONDS = 600.0
@@ -36,10 +36,10 @@ ASK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Answer:
     """One answer: the documents it cites in order, where it came from, and the milliseconds it took.
 
-    `web`: the web was searched. `learned`: it rests on what the web taught earlier.
+    `web`: the web was searched. `learned`: it uses what an earlier web search taught.
     """
 
     cited: tuple[str, ...]
@@ -48,21 +48,21 @@ class Asked:
     ms: float
 
 
-def ask(url: str, kb_id: str, question: str) -> Asked:
-    """Ask one question. Raises httpx.HTTPStatusError when it is not answered."""
-    began = time.perf_counter()
+def ask(url: str, kb_id: str, question: str) -> Answer:
+    """Ask one question. Raises httpx.HTTPStatusError if it is not answered."""
+    start = time.perf_counter()
     response = httpx.post(
         f"{url}/api/chat/query", json={"query": question, "kb_id": kb_id}, timeout=ASK_SECONDS
     ).raise_for_status()
-    ms = 1000 * (time.perf_counter() - began)
-    answer = response.json()
-    cited = tuple(source["source_file_path"] or "" for source in answer["sources"])
-    web = "perplexity_search" in answer["used_tools"]
-    return Asked(cited=cited, web=web, learned=answer["used_external_kb"] and not web, ms=ms)
+    ms = 1000 * (time.perf_counter() - start)
+    body = response.json()
+    citations = tuple(source["source_file_path"] or "" for source in body["sources"])
+    web = "perplexity_search" in body["used_tools"]
+    return Answer(cited=citations, web=web, learned=body["used_external_kb"] and not web, ms=ms)
 
 
 def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
-    """Write the documents, cut by the project's chunker, into a knowledge base."""
+    """Write the documents, cut by the project's chunker, to a knowledge base."""
     records = [
         Record(
             id=f"{document}#{index}",
@@ -80,7 +80,7 @@ def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
 
 @contextmanager
 def service(data_dir: Path) -> Iterator[dict[str, str]]:
-    """A `gleaner serve` process of our own with local servers only; its `url` and `pinecone_index_host`."""
+    """Run `gleaner serve` with local servers only; its `url` and `pinecone_index_host`."""
     command = [sys.executable, "-c", "from gleaner_local.commands.main import main; main()"]
     log = data_dir / "serve.log"
     with log.open("w") as output:
@@ -91,9 +91,9 @@ def service(data_dir: Path) -> Iterator[dict[str, str]]:
             stderr=output,
         )
         try:
-            give_up = time.monotonic() + START_SECONDS
+            give_up_at = time.monotonic() + START_SECONDS
             while not (data_dir / "running.json").exists():
-                if process.poll() is not None or time.monotonic() > give_up:
+                if process.poll() is not None or time.monotonic() > give_up_at:
                     raise SystemExit(f"The service did not start:\n{log.read_text()}")
                 time.sleep(0.1)
             yield running_service(data_dir)
@@ -102,19 +102,18 @@ def service(data_dir: Path) -> Iterator[dict[str, str]]:
             process.wait(START_SECONDS)
 
 
-def print_covered(collection: Collection, answers: Mapping[str, Asked]) -> None:
+def print_covered(collection: Collection, answers: Mapping[str, Answer]) -> None:
     """Print how often the right passage is cited."""
-    judged = {query: answer for query, answer in answers.items() if collection.relevance.get(query)}
-    right = {query: [d in collection.relevance[query] for d in answer.cited] for query, answer in judged.items()}
-    first = statistics.fmean(any(cited[:1]) for cited in right.values())
-    anywhere = statistics.fmean(any(cited) for cited in right.values())
-    print(
-        f"{collection.name}: {len(judged)} questions, the right passage cited first {first:.3f}, at all {anywhere:.3f}"
-    )
+    answerable = {query: answer for query, answer in answers.items() if collection.relevance.get(query)}
+    hits = {query: [d in collection.relevance[query] for d in answer.cited] for query, answer in answerable.items()}
+    first = statistics.fmean(any(cited[:1]) for cited in hits.values())
+    anywhere = statistics.fmean(any(cited) for cited in hits.values())
+    number = len(answerable)
+    print(f"{collection.name}: {number} questions, the right passage cited first {first:.3f}, at all {anywhere:.3f}")
 
 
-def print_web(name: str, answers: Mapping[str, Asked]) -> None:
-    """Print the shares of questions that went to the web or were answered by what it taught, and the time taken."""
+def print_web(name: str, answers: Mapping[str, Answer]) -> None:
+    """Print the shares of web searches and of answers learned from the web, and the time taken."""
     times = [answer.ms for answer in answers.values()]
     web = statistics.fmean(answer.web for answer in answers.values())
     learned = statistics.fmean(answer.learned for answer in answers.values())
@@ -139,9 +138,9 @@ def main() -> None:
         print_web(collection.name, answers)
         if options.other:
             other = read_collection(options.other)
-            strange = dict(list(other.queries.items())[: options.limit])
-            asked = {query: ask(running["url"], collection.name, text) for query, text in strange.items()}
-            print_web(f"{other.name} asked of {collection.name}", asked)
+            other_queries = dict(list(other.queries.items())[: options.limit])
+            other_answers = {query: ask(running["url"], collection.name, text) for query, text in other_queries.items()}
+            print_web(f"{other.name} asked of {collection.name}", other_answers)
 
 
 if __name__ == "__main__":

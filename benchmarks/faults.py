@@ -1,11 +1,11 @@
-"""SC-007: of questions that meet a fault which can be recovered from, how many end in an answer.
+"""Measures SC-007: how many of the questions that meet a recoverable fault end in an answer.
 
     .venv/bin/python benchmarks/faults.py
 
-Each fault comes once, in a question of its own through the whole application: a turn of the model that misbehaves,
-a search of the knowledge base or of the web that fails, a write of the store that fails. The model then does what is
-right. `success` and `fallback` are answers; anything else is a problem of the API. Beside them: model calls and time,
-with those of questions without a fault. "Oddities" are answers of a model that are wrong in form and clear in meaning.
+Each fault happens once, in a question of its own to the complete application: a bad turn of the model, a failing search
+of the knowledge base or of the web, or a failing write to the store. The model then behaves correctly. `success` and
+`fallback` are answers; anything else is a problem response. Model calls and times are printed beside those of questions
+without a fault. "Oddities" are model answers that are malformed, but clear in meaning.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SEARCH, ANSWER = search(), answer()
 ASK_WEB = ("perplexity_search", {"query": "When was Starlette 1.0 released?"})
 LEARN = calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",)))
 PAGE = result(1, "https://starlette.example/release", "Starlette release notes")
-FOUND = hits(hit("book#0", text=MERGING, title="Handbook"))
+HITS = hits(hit("book#0", text=MERGING, title="Handbook"))
 INDEX_FAULTS: dict[str, Response] = {
     "400": JSONResponse({"error": {"message": "m"}}, 400),
     "429": JSONResponse({"error": {"message": "m"}}, 429),
@@ -65,14 +65,14 @@ class Case:
     kind: str
     name: str
     script: tuple[Reply, ...]
-    web: str = ""  # the fault of the web search
-    index: str = ""  # the fault of the first search of the knowledge base
-    write: int = 0  # the write of the store that fails, from 1
+    web: str = ""  # fault of the web search
+    index: str = ""  # fault of the first search of the knowledge base
+    write: int = 0  # number of the failing write to the store, from 1; 0: none
     how: How = "error"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Outcome:
     """How a question ended: the status of its answer, or the type of its problem."""
 
     case: Case
@@ -82,39 +82,39 @@ class Ended:
 
 
 class Bench:
-    """The application over services that a case can make fail."""
+    """The application with services that a case can make fail."""
 
     def __init__(
         self, client: Client, model: ScriptedModel, vectors: ScriptedIndex, web: ScriptedWeb, store: FaultyStore
     ) -> None:
         self._client, self._model, self._vectors, self._web, self._store = client, model, vectors, web, store
-        self._metrics = Metrics(namespace="Gleaner", service="query")  # shares what the application counts
+        self._metrics = Metrics(namespace="Gleaner", service="query")  # shares the application's counters
 
-    def ask(self, case: Case) -> Ended:
+    def ask(self, case: Case) -> Outcome:
         """Ask one question."""
         self._web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
         if case.web:
             self._web.reply = faulty(self._web.reply, case.web)
-        self._vectors.gives(*([INDEX_FAULTS[case.index]] if case.index else []), FOUND)
+        self._vectors.gives(*([INDEX_FAULTS[case.index]] if case.index else []), HITS)
         self._store.fails(case.how, lambda _call, number: number == case.write > 0)
         self._model.plays(*case.script)
-        began = time.perf_counter()
+        start = time.perf_counter()
         _status, body = self._client.ask()
-        took = (time.perf_counter() - began) * 1000
-        self._metrics.clear_metrics()  # else they are printed
+        milliseconds = (time.perf_counter() - start) * 1000
+        self._metrics.clear_metrics()  # otherwise they are printed
         how = body["status"] if "answer" in body else body["type"].rpartition(":")[2]
-        return Ended(case, how, len(self._model.requests), took)
+        return Outcome(case, how, len(self._model.requests), milliseconds)
 
 
 def main() -> int:
-    """Print the table; 1 when the bar is missed."""
+    """Print the table; return 1 if the bar is missed."""
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
-    logging.disable(logging.CRITICAL)  # the faults are known
+    logging.disable(logging.CRITICAL)  # the faults are expected
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as bench:
-        without = [Case("none", "", (calls(SEARCH), calls(ANSWER)))] * 20
-        baseline = [bench.ask(case) for case in without]
-        ended = [bench.ask(case) for case in cases()]
-    return 0 if report(baseline, ended) else 1
+        no_faults = [Case("none", "", (calls(SEARCH), calls(ANSWER)))] * 20
+        baseline = [bench.ask(case) for case in no_faults]
+        outcomes = [bench.ask(case) for case in cases()]
+    return 0 if report(baseline, outcomes) else 1
 
 
 def cases() -> Iterator[Case]:
@@ -137,43 +137,43 @@ def cases() -> Iterator[Case]:
         for write in (1, 2, 3, 4, 5):
             script = (calls(SEARCH), calls(ASK_WEB), LEARN)
             yield Case("store, web and keywords", f"{how}, write {write}", script, write=write, how=how)
-    # Last: after some failures in a row the web is left alone for a while.
+    # Last, because several failures in a row open the circuit breaker of the web search.
     for name in WEB_FAULTS:
         yield Case("web", name, (calls(SEARCH), calls(ASK_WEB), calls(ANSWER)), web=name)
 
 
 def search_again_or_answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What a sensible model does after a search: once more when it failed, else the answer."""
+    """What a sensible model does after a search: search again if it failed, otherwise answer."""
     failed = "error" in json.loads(request["messages"][-1]["content"])
     return calls(SEARCH if failed else ANSWER)
 
 
-def report(baseline: list[Ended], ended: list[Ended]) -> bool:
-    """The table; whether the bar is met."""
+def report(baseline: list[Outcome], outcomes: list[Outcome]) -> bool:
+    """Print the table and return whether the bar is met."""
     print(f"{'fault':28}{'questions':>10}{'success':>9}{'fallback':>10}{'problem':>9}{'calls':>7}{'ms, median':>12}")
-    kinds = list(dict.fromkeys(one.case.kind for one in ended))
-    for kind, group in [("none", baseline), *((kind, [e for e in ended if e.case.kind == kind]) for kind in kinds)]:
+    kinds = list(dict.fromkeys(one.case.kind for one in outcomes))
+    for kind, group in [("none", baseline), *((kind, [e for e in outcomes if e.case.kind == kind]) for kind in kinds)]:
         counts = [_count(group, lambda how: how == "success"), _count(group, lambda how: how == "fallback")]
         model_calls = statistics.mean(one.model_calls for one in group)
         median = statistics.median(one.milliseconds for one in group)
         failed = len(group) - sum(counts)
         print(f"{kind:28}{len(group):10}{counts[0]:9}{counts[1]:10}{failed:9}{model_calls:7.1f}{median:12.0f}")
-    for one in ended:
+    for one in outcomes:
         if one.how not in ("success", "fallback"):
             print(f"no answer: {one.case.kind}: {one.case.name}: {one.how}")
-    answered = _count(ended, lambda how: how in ("success", "fallback"))
-    share = 100 * answered / len(ended)
-    print(f"SC-007: {answered} of {len(ended)} faults recovered, {share:.1f} % (bar {BAR:.0f} %)")
+    answers = _count(outcomes, lambda how: how in ("success", "fallback"))
+    share = 100 * answers / len(outcomes)
+    print(f"SC-007: {answers} of {len(outcomes)} faults recovered, {share:.1f} % (bar {BAR:.0f} %)")
     return share >= BAR
 
 
-def _count(group: list[Ended], which: Callable[[str], bool]) -> int:
+def _count(group: list[Outcome], which: Callable[[str], bool]) -> int:
     return sum(which(one.how) for one in group)
 
 
 @contextmanager
 def running(folder: Path) -> Iterator[Bench]:
-    """The application over a strict DynamoDB behind a proxy, and a scripted model, index and web."""
+    """The application with a strict DynamoDB behind a proxy, and a scripted model, index and web."""
     model, vectors, web = ScriptedModel(), ScriptedIndex(), ScriptedWeb()
     database = ministack.Ministack(folder / "dynamodb", folder / "log")
     servers = [AsgiServer(app) for app in (model.app, vectors.app, web.app)]

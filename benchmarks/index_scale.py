@@ -1,9 +1,9 @@
-"""How fast the embedded index searches a large namespace: milliseconds for each query, and for opening it.
+"""Measures how fast the embedded index opens and searches a large namespace.
 
     python benchmarks/index_scale.py [--chunks 100000]
 
-Texts are random words by Zipf's law, 150 in a chunk; vectors are random. Queries hold common and rare words;
-the time includes embedding the query, the search by words and meaning, and reading the hits from disk.
+Chunks are 150 random words by Zipf's law; vectors are random. Queries contain common and rare words. Times include
+embedding the query, searching by words and meaning, and reading the hits from disk.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ NAMESPACE = "scale"
 
 
 def fill(directory: Path, chunks: int, draw: Callable[[int], str], random: np.random.Generator) -> None:
-    """Write random records in the form that the index writes them."""
+    """Write random records as the index does."""
     store = RecordStore(directory / FILE_NAME)
-    for start in range(0, chunks, BATCH):
+    for first in range(0, chunks, BATCH):
         vectors = random.standard_normal((BATCH, 1, DIMENSIONS), dtype=np.float32)
         vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
         texts = [draw(CHUNK_WORDS) for _ in range(BATCH)]
         store.put(
             NAMESPACE,
             [
-                StoredRecord(f"doc#{start + i}", {"text": text, "number": start + i}, *count_terms(text), vector)
+                StoredRecord(f"doc#{first + i}", {"text": text, "number": first + i}, *count_terms(text), vector)
                 for i, (text, vector) in enumerate(zip(texts, vectors, strict=True))
             ],
         )
@@ -54,9 +54,9 @@ def ask(index: EmbeddedIndex, queries: list[str], matches: Predicate | None = No
     """Milliseconds of each query."""
     times = []
     for query in queries:
-        began = time.perf_counter()
+        start = time.perf_counter()
         index.search(NAMESPACE, query, top_k=10, matches=matches)
-        times.append(1000 * (time.perf_counter() - began))
+        times.append(1000 * (time.perf_counter() - start))
     return times
 
 
@@ -74,9 +74,9 @@ def main() -> None:
 
     queries = [draw(QUERY_WORDS) for _ in range(QUERIES)]
     with tempfile.TemporaryDirectory() as directory:
-        began = time.perf_counter()
+        start = time.perf_counter()
         fill(Path(directory), chunks, draw, random)
-        print(f"written        {chunks} chunks in {time.perf_counter() - began:.1f} s")
+        print(f"written        {chunks} chunks in {time.perf_counter() - start:.1f} s")
         print(f"on disk        {sum(f.stat().st_size for f in Path(directory).iterdir()) / 1e6:.0f} MB")
         index = EmbeddedIndex.open(Path(directory))
         index.search("another", "loads the model", top_k=1)

@@ -1,12 +1,12 @@
-"""The local service under load: throughput, latency, errors, CPU time by process, and memory over many questions.
+"""Puts the local service under load: throughput, latency, errors, CPU time by process, and memory over time.
 
     .venv/bin/python benchmarks/load.py [--questions 5000] [--clients 1 8 32]
 
-Real `gleaner serve`, with its gateway, four function processes, index and DynamoDB; the model and the web answer at
-once (scripted_services.py), so the figures are Gleaner's own. Every tenth question goes to the web and is learned from.
-The clients share the machine with the service. The baseline, in the same run, is the same two model calls by the bare
-openai SDK. Each number of clients asks a tenth of the questions; then eight clients ask all of them while the memory
-of the processes is watched. 5,000 questions take about ten minutes on two cores.
+A real `gleaner serve` runs with its gateway, four function processes, index and DynamoDB. The model and the web answer
+at once (harness/scripted_services.py), so the figures are Gleaner's own. Every tenth question goes to the web and
+teaches keywords. The clients share the machine with the service. The baseline of the same run is the same two model
+calls by the bare openai SDK. Each number of clients asks a tenth of the questions. Then eight clients ask all of them
+while the memory of the processes is sampled. 5,000 questions take about ten minutes on two cores.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from harness.own_environment import positive, without_remote_services
 DOCUMENT = "# Keywords\n\n## Merging\n\nDuplicate keywords are merged by a conditional write.\n"
 WEB_EVERY = 10  # questions
 SOAK_CLIENTS = 8
-SAMPLES = 10  # of the memory
+MEMORY_SAMPLES = 10
 START_SECONDS = 60
 MEGABYTE = 1_000_000
 
 
 @dataclass(slots=True)
 class Run:
-    """What a number of clients saw."""
+    """The measurements of a number of clients."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
@@ -54,13 +54,13 @@ class Run:
 
 
 def main() -> None:
-    """Print the tables; ends with 1 if any question failed."""
+    """Print the tables; exit with 1 if any question failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=positive, default=5000)
     parser.add_argument("--clients", type=positive, nargs="+", default=[1, 8, 32])
     options = parser.parse_args()
     step = max(100, options.questions // 10)
-    numbers = iter(range(10**9))  # every question is another one
+    numbers = iter(range(10**9))  # makes every question different
     with scripted_services.start() as services, service(services) as (url, root):
         print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
         load(url, numbers, SOAK_CLIENTS, 100)  # to warm up
@@ -72,14 +72,14 @@ def main() -> None:
             f"\nwall time, one client / bare SDK: {statistics.median(runs[0].latencies) / statistics.median(bare):.1f}"
         )
         runs.append(soak(url, root, numbers, options.questions))
-    failed = sum((run.errors for run in runs), Counter())
-    print(f"\nerrors: {dict(failed) or 'none'}")
-    sys.exit(1 if failed else 0)
+    errors = sum((run.errors for run in runs), Counter())
+    print(f"\nerrors: {dict(errors) or 'none'}")
+    sys.exit(1 if errors else 0)
 
 
 @contextmanager
 def service(services: scripted_services.Services) -> Iterator[tuple[str, int]]:
-    """A running `gleaner serve` over one small document: its URL and process id."""
+    """Run `gleaner serve` with one small document; its URL and process id."""
     with tempfile.TemporaryDirectory() as folder:
         data_dir, document = Path(folder) / "data", Path(folder) / "keywords.md"
         document.write_text(DOCUMENT)
@@ -90,9 +90,9 @@ def service(services: scripted_services.Services) -> Iterator[tuple[str, int]]:
         }
         process = subprocess.Popen([*command, "--load", document], env=env, stdout=subprocess.DEVNULL)
         try:
-            give_up = time.monotonic() + START_SECONDS
+            give_up_at = time.monotonic() + START_SECONDS
             while not (state := running_service(data_dir) if (data_dir / "running.json").exists() else {}):
-                assert process.poll() is None and time.monotonic() < give_up, "the service did not start"
+                assert process.poll() is None and time.monotonic() < give_up_at, "the service did not start"
                 time.sleep(0.1)
             yield state["url"], process.pid
         finally:
@@ -101,65 +101,65 @@ def service(services: scripted_services.Services) -> Iterator[tuple[str, int]]:
 
 
 def report(url: str, root: int, numbers: Iterator[int], clients: int, questions: int) -> Run:
-    """Ask `questions` with so many clients at once, and print a line."""
+    """Ask so many questions with so many clients at once, and print a line."""
     before = processes.cpu_seconds(root)
     run = load(url, numbers, clients, questions)
-    used = processes.cpu_seconds(root) - before
-    shown = ", ".join(f"{role} {seconds / questions * 1000:.0f}" for role, seconds in used.most_common())
+    cpu_seconds = processes.cpu_seconds(root) - before
+    breakdown = ", ".join(f"{role} {seconds / questions * 1000:.0f}" for role, seconds in cpu_seconds.most_common())
     rate = questions / run.seconds
     print(
         f"{f'clients at once: {clients}':28}{rate:12.1f}{percentiles(run.latencies)}{run.errors.total():8}"
-        f"{used.total() / questions * 1000:17.0f}   ({shown})"
+        f"{cpu_seconds.total() / questions * 1000:17.0f}   ({breakdown})"
     )
     return run
 
 
 def soak(url: str, root: int, numbers: Iterator[int], questions: int) -> Run:
     """Ask all questions, and print the memory of the processes after each tenth of them."""
-    whole, part = Run(), questions // SAMPLES
+    total, part = Run(), questions // MEMORY_SAMPLES
     first = processes.resident_bytes(root)
     print(f"\nmemory in MB while {SOAK_CLIENTS} clients ask\n{'questions':>10}" + "".join(f"{r:>22}" for r in first))
-    for sample in range(SAMPLES + 1):
-        now = processes.resident_bytes(root)
-        print(f"{sample * part:10}" + "".join(f"{now[role] / MEGABYTE:22.1f}" for role in first))
-        if sample < SAMPLES:
+    for sample in range(MEMORY_SAMPLES + 1):
+        current = processes.resident_bytes(root)
+        print(f"{sample * part:10}" + "".join(f"{current[role] / MEGABYTE:22.1f}" for role in first))
+        if sample < MEMORY_SAMPLES:
             run = load(url, numbers, SOAK_CLIENTS, part)
-            whole.errors += run.errors
-    return whole
+            total.errors += run.errors
+    return total
 
 
 def load(url: str, numbers: Iterator[int], clients: int, questions: int) -> Run:
-    """Ask so many questions with so many clients, each of which asks its next when it has its answer."""
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+    """Ask so many questions with so many clients, each of which asks its next question when it has its answer."""
+    pending: queue.SimpleQueue[int] = queue.SimpleQueue()
     for _ in range(questions):
-        waiting.put(next(numbers))
+        pending.put(next(numbers))
     run = Run()
-    threads = [threading.Thread(target=ask_all, args=(url, waiting, run)) for _ in range(clients)]
-    began = time.perf_counter()
+    threads = [threading.Thread(target=ask_all, args=(url, pending, run)) for _ in range(clients)]
+    start = time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    run.seconds = time.perf_counter() - began
+    run.seconds = time.perf_counter() - start
     return run
 
 
-def ask_all(url: str, waiting: queue.SimpleQueue[int], run: Run) -> None:
-    """One client: asks until nothing waits."""
+def ask_all(url: str, pending: queue.SimpleQueue[int], run: Run) -> None:
+    """Run one client until no question is pending."""
     with httpx.Client(base_url=url, timeout=60) as client:
         while True:
             try:
-                number = waiting.get_nowait()
+                number = pending.get_nowait()
             except queue.Empty:
                 return
-            began = time.perf_counter()
+            start = time.perf_counter()
             if error := ask(client, number):
                 run.errors[error] += 1
-            run.latencies.append(time.perf_counter() - began)
+            run.latencies.append(time.perf_counter() - start)
 
 
 def ask(client: httpx.Client, number: int) -> str | None:
-    """Ask a question; what is wrong with its answer, if anything."""
+    """Ask a question and return the error, if any."""
     form = scripted_services.QUESTION if number % WEB_EVERY else scripted_services.WEB_QUESTION
     try:
         answer = client.post("/api/chat/query", json={"query": form.format(word=scripted_services.word(number))})
@@ -174,25 +174,25 @@ def bare_sdk(model_url: str, questions: int) -> list[float]:
     """Seconds of the two model calls of a question by the openai SDK alone."""
     sdk = openai.OpenAI(api_key="k", base_url=model_url, max_retries=0)
     text = scripted_services.QUESTION.format(word="books")
-    asked: list[Any] = [{"role": "user", "content": text}]
-    answered: list[Any] = [*asked, {"role": "assistant", "content": "searched"}]
+    first: list[Any] = [{"role": "user", "content": text}]
+    second: list[Any] = [*first, {"role": "assistant", "content": "searched"}]
     tool: Any = {"type": "function", "function": {"name": "t", "parameters": {"type": "object", "properties": {}}}}
 
-    def both() -> None:
-        for messages in (asked, answered):
+    def ask_twice() -> None:
+        for messages in (first, second):
             sdk.chat.completions.create(model="m", messages=messages, tools=[tool])
 
-    timed(both, 20)
-    return timed(both, questions)
+    time_runs(ask_twice, 20)
+    return time_runs(ask_twice, questions)
 
 
-def timed(run: Callable[[], None], times: int) -> list[float]:
-    """Wall seconds of each run."""
+def time_runs(run: Callable[[], None], times: int) -> list[float]:
+    """The wall seconds of each run."""
     seconds = []
     for _ in range(times):
-        began = time.perf_counter()
+        start = time.perf_counter()
         run()
-        seconds.append(time.perf_counter() - began)
+        seconds.append(time.perf_counter() - start)
     return seconds
 
 

@@ -1,11 +1,11 @@
-"""What a question costs beside the model: Gleaner's loop, its whole function, and others' loops, in one run.
+"""Compares what a question costs besides the model: Gleaner's loop, its whole function, and other frameworks.
 
     .venv/bin/python benchmarks/loop.py [--questions 50] [--rounds 6]
 
-All ask the same model, which answers at once (scripted_services.py), the same two questions: one from the knowledge
-base, which needs two model calls, and one that also searches the web, which needs three. All send the same
-instructions and tools, and their searches give the same passages. The programs take turns, round by round; the
-figures are medians of the rounds. CPU time is that of a program's own process. The first run makes an environment
+All programs ask the same model, which answers at once (harness/scripted_services.py), the same two questions. One is
+answered from the knowledge base with two model calls, the other one also searches the web and needs three. All send the
+same instructions and tools, and their searches return the same passages. The programs take turns, round by round; the
+figures are medians of the rounds. CPU time is that of the program's own process. The first run creates an environment
 for each framework in .gleaner-bench, from pinned requirements.
 """
 
@@ -41,24 +41,24 @@ WARM_UP = 15
 
 @dataclass(slots=True)
 class Program:
-    """A running program and what its rounds took, by kind of question."""
+    """A running program and the measurements of its rounds, by kind of question."""
 
     name: str
     process: subprocess.Popen[str]
     cpu: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
     wall: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
-    calls: dict[str, float] = field(default_factory=dict)  # of the model, for each question
+    calls: dict[str, float] = field(default_factory=dict)  # model calls for each question
 
     def ask(self, questions: list[str]) -> dict[str, Any]:
-        """Have it answer these questions."""
+        """Let the program answer these questions."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(questions) + "\n")
         self.process.stdin.flush()
-        answer: dict[str, Any] = self.hear()
+        answer: dict[str, Any] = self.read()
         return answer
 
-    def hear(self) -> Any:
-        """What it says next. Raises RuntimeError when it has ended."""
+    def read(self) -> Any:
+        """Read the next message of the program. Raises RuntimeError if it has ended."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
@@ -76,38 +76,38 @@ def main() -> None:
     with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         programs = start_programs(stack, Path(folder), services, environments)
         for program in programs:
-            program.hear()  # it is ready
+            program.read()  # the program is ready
         measure(programs, services, options.questions, options.rounds)
     show(programs, options.questions, options.rounds)
 
 
 def environment(name: str) -> Path:
-    """The Python of a framework's environment, made unless its requirements are the same as before."""
+    """The Python of a framework's environment, which is created if its requirements have changed."""
     folder, requirements = ENVIRONMENTS / name, PROGRAMS / f"{name}.txt"
-    made_of = folder / "requirements.txt"
-    if not made_of.exists() or made_of.read_text() != requirements.read_text():
-        print(f"Making an environment for {name} ...", file=sys.stderr)
+    installed_requirements = folder / "requirements.txt"
+    if not installed_requirements.exists() or installed_requirements.read_text() != requirements.read_text():
+        print(f"Creating an environment for {name} ...", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         install = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         subprocess.run([*install, "--no-deps", "--require-hashes", "-r", requirements], check=True)
-        made_of.write_text(requirements.read_text())
+        installed_requirements.write_text(requirements.read_text())
     return folder / "bin" / "python"
 
 
 def start_programs(
     stack: ExitStack, folder: Path, services: scripted_services.Services, environments: dict[str, Path]
 ) -> list[Program]:
-    """All programs, started; they end with the stack."""
+    """Start all programs; they end with the stack."""
     materials = folder / "materials.json"
     materials.write_text(json.dumps(shared_materials()))
     own = Path(sys.executable)
     handler_env = stack.enter_context(function_stores.start(folder, services))
-    started = [(BARE, own, "bare_sdk.py", {}), (LOOP, own, "gleaner_loop.py", {})]
-    started += [(HANDLER, own, "gleaner_handler.py", handler_env)]
-    for name, shown in FRAMEWORKS.items():
-        started.append((shown, environments[name], f"with_{name.replace('-', '_')}.py", {}))
+    commands = [(BARE, own, "bare_sdk.py", {}), (LOOP, own, "gleaner_loop.py", {})]
+    commands += [(HANDLER, own, "gleaner_handler.py", handler_env)]
+    for name, label in FRAMEWORKS.items():
+        commands.append((label, environments[name], f"with_{name.replace('-', '_')}.py", {}))
     programs = []
-    for shown, python, file, env in started:
+    for label, python, file, env in commands:
         process = subprocess.Popen(
             [python, PROGRAMS / file, services.model_url, materials],
             stdin=subprocess.PIPE,
@@ -117,12 +117,12 @@ def start_programs(
         )
         stack.callback(process.wait)
         stack.callback(process.communicate)
-        programs.append(Program(shown, process))
+        programs.append(Program(label, process))
     return programs
 
 
 def shared_materials() -> dict[str, Any]:
-    """What all programs work with: Gleaner's instructions and tools, and what the searches find."""
+    """What all programs use: Gleaner's instructions and tools, and the results of the searches."""
     chunks = [
         {
             "id": f"kb-{number}",
@@ -150,21 +150,21 @@ def shared_materials() -> dict[str, Any]:
 
 
 def measure(programs: list[Program], services: scripted_services.Services, questions: int, rounds: int) -> None:
-    """Let the programs take turns, each round beginning with another one."""
-    asked = 0
-    for number in range(-1, rounds):  # the first is to warm up
+    """Let the programs take turns; each round starts with another one."""
+    total = 0
+    for number in range(-1, rounds):  # the first round is a warm-up
         for kind, question in QUESTIONS.items():
             size = questions if number >= 0 else WARM_UP
-            texts = [question.format(word=scripted_services.word(asked + i)) for i in range(size)]
-            asked += size
+            texts = [question.format(word=scripted_services.word(total + i)) for i in range(size)]
+            total += size
             first = number % len(programs)
             for program in programs[first:] + programs[:first]:
                 before = services.model_calls()
-                took = program.ask(texts)
+                result = program.ask(texts)
                 program.calls[kind] = (services.model_calls() - before) / size
                 if number >= 0:
-                    program.cpu[kind].append(took["cpu"])
-                    program.wall[kind].append(statistics.median(took["walls"]))
+                    program.cpu[kind].append(result["cpu"])
+                    program.wall[kind].append(statistics.median(result["walls"]))
 
 
 def show(programs: list[Program], questions: int, rounds: int) -> None:

@@ -1,8 +1,9 @@
-"""What a pruning run reads and writes, by the number of keywords in the table.
+"""Measures what a pruning run reads and writes, by the number of keywords in the table.
 
     python benchmarks/prune.py [--sizes 1000 10000 100000]
 
-Of every table the same shares are old: a tenth rarely used, which is pruned, and a fifth often used, which stays.
+A tenth of the keywords in every table is old and rarely used, so it is pruned. A fifth is old and often used, so it
+stays.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 SIZES = (1_000, 10_000)
 COMPUTED = 10_000_000
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
-OFTEN = 5  # uses of those that are old and stay
-TENTH = ("old and rare", "old and popular", "old and popular", *["fresh"] * 7)
+POPULAR_USES = 5  # uses of old keywords that stay
+KINDS = ("old and rare", "old and popular", "old and popular", *["fresh"] * 7)
 PAGE_ITEMS = 100  # items of one read of the queue
 
 
 @dataclass(slots=True)
 class Cost:
-    """What the requests of one run were; `queue` is the index by which candidates are found."""
+    """The requests of one run. `queue` is the index that finds the candidates."""
 
     queue_requests: int = 0
     queue_items: int = 0
@@ -48,21 +49,21 @@ class Cost:
     other_items: int = 0
     other_units: float = 0.0
     writes: int = 0
-    asked: dict[int, Mapping[str, Any]] = field(default_factory=dict)  # by thread, the request under way
+    params: dict[int, Mapping[str, Any]] = field(default_factory=dict)  # of the request in flight, by thread
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def counting(self, client: DynamoDBClient) -> Iterator[None]:
-        """Count the requests of this client meanwhile."""
-        answered: dict[str, Callable[..., None]] = {
+        """Count the requests of this client until the end of the block."""
+        on_response: dict[str, Callable[..., None]] = {
             "Query": self.read,
             "BatchGetItem": self.read,
             "TransactWriteItems": self.write,
         }
         handlers: list[tuple[str, Callable[..., None]]] = [
-            (f"before-parameter-build.dynamodb.{name}", self.ask) for name in answered
+            (f"before-parameter-build.dynamodb.{name}", self.ask) for name in on_response
         ]
-        handlers += [(f"after-call.dynamodb.{name}", handler) for name, handler in answered.items()]
+        handlers += [(f"after-call.dynamodb.{name}", handler) for name, handler in on_response.items()]
         for event, handler in handlers:
             client.meta.events.register(event, handler)
         try:
@@ -72,14 +73,14 @@ class Cost:
                 client.meta.events.unregister(event, handler)
 
     def ask(self, params: Mapping[str, Any], **_: Any) -> None:
-        """Before a request is built."""
-        self.asked[threading.get_ident()] = params
+        """Note the parameters of a request before it is built."""
+        self.params[threading.get_ident()] = params
 
     def read(self, parsed: Mapping[str, Any], **_: Any) -> None:
-        """After a query or a batch read was answered."""
+        """Count a query or a batch read after its response."""
         batches = [item for batch in parsed.get("Responses", {}).values() for item in batch]
         items = parsed.get("Items", []) + batches
-        by_queue = "IndexName" in self.asked[threading.get_ident()]
+        by_queue = "IndexName" in self.params[threading.get_ident()]
         with self.lock:
             if by_queue:
                 self.queue_requests += 1
@@ -90,9 +91,9 @@ class Cost:
                 self.other_units += sum(_units([item]) for item in batches) if batches else _units(items)
 
     def write(self, **_: Any) -> None:
-        """After a transaction was answered."""
+        """Count the writes of a transaction after its response."""
         with self.lock:
-            self.writes += len(self.asked[threading.get_ident()]["TransactItems"])
+            self.writes += len(self.params[threading.get_ident()]["TransactItems"])
 
 
 def main() -> None:
@@ -122,16 +123,16 @@ def _measure(running: Database, size: int) -> tuple[object, ...]:
     name = f"prune-{size}"
     table = running.keywords_table(name)
     check_shape(running, table, name)
-    write_items(running, name, (item for keyword in _aged(size) for item in keyword))
+    write_items(running, name, (item for keyword in _keywords_of_all_kinds(size) for item in keyword))
     cost = Cost()
     pruner = Pruner(table, running.executor, answer_grace=timedelta(days=7))
     with cost.counting(running.client):
-        began = time.perf_counter()
+        start = time.perf_counter()
         report = pruner.run(RULES, by="benchmark", dry_run=False, deadline=Deadline.after(3600))
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
     pruned = report.counts.pruned
-    if pruned != size // len(TENTH) or not report.finished:
-        raise RuntimeError(f"{pruned} of {size // len(TENTH)} were pruned.")
+    if pruned != size // len(KINDS) or not report.finished:
+        raise RuntimeError(f"{pruned} of {size // len(KINDS)} keywords were pruned.")
     thousands = pruned / 1000
     return (
         size,
@@ -149,29 +150,29 @@ def _measure(running: Database, size: int) -> tuple[object, ...]:
 
 
 def _computed(largest: Sequence[Any]) -> tuple[object, ...]:
-    """A larger table by the bounds of the code: one read of an item for each pruned, whatever else the table holds."""
-    size, measured, *_, other_items, other_units, writes, _seconds = largest
-    pruned = COMPUTED * measured // size
-    partitions = len(schema.active_partitions()) + sum(len(schema.waiting_partitions(what)) for what in schema.Waiting)
+    """Compute a larger table by the bounds of the code, which reads one item for each pruned keyword."""
+    size, pruned_before, *_, other_items, other_units, writes, _seconds = largest
+    pruned = COMPUTED * pruned_before // size
+    partitions = len(schema.active_partitions()) + sum(len(schema.queue_partitions(what)) for what in schema.PruneQueue)
     queries = partitions + pruned // PAGE_ITEMS
-    head = size_of(to_item(_head(next(_aged(len(TENTH))))))
+    head = size_of(to_item(_head(next(_keywords_of_all_kinds(len(KINDS))))))
     units = queries * read_units(PAGE_ITEMS * head)
     per_thousand = units / (pruned / 1000)
     rest = (per_thousand, other_items, other_units, writes, "-")
     return f"{COMPUTED} (computed)", pruned, pruned, "1.000", queries, units, *rest
 
 
-def _aged(size: int) -> Iterator[list[dict[str, Any]]]:
-    """Keywords with all their items, in the shares of TENTH."""
-    for number, shown in enumerate(made_up_keywords(size, vocabulary(size))):
-        items = stored_items(shown)
-        kind = TENTH[number % len(TENTH)]
+def _keywords_of_all_kinds(size: int) -> Iterator[list[dict[str, Any]]]:
+    """The items of each keyword; the kinds of keywords take turns."""
+    for number, keyword in enumerate(made_up_keywords(size, vocabulary(size))):
+        items = stored_items(keyword)
+        kind = KINDS[number % len(KINDS)]
         head = _head(items)
         if kind != "fresh":
             head["last_used_at"] = to_timestamp(utc_now() - timedelta(days=100))
         if kind == "old and popular":
-            head["usage_count"] = OFTEN
-            head["queue"] = schema.active_partition(head["keyword_id"], OFTEN)
+            head["usage_count"] = POPULAR_USES
+            head["queue"] = schema.active_partition(head["keyword_id"], POPULAR_USES)
         yield items
 
 

@@ -1,10 +1,10 @@
-"""What redaction takes out of ordinary text, what of planted secrets it misses, and how long it takes.
+"""Measures what redaction removes from ordinary text, which planted secrets it misses, and how long it takes.
 
     .venv/bin/python benchmarks/redaction.py [PATH…] [--show 5]
 
-PATH is a text file, or a folder whose .md, .txt and .jsonl files are read; without one, this project's handbook.
-What is taken out is shown, for a person to judge: an e-mail address in a text is no mistake. The time for a text of
-twice the length should double; CPU time, on a machine that may be busy.
+PATH is a text file, or a folder whose .md, .txt and .jsonl files are read. The default is this project's handbook.
+Redactions are printed for a person to judge: removing an e-mail address is no mistake. The CPU time for a text of twice
+the length should double.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gleaner.guards.redaction import redact
 from harness.own_environment import positive
 from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
 
-_TAKEN_OUT = re.compile(r"\[redacted: ([^\]]+)\]")
-_AROUND = 60  # characters shown on each side
-# Beginnings of a pattern, over and over: what would make a careless pattern go back and forth.
-_BEGIN = "-----BEGIN " + "PRIVATE KEY-----"
-_HARD = ("a", "a@a.", "://a:", "password: ", "eyJa.", _BEGIN, "+1 ", "4111 ", "token: a", "\\n")
+_REDACTION = re.compile(r"\[redacted: ([^\]]+)\]")
+_CONTEXT = 60  # characters on each side of an example
+# Repeated beginnings of a pattern, which would make a careless pattern backtrack.
+_PRIVATE_KEY = "-----BEGIN " + "PRIVATE KEY-----"
+_HARD_UNITS = ("a", "a@a.", "://a:", "password: ", "eyJa.", _PRIVATE_KEY, "+1 ", "4111 ", "token: a", "\\n")
 
 
 def main() -> None:
@@ -42,20 +42,20 @@ def main() -> None:
     _print_times()
 
 
-def _measure(path: Path, shown: int) -> None:
+def _measure(path: Path, max_examples: int) -> None:
     texts = list(_texts(path))
     kinds: Counter[str] = Counter()
     examples: list[str] = []
     changed = 0
     for text in texts:
-        redacted = redact(text)
-        if redacted == text:  # a text may speak of redaction
+        result = redact(text)
+        if result == text:  # a text may mention redactions itself
             continue
         changed += 1
-        for match in _TAKEN_OUT.finditer(redacted):
+        for match in _REDACTION.finditer(result):
             kinds[match[1]] += 1
-            if kinds[match[1]] <= shown:
-                examples.append(redacted[max(0, match.start() - _AROUND) : match.end() + _AROUND])
+            if kinds[match[1]] <= max_examples:
+                examples.append(result[max(0, match.start() - _CONTEXT) : match.end() + _CONTEXT])
     characters = sum(map(len, texts))
     print(f"{path.name}: {len(texts)} texts, {characters:,} characters; {changed} texts changed; {dict(kinds)}")
     for example in examples:
@@ -70,13 +70,13 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _print_recall() -> None:
-    planted = [(f"It is {secret}, see there.", secret) for secret in FORMS.values()] + IN_CONTEXT
-    missed = [text for text, secret in planted if secret in redact(text)]
-    print(f"planted: {len(planted)} secrets, {len(missed)} missed {missed or ''}")
+    secrets = [(f"It is {secret}, see there.", secret) for secret in FORMS.values()] + IN_CONTEXT
+    leaks = [text for text, secret in secrets if secret in redact(text)]
+    print(f"planted: {len(secrets)} secrets, {len(leaks)} missed {leaks or ''}")
 
 
 def _print_times() -> None:
-    for unit in _HARD:
+    for unit in _HARD_UNITS:
         short, long = (_seconds(unit * (size // len(unit))) for size in (100_000, 200_000))
         print(
             f"time: {unit!r:32} 100 KB {short * 1000:6.0f} ms, 200 KB {long * 1000:6.0f} ms, ratio {long / short:.1f}"
@@ -84,9 +84,9 @@ def _print_times() -> None:
 
 
 def _seconds(text: str) -> float:
-    began = time.process_time()
+    start = time.process_time()
     redact(text)
-    return time.process_time() - began
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

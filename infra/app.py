@@ -18,18 +18,18 @@ from infra.stage import GleanerStage
 
 FUNCTIONS = layer_build.ROOT / "functions"
 
-# How the CDK behaves; these stand here and not in cdk.json so that tests, which do not read it, see the same.
+# Feature flags of the CDK. They are set here because the tests do not read cdk.json.
 _FLAGS = {
-    "@aws-cdk/aws-lambda:recognizeLayerVersion": True,  # a new layer makes a new version of the function
+    "@aws-cdk/aws-lambda:recognizeLayerVersion": True,  # a new layer publishes a new version of the function
     "@aws-cdk/aws-iam:minimizePolicies": True,
     "@aws-cdk/core:checkSecretUsage": True,
     "@aws-cdk/core:enablePartitionLiterals": True,
-    "aws:cdk:disable-version-reporting": True,  # a resource of metadata in every stack
+    "aws:cdk:disable-version-reporting": True,  # no metadata resource in the stacks
 }
 
 
 def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | None = None) -> App:
-    """The application with a stage for each environment; not synthesised yet. cdk-nag looks at it when it is."""
+    """Create the application with a stage for each environment. cdk-nag checks it during synthesis."""
     app = App(context=_FLAGS, outdir=str(outdir) if outdir else None, analytics_reporting=False)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment in environments:
@@ -38,13 +38,13 @@ def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | 
 
 
 def write(app: App) -> None:
-    """Synthesise the application, so that what it ships can be read where it runs."""
+    """Synthesise the application and make its assets readable for the user that Lambda runs them as."""
     for asset in Path(app.synth().directory).glob("asset.*/"):
         make_readable(asset)
 
 
 def code_of(layer: layer_build.Layer) -> Code:
-    """What the functions run: this layer, and their own files."""
+    """The code that the functions run: this layer and their own files."""
     return Code(
         layer=layer.path,
         layer_hash=layer.content_hash,
@@ -57,7 +57,7 @@ def main() -> None:
     """Build the layer and synthesise every environment."""
     layer = layer_build.build()
     print(layer_build.describe(layer), file=sys.stderr)
-    # The CDK's command line names the directory; without it the CDK would take one that nobody finds.
+    # The CDK's command line sets this variable. Without any directory, the CDK would write to a temporary one.
     outdir = Path(os.environ.get("CDK_OUTDIR") or layer_build.ROOT / "cdk.out")
     write(make_app(ENVIRONMENTS, code_of(layer), outdir=outdir))
 

@@ -1,4 +1,4 @@
-"""The success criteria as metrics: each measured by the query function, shown, and held to its bar by an alarm."""
+"""The success criteria as metrics. The query function emits them, the dashboard shows them, alarms watch their bars."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def namespace(environment: Environment) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """A criterion measured as 1 or 0 at each question it concerns: its average is a share."""
+    """A criterion that is 1 or 0 for each question it applies to, so that its average is a share."""
 
     code: str
     title: str
     metric: str
-    bar: Bar | None  # None: shown, not held to a bar
+    bar: Bar | None  # None: shown without an alarm
 
 
 def shares(environment: Environment) -> Sequence[Share]:
@@ -49,7 +49,7 @@ def _share(code: str, title: str, metric: str, bar: Bar | None) -> Share:
     return Share(code=code, title=title, metric=metric, bar=bar)
 
 
-def judged_over(bar: Bar) -> str:
-    """The words for what a bar is judged over."""
+def describe_periods(bar: Bar) -> str:
+    """The sample over which a bar is evaluated, in words."""
     period = {5: "5 minutes", 60: "an hour", 24 * 60: "a day"}.get(bar.minutes, f"{bar.minutes} minutes")
     return f"in {period}" if bar.questions == 1 else f"of {bar.questions} or more questions in {period}"

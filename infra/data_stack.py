@@ -1,4 +1,4 @@
-"""The stateful stack: what must survive the service being removed and deployed anew."""
+"""The stateful stack: what must survive when the service is removed and deployed again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SECRET_FIELDS = ("openai", "pinecone", "perplexity")
 
 
 class DataStack(Stack):
-    """The tables, the secret with the API keys of what is called, and what identifies callers."""
+    """The tables, the secret with the API keys of the remote services, and what identifies callers."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: tables, secret, callers")
@@ -26,8 +26,8 @@ class DataStack(Stack):
         self._outputs()
 
     def _secret(self, *, keep_data: bool) -> secretsmanager.Secret:
-        # Its fields are there and empty, so that an operator sees what to fill in. CloudFormation writes the
-        # value once, and again only if this text changes.
+        # The fields are present but empty, so that operators see what to fill in. CloudFormation writes the value
+        # once, and again only if this definition changes.
         empty = SecretValue.unsafe_plain_text("")
         secret = secretsmanager.Secret(
             self,
@@ -36,11 +36,7 @@ class DataStack(Stack):
             secret_object_value=dict.fromkeys(SECRET_FIELDS, empty),
             removal_policy=RemovalPolicy.RETAIN if keep_data else RemovalPolicy.DESTROY,
         )
-        acknowledge(
-            secret,
-            "AwsSolutions-SMG4",
-            "The keys are issued by other companies, which AWS cannot ask for new ones.",
-        )
+        acknowledge(secret, "AwsSolutions-SMG4", "The keys are issued by other companies, so AWS cannot rotate them.")
         return secret
 
     def _outputs(self) -> None:

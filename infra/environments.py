@@ -1,4 +1,4 @@
-"""The environments: one typed record of values each. What differs between them differs here and nowhere else."""
+"""The environments, one typed record each. Environments differ in these values only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODEL = "gpt-5.4-mini"
 
 
 class Authorizer(Enum):
-    """Who establishes the caller before a request reaches the query function."""
+    """How a caller is authenticated before a request reaches the query function."""
 
     API_KEY = "api_key"
     COGNITO = "cognito"
@@ -25,20 +25,20 @@ class Function:
 
     memory_mb: int
     timeout_seconds: int
-    # None: shares what the account has. A number is taken from the account's limit, of which Lambda keeps 100 for
-    # functions without one, and which is 10 in new accounts: raise it first, or the deployment fails (docs/09).
+    # None: the function shares the account's concurrency. A number is reserved from the account's limit, of which
+    # Lambda keeps 100 for other functions. New accounts have 10: raise it first, or the deployment fails (docs/09).
     reserved_concurrency: int | None = None
-    snap_start: bool = False  # versions start from a snapshot, which is kept at a price (docs/11)
+    snap_start: bool = False  # versions start from a snapshot, whose storage is billed (docs/11)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttle:
-    """Requests that the API lets through."""
+    """The request rates that the API allows."""
 
     rate_per_second: float
     burst: int
-    quota_per_day: int  # of one API key
-    open_rate_per_second: int = 5  # of each route that wants no credentials
+    quota_per_day: int  # for each API key
+    open_rate_per_second: int = 5  # for each route that needs no credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,50 +46,50 @@ class Pruning:
     """When keywords are pruned, and which."""
 
     every_hours: int
-    flexible_minutes: int  # the run may begin this much later
-    max_age_days: float  # not used for so long,
-    min_usage: int  # and used less often than this
-    hard_max_age_days: float  # or not used for so long, however often before
+    flexible_minutes: int  # a run may start up to this much later
+    max_age_days: float  # prune keywords unused for this long
+    min_usage: int  # that were used less often than this
+    hard_max_age_days: float  # prune any keyword unused for this long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """The share of questions that must meet a criterion, and over what it is judged.
+    """The share of questions that must meet a criterion, and the periods over which it is evaluated.
 
-    A period with fewer questions of the criterion is not judged, since a share of a few says nothing. CloudWatch takes
-    periods of more than an hour in whole hours, seven days of them at most, and one day of shorter ones.
+    A period with too few questions is not evaluated, because their share would mean little. CloudWatch requires whole
+    hours for periods of more than an hour, and evaluates at most seven days of them, or one day of shorter periods.
     """
 
     percent: float  # at least
-    minutes: int  # of a period
-    questions: int = 1  # that a period must have
-    periods: int = 1  # of so many, the last ones,
-    misses: int = 1  # so many must be below the bar
+    minutes: int  # length of a period
+    questions: int = 1  # minimum in a period
+    periods: int = 1  # the number of recent periods to evaluate
+    misses: int = 1  # periods below the bar before the alarm fires
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureBar:
-    """The share of requests that may fail, and over what it is judged: a period of fewer failures is not.
+    """The share of requests that may fail, and the period over which it is evaluated.
 
-    So a service that nobody uses much rings as well when it is down, and one failure among few requests does not.
+    The minimum of failures lets the alarm of a little-used service fire when it is down, but not for one failure.
     """
 
     percent: float  # at most
-    failures: int  # that a period must have
-    minutes: int  # of a period
+    failures: int  # minimum in a period
+    minutes: int  # length of a period
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
-    """When the alarms ring, and to whom. docs/09 says what each criterion measures."""
+    """When alarms fire and whom they notify. docs/09 says what each criterion measures."""
 
     email: str | None  # None: alarms show on the dashboard only
     server_errors: FailureBar
     knowledge_base_searched: Bar  # SC-001
     answered_on_first_attempt: Bar  # SC-002
     keywords_after_web: Bar  # SC-003
-    fast_answers: Bar  # SC-005: the share of questions that take
-    fast_answer_seconds: float  # at most so long
+    fast_answers: Bar  # SC-005: the share of answers in time
+    fast_answer_seconds: float  # SC-005: the time limit
     helped_by_keywords: Bar  # SC-006
     retries_recovered: Bar  # SC-007
 
@@ -103,9 +103,9 @@ class Environment:
     prune: Function
     throttle: Throttle
     authorizer: Authorizer
-    user_pool_arn: str | None = None  # of a Cognito pool that exists; None: one is created
-    admin_callers: tuple[str, ...] = ()  # beside the admin API key and the admin group of a Cognito pool
-    knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # callers not named use all
+    user_pool_arn: str | None = None  # an existing Cognito pool; None: one is created
+    admin_callers: tuple[str, ...] = ()  # besides the admin API key and the admin group of a Cognito pool
+    knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
     keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks, which are protected
@@ -114,30 +114,30 @@ class Environment:
     alarms: Alarms
     query_deadline_seconds: float = 25.0
     web_answer_max_age_days: int = 30
-    pinecone_index_host: str | None = None  # None: a parameter of the first deployment
+    pinecone_index_host: str | None = None  # None: given at the first deployment
     openai_model: str = _MODEL
-    openai_prices: Model | None = MODELS[_MODEL]  # of that model; None: costs are not estimated
+    openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates
     openai_base_url: str | None = None  # None: OpenAI's own
     perplexity_model: str = "perplexity/sonar"
-    web_answer_price: float = WEB_ANSWER  # USD, when Perplexity does not state it
+    web_answer_price: float = WEB_ANSWER  # USD, if Perplexity does not report it
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
     email=None,
-    # An hour brings a few questions to a service that is little used; where there are many and all of them fail, 5 % of
-    # the last hour is reached in three minutes.
+    # Even a little-used service gets a few questions in an hour. On a busy one where all of them fail, 5 % of the last
+    # hour is reached in three minutes.
     server_errors=FailureBar(percent=5, failures=2, minutes=_HOUR),
-    # What must always happen is judged soon: one miss is below this bar, however many questions there are.
+    # These must always happen: one miss breaches the bar, however many questions there are.
     knowledge_base_searched=Bar(percent=100, minutes=5),
     keywords_after_web=Bar(percent=100, minutes=5),
-    # One miss among 20 keeps 95 %. A service that keeps 98 % is below it in one hour of 20 questions of 17, and seldom
-    # in two of three.
+    # One miss in 20 still meets 95 %. A service that meets 98 % falls below it in one of 17 hours with 20 questions,
+    # and rarely in two of three.
     answered_on_first_attempt=Bar(percent=95, minutes=_HOUR, questions=20, periods=3, misses=2),
     fast_answers=Bar(percent=95, minutes=_HOUR, questions=20, periods=3, misses=2),
     fast_answer_seconds=10,
-    # Few questions need a retry, or more than the knowledge base holds: a day brings a sample.
+    # Few questions need a retry or more than the knowledge base holds, so a sample takes a day.
     retries_recovered=Bar(percent=80, minutes=_DAY, questions=20),
     helped_by_keywords=Bar(percent=20, minutes=_DAY, questions=50, periods=3, misses=2),
 )

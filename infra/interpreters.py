@@ -1,4 +1,4 @@
-"""Finds a Python of a given version on this machine: bytecode is made by the version that runs it."""
+"""Finds a Python of a given version on this machine: bytecode must be compiled by the version that runs it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-VARIABLE = "LAYER_PYTHON"  # names one
+VARIABLE = "LAYER_PYTHON"  # the path of an interpreter
 
 
 def find_python(version: str) -> Path | None:
-    """An interpreter of `version` (such as "3.13"), or None when none is found. Downloads nothing."""
+    """Find an interpreter of `version` (such as "3.13"); None if there is none. Downloads nothing."""
     return next((path for path in _candidates(version) if _version(path) == version), None)
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """The one that was named, this one, one on the PATH, uv's own, pyenv's."""
+    """The interpreter named by the variable, this one, one on the PATH, uv's, pyenv's."""
     if os.environ.get(VARIABLE):
         yield Path(os.environ[VARIABLE])
     yield Path(sys.executable)
@@ -32,7 +32,7 @@ def _candidates(version: str) -> Iterator[Path]:
 
 
 def _version(python: Path) -> str | None:
-    """Its version; None when it does not run, as a shim whose version is not there."""
+    """The version of an interpreter; None if it does not run, like a shim of a missing version."""
     command = [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

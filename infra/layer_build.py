@@ -16,13 +16,12 @@ ROOT = Path(__file__).resolve().parents[1]
 REQUIREMENTS = ROOT / "layers" / "common" / "requirements.txt"
 PACKAGE = ROOT / "layers" / "common" / "python" / "gleaner"
 BUILD_DIR = ROOT / "build" / "layer"
-LARGEST_BYTES = 90 * 1000 * 1000  # unzipped
+MAX_BYTES = 90 * 1000 * 1000  # unzipped
 
-# What wheels carry and a function never reads: other people's tests, type stubs, sources of extension
-# modules, the records of an installer, and pinecone's gRPC transport (we speak its HTTP API).
-# METADATA, entry points and licences stay.
-_LEFT_OUT_DIRS = ("tests", "test", "testing", "__pycache__", "bin", "sboms", "*-stubs")
-_LEFT_OUT_FILES = (
+# Parts of wheels that a function never reads: tests, type stubs, sources of extension modules, records of the
+# installer, and pinecone's gRPC transport (we use its HTTP API). METADATA, entry points and licences stay.
+_EXCLUDED_DIRS = ("tests", "test", "testing", "__pycache__", "bin", "sboms", "*-stubs")
+_EXCLUDED_FILES = (
     *("*.pyi", "*.pyx", "*.pxd", "*.c", "*.h", "_grpc.abi3.so"),
     *("RECORD", "INSTALLER", "REQUESTED", "WHEEL", "top_level.txt"),
 )
@@ -30,7 +29,7 @@ _LEFT_OUT_FILES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What the layer runs on; `platform` is uv's name of it, None is this machine."""
+    """What the layer runs on. `platform` is uv's name for it; None means this machine."""
 
     python_version: str
     platform: str | None
@@ -43,7 +42,7 @@ THIS_MACHINE = Target(python_version=f"{sys.version_info.major}.{sys.version_inf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """A built layer: its directory, the hash of what went into it, its unzipped size in bytes."""
+    """A built layer: its directory, the hash of its inputs, its unzipped size in bytes."""
 
     path: Path
     content_hash: str
@@ -52,9 +51,9 @@ class Layer:
 
 
 def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR) -> Layer:
-    """The layer for `target`, built unless the same one was built before.
+    """Build the layer for `target`, or reuse the one that was built from the same inputs.
 
-    Raises RuntimeError when it is too large, subprocess.CalledProcessError when a wheel cannot be had.
+    Raises RuntimeError if it is too large, subprocess.CalledProcessError if a wheel cannot be installed.
     """
     compiler = find_python(target.python_version)
     content_hash = _content_hash(target, has_bytecode=compiler is not None)
@@ -68,19 +67,19 @@ def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR) -> Layer:
             _compile(unfinished / "python", compiler)
         unfinished.rename(path)
     layer = Layer(path=path, content_hash=content_hash, size=_size(path), has_bytecode=compiler is not None)
-    if layer.size > LARGEST_BYTES:
-        raise RuntimeError(f"The layer has {layer.size / 1e6:.1f} MB; at most {LARGEST_BYTES / 1e6:.0f} MB may ship.")
+    if layer.size > MAX_BYTES:
+        raise RuntimeError(f"The layer has {layer.size / 1e6:.1f} MB; the limit is {MAX_BYTES / 1e6:.0f} MB.")
     return layer
 
 
 def describe(layer: Layer) -> str:
-    """One line on a layer, with what to do when it lacks its bytecode."""
+    """Describe a layer in one line, with what to do if it lacks bytecode."""
     line = f"layer {layer.content_hash[:12]}: {layer.size / 1e6:.1f} MB unzipped"
     if layer.has_bytecode:
         return f"{line}, with bytecode"
     return (
-        f"{line}, WITHOUT bytecode: there is no Python {LAMBDA.python_version} here to compile it with. It works, "
-        f"and starts more slowly. Install one (uv python install {LAMBDA.python_version}), or name it in LAYER_PYTHON."
+        f"{line}, WITHOUT bytecode: no Python {LAMBDA.python_version} was found to compile it. It works, but starts "
+        f"more slowly. Install one (uv python install {LAMBDA.python_version}) or set LAYER_PYTHON to its path."
     )
 
 
@@ -108,18 +107,18 @@ def _install(site: Path, target: Target) -> None:
 
 
 def _prune(site: Path) -> None:
-    for pattern in _LEFT_OUT_DIRS:
+    for pattern in _EXCLUDED_DIRS:
         for path in list(site.rglob(pattern)):
             if path.is_dir():
                 shutil.rmtree(path)
-    for pattern in _LEFT_OUT_FILES:
+    for pattern in _EXCLUDED_FILES:
         for path in list(site.rglob(pattern)):
             path.unlink()
 
 
 def _compile(site: Path, compiler: Path) -> None:
-    # The CDK sets the time of every file to 1980, which makes bytecode that is checked by time stale;
-    # this kind is not checked at all, and nothing in a layer can change.
+    # The CDK sets every modification time to 1980, so bytecode that is checked by time would be stale. Unchecked
+    # bytecode is safe because the files of a layer never change.
     command = [str(compiler), "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash"]
     subprocess.run([*command, "-s", str(site), "-p", "/opt/python", str(site)], check=True)
 

@@ -1,4 +1,4 @@
-"""List prices in USD, in one place: what estimates and the tables of costs are made of. Check them before budgeting."""
+"""List prices in USD, on which cost estimates and tables are based. Check them before budgeting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """For a million tokens of a language model."""
+    """The prices of a language model for a million tokens."""
 
     input: float
     cached_input: float
@@ -20,7 +20,7 @@ MODELS = {"gpt-5.4-mini": Model(input=0.75, cached_input=0.075, output=4.50)}
 # Perplexity's Agent API, as published on 2026-11-28 (docs.perplexity.ai: pricing, models): a search, and tokens.
 WEB_MODELS = {"perplexity/sonar": Model(input=0.25, cached_input=0.0625, output=2.50)}
 WEB_SEARCH_TOOL = 0.005
-# One web answer. The service states what each took; this stands in when it does not: 2,000 tokens in, 400 out.
+# One web answer of 2,000 input and 400 output tokens, used if the service does not report the price of an answer.
 WEB_ANSWER = 0.0065
 
 
@@ -33,11 +33,11 @@ class Aws:
     api_request_million: float = 3.50  # API Gateway, REST
     invocation_million: float = 0.20  # Lambda
     gb_second: float = 0.0000133334  # Lambda on arm64
-    snap_start_gb_second: float = 0.0000015046  # of each version that is kept
+    snap_start_gb_second: float = 0.0000015046  # for each published version
     snap_start_restored_gb: float = 0.0001397998
-    log_gb: float = 0.50  # CloudWatch Logs, taken in
-    trace_million: float = 5.00  # X-Ray, recorded
-    metric_month: float = 0.30  # of each metric of its own
+    log_gb: float = 0.50  # CloudWatch Logs, ingestion
+    trace_million: float = 5.00  # X-Ray, recorded traces
+    metric_month: float = 0.30  # for each custom metric
     alarm_month: float = 0.10
     dashboard_month: float = 3.00
     secret_month: float = 0.40
@@ -48,5 +48,5 @@ AWS = Aws()
 # Pinecone, serverless, Standard plan on AWS us-east-1, as published on 2026-11-28 (pinecone.io/pricing). That plan has
 # a minimum of 50 USD a month; the Starter plan has none, and is free within its limits.
 PINECONE_READ_MILLION = 16.00  # read units
-PINECONE_SEARCH_UNITS = 0.25  # of a namespace of up to 0.25 GB; 1 for each GB
-PINECONE_EMBED_MILLION_TOKENS = 0.16  # of an integrated embedding model
+PINECONE_SEARCH_UNITS = 0.25  # for a namespace of up to 0.25 GB; 1 for each GB
+PINECONE_EMBED_MILLION_TOKENS = 0.16  # for an integrated embedding model

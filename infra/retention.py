@@ -18,9 +18,9 @@ _DAYS = {
 
 
 def log_group(scope: Construct, id: str, *, environment: Environment) -> logs.LogGroup:
-    """A log group with the record's retention, which outlives its stack as the data does.
+    """A log group with the environment's retention. It outlives its stack if the data does.
 
-    Raises KeyError for a number of days that is not among those listed here.
+    Raises KeyError if `_DAYS` does not list the number of days.
     """
     return logs.LogGroup(
         scope,

@@ -1,4 +1,4 @@
-"""The stateless stack: the functions, the API, the schedule, what watches them."""
+"""The stateless stack: the functions, the API, the schedule, the monitoring."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
-from infra.constructs.pruning import KeywordPruning
+from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
 from infra.data_stack import DataStack
@@ -20,10 +20,10 @@ from infra.environments import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code:
-    """Directories of what the functions run."""
+    """Directories of the code that the functions run."""
 
     layer: Path
-    layer_hash: str  # of its content
+    layer_hash: str  # hash of the layer's inputs
     query: Path
     prune: Path
 
@@ -33,7 +33,7 @@ class ServiceStack(Stack):
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
-        # It can be built anew, but with another URL, and nothing is answered until then.
+        # Rebuilding it would interrupt the service and change its URL.
         self.termination_protection = environment.keep_data
         layer = self._layer(code)
         query = QueryFunction(
@@ -46,7 +46,7 @@ class ServiceStack(Stack):
             pinecone_index_host=self._pinecone_index_host(environment),
             admin_callers=data.callers.admin_callers,
         )
-        pruning = KeywordPruning(
+        pruning = ScheduledPruning(
             self,
             "Pruning",
             environment=environment,
@@ -72,7 +72,7 @@ class ServiceStack(Stack):
         )
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
         stage = api.api.deployment_stage.stage_name
-        # As people put a path behind it: the CDK's own ends with a slash, and two make another path.
+        # Without a final slash, unlike the CDK's URL: callers append a path, and two slashes make another path.
         url = f"https://{api.api.rest_api_id}.execute-api.{self.region}.{self.url_suffix}/{stage}"
         CfnOutput(self, "ApiUrl", value=url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
@@ -92,7 +92,7 @@ class ServiceStack(Stack):
         )
 
     def _pinecone_index_host(self, environment: Environment) -> str:
-        """A parameter: the host is known only when the index was made, and CloudFormation remembers it."""
+        """The parameter for the host, which is known once the index exists. CloudFormation remembers it."""
         parameter = CfnParameter(
             self,
             "PineconeIndexHost",

@@ -1,4 +1,4 @@
-"""Servers that the whole test session shares, and the API over them."""
+"""Servers that all tests share, and the API on top of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gleaner.api.app import Api
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner.runtime.settings import Settings
+from gleaner.stores.items import from_item
 from gleaner.wiring import build_api
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
@@ -29,14 +30,14 @@ from tests.doubles.scripted_web import ScriptedWeb
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
 
-# No test looks at a clock: how long an example takes depends on what else the machine does.
+# Examples have no time limit: how long one takes depends on the load of the machine.
 hypothesis_settings.register_profile("untimed", deadline=None)
 hypothesis_settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
 def dynamodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A strict DynamoDB. moto's transactions lose writes of other threads, so it cannot stand here."""
+    """A strict DynamoDB. moto would not do: its transactions lose writes of other threads."""
     path = tmp_path_factory.mktemp("dynamodb")
     server = ministack.Ministack(path / "state", path / "log")
     server.start()
@@ -96,27 +97,27 @@ class Client:
     api: Api
 
     def post(self, path: str, body: Any, *, caller: str = "local", **event: Any) -> tuple[int, Any]:
-        """Status and decoded body; a body that is no string is encoded."""
+        """Status and decoded body; a body that is not a string is encoded as JSON."""
         text = body if isinstance(body, str) or body is None else json.dumps(body)
         return self.request("POST", path, caller=caller, body=text, **event)
 
     def request(self, method: str, path: str, *, caller: str = "local", **event: Any) -> tuple[int, Any]:
         """Status and decoded body."""
-        answer = self.send(proxy_event(method, path, caller) | event)
-        return answer["statusCode"], json.loads(answer["body"]) if answer["body"] else None
+        response = self.send(proxy_event(method, path, caller) | event)
+        return response["statusCode"], json.loads(response["body"]) if response["body"] else None
 
     def send(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The answer to an event as the function gives it. Whatever it is, the API's description must know of it."""
-        answer = self._handle(event)
-        self._description().check(event, answer)
-        return answer
+        """The function's response to an event. The API's description must promise it, whatever it is."""
+        response = self._handle(event)
+        self._description().check(event, response)
+        return response
 
     def _handle(self, event: dict[str, Any]) -> dict[str, Any]:
         context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
         return self.api.handle(event, context)  # type: ignore[arg-type]
 
     def _description(self) -> ApiDescription:
-        if not _descriptions:  # the same for every test: made once
+        if not _descriptions:  # identical for every test, so it is fetched once
             _descriptions.append(
                 ApiDescription(json.loads(self._handle(proxy_event("GET", "/openapi.json", "x"))["body"]))
             )
@@ -152,7 +153,7 @@ def shared_settings(
     scripted_model_server: tuple[ScriptedModel, str],
     scripted_web_server: tuple[ScriptedWeb, str],
 ) -> dict[str, str]:
-    """The environment of a function over the scripted services."""
+    """The environment variables of a function that uses the scripted services."""
     return ministack.CREDENTIALS | {
         "OPENAI_API_KEY": "secret-openai-key",
         "OPENAI_API": "responses",
@@ -175,23 +176,26 @@ def shared_settings(
 def settings(
     shared_settings: dict[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, str]:
-    """The environment, with tables of this test alone."""
+    """The environment variables, with tables for this test only."""
     for name, value in ministack.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     prefix = f"t{abs(hash(request.node.nodeid)):x}"
-    own = {name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
-    return own
+    variables = {
+        name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()
+    }
+    dynamodb = ministack.admin_client(variables["AWS_ENDPOINT_URL_DYNAMODB"])
+    ministack.create_tables(dynamodb, ministack.table_schemas(variables))
+    return variables
 
 
 @pytest.fixture
 def client(settings: dict[str, str]) -> Client:
-    """The API over scripted services."""
+    """The API over the scripted services."""
     return Client(make_api(settings))
 
 
 def make_api(environment: dict[str, str]) -> Api:
-    """The application that the function builds from this environment."""
+    """The application that the function builds from these environment variables."""
     return build_api(
         Settings.from_env(environment),
         logger=Logger(service="gleaner"),
@@ -202,23 +206,22 @@ def make_api(environment: dict[str, str]) -> Api:
 
 @pytest.fixture
 def model(scripted_model_server: tuple[ScriptedModel, str]) -> ScriptedModel:
-    """The model, to be scripted."""
+    """The model, for the test to script."""
     return scripted_model_server[0]
 
 
 @pytest.fixture
 def web(scripted_web_server: tuple[ScriptedWeb, str]) -> ScriptedWeb:
-    """The web search, to be scripted."""
+    """The web search, for the test to script."""
     return scripted_web_server[0]
 
 
 @pytest.fixture
 def items(settings: dict[str, str]) -> Any:
     """Reads all items of one of the tables: `items("KEYWORDS_TABLE")`."""
-    from gleaner.stores.items import from_item
 
     def read(variable: str) -> list[dict[str, Any]]:
-        found = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
-        return [from_item(item) for item in found["Items"]]
+        response = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
+        return [from_item(item) for item in response["Items"]]
 
     return read

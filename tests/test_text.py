@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gleaner import text
 
 any_text = st.text(st.characters())  # lone surrogates included
-# What cleaning and folding treat by what stands beside it.
+# Characters that cleaning and folding treat depending on their neighbours.
 tangled_text = st.text(
     st.sampled_from(
         "ak1\u212a=\u0338❤👨🏽漢کक\u094dက\ufe0f\u200d\u200c\u200b\U000e0101\U000e0061\u0301\ud83d\r\n\u180b"
@@ -31,17 +31,17 @@ tangled_text = st.text(
         ("a\u202eb", "ab"),
     ],
 )
-def test_spellings_of_one_keyword(one: str, other: str) -> None:
+def test_spellings_of_the_same_keyword_have_equal_folds(one: str, other: str) -> None:
     assert text.fold(one) == text.fold(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("ı", "i"), ("resume", "résumé"), ("c", "c++"), ("ab", "a b")])
-def test_different_keywords(one: str, other: str) -> None:
+def test_different_keywords_have_different_folds(one: str, other: str) -> None:
     assert text.fold(one) != text.fold(other)
 
 
 @given(any_text | tangled_text)
-def test_folding_is_final_and_blind_to_case_and_form(value: str) -> None:
+def test_folding_is_idempotent_and_ignores_normal_forms(value: str) -> None:
     folded = text.fold(value)
     assert text.fold(folded) == folded
     assert text.fold(unicodedata.normalize("NFD", value)) == folded
@@ -50,7 +50,7 @@ def test_folding_is_final_and_blind_to_case_and_form(value: str) -> None:
 
 
 @given(any_text | tangled_text)
-def test_cleaned_text_can_be_stored_anywhere(value: str) -> None:
+def test_cleaned_text_can_be_encoded(value: str) -> None:
     cleaned = text.clean(value)
     assert cleaned.encode("utf-8").decode() == cleaned
     assert not any(unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n" for c in cleaned)
@@ -61,14 +61,14 @@ def test_cleaned_text_can_be_stored_anywhere(value: str) -> None:
     "value",
     [
         "👨‍👩‍👧 and ❤️‍🔥 and 1️⃣ and 👍🏽",
-        "می‌خواهم",  # Persian: the non-joiner is spelling
+        "می‌خواهم",  # Persian: the non-joiner is part of the spelling
         "क्‍ष ක්‍ර",  # conjuncts with a joiner
-        "葛\U000e0100城市",  # the shape of an ideograph
+        "葛\U000e0100城市",  # selects the shape of an ideograph
         "العربية: ١٢٣؟",
         "naïve façade – “quoted” … 10 µm\ttab\nline",
     ],
 )
-def test_cleaning_leaves_what_is_spelling(value: str) -> None:
+def test_cleaning_keeps_characters_that_are_part_of_the_spelling(value: str) -> None:
     assert text.clean(value) == value
 
 
@@ -87,11 +87,11 @@ def test_cleaning_leaves_what_is_spelling(value: str) -> None:
         ("e\u200b\u0301", "é"),
     ],
 )
-def test_cleaning_takes_out_what_hides(value: str, cleaned: str) -> None:
+def test_cleaning_removes_hidden_characters(value: str, cleaned: str) -> None:
     assert text.clean(value) == cleaned
 
 
-def test_terms_leave_out_what_carries_no_topic() -> None:
+def test_terms_exclude_words_without_a_topic() -> None:
     assert text.terms("How are the duplicate keywords merged in C++ and C#?") == [
         "duplicate",
         "keywords",

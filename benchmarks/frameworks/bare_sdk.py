@@ -1,4 +1,4 @@
-"""The same question by the openai SDK alone, in a loop written by hand that checks nothing."""
+"""Answers the question with the openai SDK alone, in a handwritten loop without checks."""
 
 from __future__ import annotations
 

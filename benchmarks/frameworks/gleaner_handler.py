@@ -1,4 +1,4 @@
-"""The same question by Gleaner's whole function: API Gateway's event in, the stored turn and its answer out."""
+"""Answers the question with Gleaner's whole function, from API Gateway's event to the stored turn and its answer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.conftest import proxy_event
 def ask(question: str) -> str:
     event = proxy_event("POST", "/api/chat/query", "benchmark") | {"body": json.dumps({"query": question})}
     context: Any = LocalContext("query", "request-1", ends_at=time.monotonic() + 30)
-    answer = lambda_handler(event, context)
-    return str(json.loads(answer["body"])["answer"]) if answer["statusCode"] == 200 else ""
+    response = lambda_handler(event, context)
+    return str(json.loads(response["body"])["answer"]) if response["statusCode"] == 200 else ""
 
 
 serve(ask)

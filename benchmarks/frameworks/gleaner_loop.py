@@ -1,4 +1,4 @@
-"""The same question by Gleaner's agent loop, with all it checks; what its tools reach is a stand-in here."""
+"""Answers the question with Gleaner's agent loop and all its checks. Its tools use stand-ins of the services."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from worker import MODEL_URL, PASSAGES, WEB, serve
 
 from gleaner.answering.agent import Agent
-from gleaner.answering.conversation import conversation
+from gleaner.answering.conversation import build_conversation
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients import openai_chat
 from gleaner.clients.perplexity_answer import WebSearchResult
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Citation, Grounding, Mode, Passage, SourceType, new_id
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
@@ -32,7 +32,7 @@ passages = tuple(
     )
     for chunk in PASSAGES["chunks"]
 )
-found_on_the_web = WebSearchResult(
+web_result = WebSearchResult(
     answer=WEB["answer"],
     citations=tuple(
         Citation(url=item["url"], title=item["title"], snippet=item["snippet"], date=item["date"])
@@ -47,7 +47,7 @@ found_on_the_web = WebSearchResult(
 
 class Web:
     def search(self, _query: str, **_: Any) -> WebSearchResult:
-        return found_on_the_web
+        return web_result
 
 
 class Keywords:
@@ -73,13 +73,13 @@ def ask(text: str) -> str:
     deadline = Deadline.after(25)
     workspace = Workspace(
         question=question,
-        search=lambda _query, _top_k, _deadline: Retrieved(passages, False),
+        search=lambda _query, _top_k, _deadline: RetrievalResult(passages, False),
         web=web,
         learning=Learning(keywords),
         deadline=deadline,
         background=Background(writes, deadline),
     )
-    Agent(model, workspace, tools, LoopLimits(), lambda _outcome: None).run(conversation(question, []))
+    Agent(model, workspace, tools, LoopLimits(), lambda _outcome: None).run(build_conversation(question, []))
     return workspace.answer.text if workspace.answer else ""
 
 

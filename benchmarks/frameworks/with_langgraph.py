@@ -1,6 +1,6 @@
-"""The same question by LangGraph with LangChain's model and tools: a graph that ends at the answer tool."""
+"""Answers the question with LangGraph and LangChain's model and tools. The graph ends at the answer tool."""
 
-# ruff: noqa: ARG001 - the parameters are what the model is told of a tool
+# ruff: noqa: ARG001 - the parameters describe the tool to the model
 from __future__ import annotations
 
 import json

@@ -1,6 +1,6 @@
-"""The same question by the OpenAI Agents SDK, ended by its answer tool."""
+"""Answers the question with the OpenAI Agents SDK, which stops at the answer tool."""
 
-# ruff: noqa: ARG001 - the parameters are what the model is told of a tool
+# ruff: noqa: ARG001 - the parameters describe the tool to the model
 from __future__ import annotations
 
 import json

@@ -1,6 +1,6 @@
-"""The same question by Pydantic AI, ended by its output tool."""
+"""Answers the question with Pydantic AI, which stops at its output tool."""
 
-# ruff: noqa: ARG001 - the parameters are what the model is told of a tool
+# ruff: noqa: ARG001 - the parameters describe the tool to the model
 from __future__ import annotations
 
 import json
@@ -42,7 +42,7 @@ agent = Agent(
     system_prompt=SYSTEM,
     tools=[Tool(function, description=DESCRIPTIONS[function.__name__]) for function in functions],
     output_type=ToolOutput(Answer, name="generate_response", description=DESCRIPTIONS["generate_response"]),
-    end_strategy="exhaustive",  # keywords that come in the turn of the answer are indexed
+    end_strategy="exhaustive",  # also run the keyword tool in the turn of the answer
 )
 
 

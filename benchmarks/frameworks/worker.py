@@ -1,6 +1,6 @@
-"""Asks questions when told to and says what they cost: the part that all programs compared by loop.py share.
+"""Answers questions on request and reports their cost: the common part of the programs that loop.py compares.
 
-Needs the standard library alone, for each program runs in the environment of its framework.
+It needs only the standard library, because each program runs in the environment of its framework.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from typing import Any
 MODEL_URL = sys.argv[1]
 MATERIALS: dict[str, Any] = json.loads(Path(sys.argv[2]).read_text())
 SYSTEM: str = MATERIALS["system"]
-DESCRIPTIONS: dict[str, str] = MATERIALS["descriptions"]  # by tool
-PASSAGES: dict[str, Any] = MATERIALS["passages"]  # what every search of the knowledge base finds
-WEB: dict[str, Any] = MATERIALS["web"]  # what every search of the web finds
+DESCRIPTIONS: dict[str, str] = MATERIALS["descriptions"]  # by tool name
+PASSAGES: dict[str, Any] = MATERIALS["passages"]  # the result of every search of the knowledge base
+WEB: dict[str, Any] = MATERIALS["web"]  # the result of every web search
 
 
 def search_result() -> str:
-    """What a search gives the model."""
+    """The result of a search for the model."""
     return json.dumps(PASSAGES, ensure_ascii=False)
 
 
 def web_result() -> str:
-    """What a web search gives the model."""
+    """The result of a web search for the model."""
     return json.dumps(WEB, ensure_ascii=False)
 
 
 def serve(ask: Callable[[str], str]) -> None:
-    """For each line of questions (a JSON list) answer them one after the other, and print what it took.
+    """Answer each line of questions (a JSON list) one after the other, and print the time taken.
 
-    `ask` returns the text of the answer; an empty one is a failure.
+    `ask` returns the text of the answer; an empty text is a failure.
     """
-    says = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the program itself writes, as a log, goes nowhere
-    print(json.dumps("ready"), file=says, flush=True)
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards the program's own output, such as logs
+    print(json.dumps("ready"), file=output, flush=True)
     for line in sys.stdin:
         walls = []
         cpu = time.process_time()
         for question in json.loads(line):
-            began = time.perf_counter()
+            start = time.perf_counter()
             if not ask(question):
-                raise RuntimeError("there was no answer")
-            walls.append(time.perf_counter() - began)
-        print(json.dumps({"cpu": (time.process_time() - cpu) / len(walls), "walls": walls}), file=says, flush=True)
+                raise RuntimeError("no answer")
+            walls.append(time.perf_counter() - start)
+        print(json.dumps({"cpu": (time.process_time() - cpu) / len(walls), "walls": walls}), file=output, flush=True)

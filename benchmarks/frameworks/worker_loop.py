@@ -1,4 +1,4 @@
-"""worker.py's part for frameworks that are at home in asyncio: one event loop for all questions."""
+"""The part of worker.py for asyncio frameworks: one event loop for all questions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from worker import serve
 
 
 def serve_async(ask: Callable[[str], Awaitable[str]]) -> None:
-    """As `worker.serve`; the loop is made once, so that it is not among the costs of a question."""
+    """Like `worker.serve`. The event loop is created once, so that questions do not pay for it."""
     with asyncio.Runner() as runner:
         serve(lambda question: runner.run(_awaited(ask, question)))
 

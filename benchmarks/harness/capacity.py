@@ -1,4 +1,4 @@
-"""What DynamoDB charges for requests, counted in a client."""
+"""Counts in a client what DynamoDB charges for requests."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_READ_BYTES = 4096  # that one unit of a consistent read covers; half a unit of an eventually consistent one
+_READ_BYTES = 4096  # covered by one unit of a consistent read, or half a unit of an eventually consistent one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One request: who made it, when, and what it was charged."""
+    """One request: who made it, when, and what it is charged."""
 
     operation: str
     thread: str  # name of the thread that made it
-    stage: int  # what the counter's `stage` said
+    stage: int  # what `stage` of `Requests` returned
     read_units: float
     write_units: float
 
 
 class Requests:
-    """Keeps the requests that a client makes.
+    """Records the requests that a client makes.
 
-    Units of writes are those that the emulator states: it knows what was there before, and the indexes. It states the
-    same for a read of any size, so units of reads are computed from the items by DynamoDB's published rules.
+    Write units come from the emulator, which knows the previous items and the indexes. It reports the same for reads of
+    any size, so read units are computed from the items by DynamoDB's published rules.
     """
 
     def __init__(self, client: DynamoDBClient, stage: Callable[[], int] = lambda: 0) -> None:
-        """`stage` is asked at every request how far the work is that makes it."""
-        self.seen: list[Request] = []
+        """`stage` is called at every request and says how far the work has come."""
+        self.entries: list[Request] = []
         self._stage = stage
-        client.meta.events.register("provide-client-params.dynamodb", self._asked)
-        client.meta.events.register("after-call.dynamodb", self._answered)
+        client.meta.events.register("provide-client-params.dynamodb", self._on_request)
+        client.meta.events.register("after-call.dynamodb", self._on_response)
 
-    def _asked(self, params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> dict[str, Any]:
-        context["asked"] = {**params, "ReturnConsumedCapacity": "TOTAL"}
-        return context["asked"]
+    def _on_request(self, params: Mapping[str, Any], context: dict[str, Any], **_: Any) -> dict[str, Any]:
+        context["request"] = {**params, "ReturnConsumedCapacity": "TOTAL"}
+        return context["request"]
 
-    def _answered(self, parsed: Mapping[str, Any], model: Any, context: Mapping[str, Any], **_: Any) -> None:
-        reads = sum(_reads(context["asked"], parsed))
-        stated = parsed.get("ConsumedCapacity", [])
-        tables = [stated] if isinstance(stated, Mapping) else stated
-        self.seen.append(
+    def _on_response(self, parsed: Mapping[str, Any], model: Any, context: Mapping[str, Any], **_: Any) -> None:
+        reads = sum(_reads(context["request"], parsed))
+        consumed = parsed.get("ConsumedCapacity", [])
+        tables = [consumed] if isinstance(consumed, Mapping) else consumed
+        self.entries.append(
             Request(
                 operation=model.name,
                 thread=threading.current_thread().name,
@@ -58,17 +58,17 @@ class Requests:
         )
 
 
-def _reads(asked: Mapping[str, Any], answered: Mapping[str, Any]) -> Iterator[float]:
-    """Units of a read: of a query by the sum of what it read, of a batch by each key, also of one that is not there."""
-    if "Items" in answered:
-        yield read_units(sum(map(size_of, answered["Items"])), consistent=asked.get("ConsistentRead", False))
-    for table, wanted in asked.get("RequestItems", {}).items():
-        if "Keys" in wanted:
-            sizes = [size_of(item) for item in answered["Responses"].get(table, [])]
-            sizes += [0] * (len(wanted["Keys"]) - len(sizes))
-            yield from (read_units(size, consistent=wanted.get("ConsistentRead", False)) for size in sizes)
-    if "Key" in asked and "UpdateExpression" not in asked:
-        yield read_units(size_of(answered.get("Item", {})), consistent=asked.get("ConsistentRead", False))
+def _reads(request: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[float]:
+    """Units of a read: a query is charged for the sum of its items, a batch for each key, even if it has no item."""
+    if "Items" in response:
+        yield read_units(sum(map(size_of, response["Items"])), consistent=request.get("ConsistentRead", False))
+    for table, part in request.get("RequestItems", {}).items():
+        if "Keys" in part:
+            sizes = [size_of(item) for item in response["Responses"].get(table, [])]
+            sizes += [0] * (len(part["Keys"]) - len(sizes))
+            yield from (read_units(size, consistent=part.get("ConsistentRead", False)) for size in sizes)
+    if "Key" in request and "UpdateExpression" not in request:
+        yield read_units(size_of(response.get("Item", {})), consistent=request.get("ConsistentRead", False))
 
 
 def read_units(size: int, *, consistent: bool = False) -> float:
@@ -77,7 +77,7 @@ def read_units(size: int, *, consistent: bool = False) -> float:
 
 
 def size_of(item: Mapping[str, Any]) -> int:
-    """Bytes as DynamoDB counts them: names and values (numbers at most 21)."""
+    """Bytes as DynamoDB counts them: names and values (at most 21 for a number)."""
     return sum(len(name.encode()) + _value_size(*value.items()) for name, value in item.items())
 
 

@@ -1,4 +1,4 @@
-"""What cold_start.py runs in each fresh process: it times its own imports and invocations, and prints them."""
+"""Times its own imports and invocations in a fresh process that cold_start.py starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Context:
-    """What Lambda tells a handler of its invocation."""
+    """The context that Lambda passes to a handler."""
 
     function_name = "function"
     function_version = "1"
@@ -22,43 +22,43 @@ class Context:
         return 60_000
 
 
-def load(what: str) -> Any:
-    """Load a function's handler, or just the SDKs with a client of each; the handler, if there is one."""
-    if what == "boto3":
+def load(target: str) -> Any:
+    """Load a function and return its handler, or just the SDKs with a client of each."""
+    if target == "boto3":
         import boto3
 
         boto3.client("dynamodb")
         return None
-    if what == "openai and boto3":
+    if target == "openai and boto3":
         import boto3
         import openai
 
         openai.OpenAI(api_key="k")
         boto3.client("dynamodb")
         return None
-    sys.path.insert(0, what)
+    sys.path.insert(0, target)
     import handler
 
     return handler.lambda_handler
 
 
 def main() -> None:
-    """`cold_start_probe.py WHAT EVENT`: the directory of a handler or the name of SDKs; a file with an event."""
-    what, event = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
+    """`cold_start_probe.py TARGET EVENT`: the directory of a handler or the names of SDKs, and an event file."""
+    target, event = sys.argv[1], json.loads(Path(sys.argv[2]).read_text())
     steps: dict[str, tuple[float, float]] = {}
-    began, cpu = time.perf_counter(), time.process_time()
+    start, cpu = time.perf_counter(), time.process_time()
 
-    def took(step: str) -> None:
-        nonlocal began, cpu
-        steps[step] = (time.perf_counter() - began, time.process_time() - cpu)
-        began, cpu = time.perf_counter(), time.process_time()
+    def record(step: str) -> None:
+        nonlocal start, cpu
+        steps[step] = (time.perf_counter() - start, time.process_time() - cpu)
+        start, cpu = time.perf_counter(), time.process_time()
 
-    handler = load(what)
-    took("ready")
+    handler = load(target)
+    record("ready")
     modules = len(sys.modules)
     for step in ("first", "second") if handler else ():
         answer = handler(event, Context())
-        took(step)
+        record(step)
         if answer.get("statusCode", 200) != 200:
             raise RuntimeError(answer["body"])
     print(json.dumps({"steps": steps, "modules": modules}), file=sys.stderr)

@@ -1,9 +1,8 @@
-"""Questions of three kinds over the handbook, with what each asked of the model, the store and the web.
+"""Asks questions of three kinds and measures their use of the model, the store and the web.
 
-The model is scripted: it searches with the question as it stands, and its answer quotes what was found, as long as
-answers are. Passages are real: those that the search finds in docs/, and for the web the descriptions of the Python
-packages beside this one, cut to the length of pages in results. A web question is followed by a related one, which is
-answered from what was learned.
+The model is scripted: it searches with the question, and its answers quote the results at a realistic length. Passages
+are real: the search finds them in docs/, and web pages are descriptions of installed Python packages, cut to the length
+of pages in search results. A web question is followed by a related one, which is answered from the learned answer.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any
 
-from gleaner.answering.exchange import Asked
+from gleaner.answering.exchange import QuestionRequest
 from gleaner.answering.question import Services, answer_question
 from gleaner.model import AnswerStatus, SourceType, new_id
 from gleaner.runtime.deadline import Deadline
@@ -29,10 +28,10 @@ from tests.doubles import scripted_model
 from tests.doubles.scripted_model import calls, index, search
 from tests.doubles.scripted_web import result
 
-ANSWER_WORDS = (60, 30)  # that an answer quotes of the two best passages
-WEB_ANSWER_WORDS = 60  # that a web answer quotes of each page
-PAGE_CHARACTERS = 800  # of a page in the results of a web search
-_FIRST_SEARCH = 1  # model calls before it
+ANSWER_WORDS = (60, 30)  # quoted from the two best passages
+WEB_ANSWER_WORDS = 60  # quoted from each page
+PAGE_CHARACTERS = 800  # of a page in web search results
+_FIRST_SEARCH = 1  # model calls before the first search
 
 
 class Kind(StrEnum):
@@ -44,17 +43,17 @@ class Kind(StrEnum):
 
 
 class Place(StrEnum):
-    """What a request of the store is made for, and so what waits for it."""
+    """What a store request is for, and so what waits for it."""
 
     TURN = "turn"  # the history and the turn, before and after everything else
     LEARNING = "learning"  # the keywords, before the turn
-    LOOK_UP = "look-up"  # nothing waits for it but beside the vector search
-    BESIDE = "beside"  # records and counts: nothing waits for it before the end
+    LOOK_UP = "look-up"  # concurrent with the vector search
+    BESIDE = "beside"  # records and counts, awaited at the end only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A question of each kind; `packages` describe themselves on the pages that the web search finds."""
+    """A question of each kind. The web search finds the descriptions of `packages`."""
 
     handbook: str
     web: str
@@ -96,21 +95,21 @@ TOPICS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What one question took."""
+class Measurement:
+    """What one question used."""
 
     kind: Kind
     query: str
-    prompts: tuple[Prompt, ...]  # of its model calls
+    prompts: tuple[Prompt, ...]  # of the model calls
     output_tokens: int
-    requests: tuple[Request, ...]  # of the store
+    requests: tuple[Request, ...]  # to the store
 
-    def waited_for(self) -> int:
-        """Requests of the store that the answer alone waits for; each begins when the one before has ended."""
+    def round_trips(self) -> int:
+        """Store requests that the answer alone waits for, one after another."""
         return self.count(Place.TURN) + self.count(Place.LEARNING)
 
     def count(self, place: Place) -> int:
-        """Requests of the store of one place."""
+        """The number of store requests of one place."""
         return sum(_place(request) is place for request in self.requests)
 
 
@@ -123,81 +122,81 @@ def _place(request: Request) -> Place:
 
 
 class Questioner:
-    """Asks questions of one running set of services."""
+    """Asks questions to a set of running services."""
 
     def __init__(self, local: Running) -> None:
         self._local = local
         self._requests = Requests(local.client, stage=lambda: len(local.model.requests))
 
-    def ask(self, topic: Topic, kind: Kind, session_id: str | None = None) -> tuple[Measured, str]:
-        """Ask a question of this kind; what it took, and its session.
+    def ask(self, topic: Topic, kind: Kind, session_id: str | None = None) -> tuple[Measurement, str]:
+        """Ask a question of this kind and return its measurement and its session.
 
-        Raises RuntimeError when it was not answered as its kind says.
+        Raises RuntimeError if the question is not answered as its kind demands.
         """
         query = {Kind.KNOWLEDGE_BASE: topic.handbook, Kind.WEB: topic.web, Kind.LEARNED: topic.learned}[kind]
-        said = self._play(topic, kind, query)
-        self._requests.seen.clear()
-        asked = Asked(query=query, caller_id="key:benchmark", session_id=session_id)
+        replies = self._play(topic, kind, query)
+        self._requests.entries.clear()
+        request = QuestionRequest(query=query, caller_id="key:benchmark", session_id=session_id)
         with _separate_background(self._local.services) as services:
-            answer = answer_question(asked, new_id(), services, Deadline.after(20))
+            answer = answer_question(request, new_id(), services, Deadline.after(20))
         from_web = answer.used(SourceType.EXTERNAL)
         if answer.status is not AnswerStatus.SUCCESS or from_web is (kind is Kind.KNOWLEDGE_BASE):
             raise RuntimeError(f"{query!r} was not answered as a question of the kind {kind}.")
-        measured = Measured(
+        measurement = Measurement(
             kind=kind,
             query=query,
             prompts=tuple(map(prompt, self._local.model.requests)),
-            output_tokens=sum(map(reply_tokens, said)),
-            requests=tuple(self._requests.seen),
+            output_tokens=sum(map(reply_tokens, replies)),
+            requests=tuple(self._requests.entries),
         )
-        return measured, answer.session_id
+        return measurement, answer.session_id
 
     def _play(self, topic: Topic, kind: Kind, query: str) -> list[dict[str, Any]]:
-        """Script the model and the web; the list fills with what the model says."""
-        said: list[dict[str, Any]] = []
+        """Script the model and the web. The list collects the replies of the model."""
+        replies: list[dict[str, Any]] = []
 
-        def saying(turn: Callable[[Mapping[str, Any]], dict[str, Any]]) -> scripted_model.Reply:
+        def recording(turn: Callable[[Mapping[str, Any]], dict[str, Any]]) -> scripted_model.Reply:
             def reply(request: dict[str, Any]) -> dict[str, Any]:
-                said.append(turn(request))
-                return said[-1]
+                replies.append(turn(request))
+                return replies[-1]
 
             return reply
 
-        search_turn = saying(lambda _: calls(search(query, top_k=5)))
+        search_turn = recording(lambda _: calls(search(query, top_k=5)))
         if kind is Kind.WEB:
-            self._local.web.finds(*_found(topic.packages))
-            web_turn = saying(lambda _: calls(("perplexity_search", {"query": query})))
-            last = saying(lambda request: calls(index(*topic.keywords), _answer(request, kind)))
+            self._local.web.finds(*_web_answer(topic.packages))
+            web_turn = recording(lambda _: calls(("perplexity_search", {"query": query})))
+            last = recording(lambda request: calls(index(*topic.keywords), _answer(request, kind)))
             self._local.model.plays(search_turn, web_turn, last)
         else:
-            self._local.model.plays(search_turn, saying(lambda request: calls(_answer(request, kind))))
-        return said
+            self._local.model.plays(search_turn, recording(lambda request: calls(_answer(request, kind))))
+        return replies
 
 
 @contextlib.contextmanager
 def _separate_background(services: Services) -> Iterator[Services]:
-    """The services with threads of their own for what goes on beside the answer, to tell its requests apart."""
+    """Services with threads of their own for background work, so that its requests can be identified."""
     with ThreadPoolExecutor(8, thread_name_prefix=Place.BESIDE) as executor:
         yield replace(services, io_executor=executor)
 
 
 def _answer(request: Mapping[str, Any], kind: Kind) -> tuple[str, Any]:
-    found = json.loads(request["messages"][-1]["content"])
-    passages = found["citations"] if kind is Kind.WEB else found["chunks"]
+    results = json.loads(request["messages"][-1]["content"])
+    passages = results["citations"] if kind is Kind.WEB else results["chunks"]
     external = kind is not Kind.KNOWLEDGE_BASE
     best = sorted(passages, key=lambda passage: passage["id"].startswith("web-") is not external)
-    quoted = list(zip(best, ANSWER_WORDS, strict=False))
-    text = " ".join(f"{_words(p.get('content') or p['snippet'], words)} [{p['id']}]." for p, words in quoted)
-    sources = tuple(passage["id"] for passage, _ in quoted)
+    quotes = list(zip(best, ANSWER_WORDS, strict=False))
+    text = " ".join(f"{_words(p.get('content') or p['snippet'], words)} [{p['id']}]." for p, words in quotes)
+    sources = tuple(passage["id"] for passage, _ in quotes)
     return scripted_model.answer(text, sources, confidence_score=0.9, used_external_kb=external)
 
 
-def _words(text: str, most: int) -> str:
-    return " ".join(text.lstrip("# ").split()[:most])
+def _words(text: str, count: int) -> str:
+    return " ".join(text.lstrip("# ").split()[:count])
 
 
-def _found(packages: Sequence[str]) -> tuple[Any, ...]:
-    """A web answer, and the pages it rests on."""
+def _web_answer(packages: Sequence[str]) -> tuple[Any, ...]:
+    """A web answer and the pages that it cites."""
     pages = {package: _description(package) for package in packages}
     text = " ".join(f"{_words(page, WEB_ANSWER_WORDS)} [{n}]." for n, page in enumerate(pages.values(), 1))
     return text, *(

@@ -1,4 +1,4 @@
-"""A store and an index for the query function, in other processes than its own, over the scripted services."""
+"""Starts a store and an index for the query function, to be used with the scripted services."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
@@ -26,7 +26,7 @@ PASSAGE = (
 
 @contextmanager
 def start(folder: Path, services: scripted_services.Services) -> Iterator[dict[str, str]]:
-    """The variables of the function, over tables, a secret and an index in other processes than its own."""
+    """Start tables, a secret and an index outside the function's process; the variables for the function."""
     index = EmbeddedIndex(folder / "index", None)
     server = AsgiServer(pinecone_server.create_app(index))
     aws = ministack.Ministack(folder / "aws", folder / "log", services="dynamodb,secretsmanager")
@@ -50,7 +50,7 @@ def start(folder: Path, services: scripted_services.Services) -> Iterator[dict[s
 
 
 def _secret(url: str) -> str:
-    """The ARN of a secret with keys, which the scripted services do not ask for."""
+    """Create a secret with API keys, which the scripted services ignore; its ARN."""
     client = ministack.session().client("secretsmanager", endpoint_url=url)
     keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "key")
     arn: str = client.create_secret(Name="keys", SecretString=json.dumps(keys))["ARN"]
@@ -58,7 +58,7 @@ def _secret(url: str) -> str:
 
 
 def _records() -> list[Record]:
-    """The passages, as the knowledge base keeps them."""
+    """The passages, as the knowledge base stores them."""
     return [
         Record(
             id=f"handbook#{number}",

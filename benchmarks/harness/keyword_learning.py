@@ -1,4 +1,4 @@
-"""How much of what one question learned from the web is found again by other questions for the same."""
+"""Measures how well questions find the answer that another question for the same thing learned from the web."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from gleaner_local.servers.pinecone_server import create_app
 from harness.keyword_tables import KB_ID, Database, print_table
 
 TOP_K = 5
-GOOD_SCORE = 0.5  # of a chunk that answers; see the decision on the embedded index
+GOOD_SCORE = 0.5  # of a chunk that answers the question; see the decision on the embedded index
 MAX_AGE = timedelta(days=30)
 SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """What several questions ask for. The first question is the one that goes to the web."""
+    """Something that several questions ask for. The first question goes to the web."""
 
     id: str
     title: str
@@ -55,9 +55,9 @@ KEYWORD_MAKERS: Mapping[str, Callable[[WebAnswer], list[str]]] = {
 def measure_learning(database: Database, directory: Path) -> None:
     """Print how often the right stored answer is found, for each maker of keywords.
 
-    A real web result carries the title of its page, so the thread's title stands in the citation; the second
-    half of the lines does without it. The knowledge base is empty. In the lines "not learned" the questions of
-    one half of the threads are asked of what the other half taught: everything served there is wrong.
+    Real web results carry the titles of their pages, so citations have the thread's title; the second half of the
+    lines omits it. The knowledge base is empty. In the lines "not learned", the questions of one half of the threads
+    search what the other half taught, so that every result is wrong.
     """
     threads = _read(directory)
     halves = threads[0::2], threads[1::2]
@@ -67,10 +67,10 @@ def measure_learning(database: Database, directory: Path) -> None:
             for maker in KEYWORD_MAKERS:
                 name = f"learning-{directory.name}-{maker.split()[0]}-{titled}".lower()
                 kind = (maker, "with title" if titled else "no title")
-                whole = _learned(database, knowledge_base, name, threads, maker, titled=titled)
-                rows.append((*kind, "learned", *_found(whole, threads)))
-                half = _learned(database, knowledge_base, f"{name}-half", halves[0], maker, titled=titled)
-                rows.append((*kind, "not learned", *_found(half, halves[1])))
+                taught_all = _learn(database, knowledge_base, name, threads, maker, titled=titled)
+                rows.append((*kind, "learned", *_figures(taught_all, threads)))
+                taught_half = _learn(database, knowledge_base, f"{name}-half", halves[0], maker, titled=titled)
+                rows.append((*kind, "not learned", *_figures(taught_half, halves[1])))
     columns = ("keywords by", "citation", "questions", "asked", "right in %", "right first %", "wrong alone %")
     print_table(
         f"Learning: {directory.name}, {len(threads)} answers, {TOP_K} passages asked for",
@@ -79,7 +79,7 @@ def measure_learning(database: Database, directory: Path) -> None:
     )
 
 
-def _learned(
+def _learn(
     database: Database,
     knowledge_base: KnowledgeBase,
     name: str,
@@ -88,7 +88,7 @@ def _learned(
     *,
     titled: bool,
 ) -> Retrieval:
-    """Retrieval over what the threads taught."""
+    """Learn the threads' answers; the retrieval over them."""
     table = database.keywords_table(name)
     store = KeywordStore(table)
     for thread in threads:
@@ -107,22 +107,22 @@ def _learned(
     return Retrieval(knowledge_base, lookup, store, database.executor, web_answer_max_age=MAX_AGE)
 
 
-def _found(retrieval: Retrieval, threads: Sequence[Thread]) -> tuple[object, ...]:
-    """How the passages for all but the first question of each thread are, in per cent of those questions."""
-    asked = [(question, thread.id) for thread in threads for question in thread.questions[1:]]
-    results = [(right, _passages(retrieval, question)) for question, right in asked]
+def _figures(retrieval: Retrieval, threads: Sequence[Thread]) -> tuple[object, ...]:
+    """The quality of the passages for all questions but the first of each thread, in percent of these questions."""
+    questions = [(question, thread.id) for thread in threads for question in thread.questions[1:]]
+    results = [(right, _passages(retrieval, question)) for question, right in questions]
 
     def share(count: int) -> float:
-        return 100 * count / len(asked)
+        return 100 * count / len(questions)
 
     return (
-        len(asked),
-        share(sum(right in [p.key for p in found] for right, found in results)),
-        share(sum(bool(found) and found[0].key == right for right, found in results)),
-        share(sum(bool(found) and right not in [p.key for p in found] for right, found in results)),
-        share(sum(not found for _, found in results)),
-        share(sum(bool(found) and found[0].score >= GOOD_SCORE for _, found in results)),
-        sum(len(found) for _, found in results) / len(asked),
+        len(questions),
+        share(sum(right in [p.key for p in passages] for right, passages in results)),
+        share(sum(bool(passages) and passages[0].key == right for right, passages in results)),
+        share(sum(bool(passages) and right not in [p.key for p in passages] for right, passages in results)),
+        share(sum(not passages for _, passages in results)),
+        share(sum(bool(passages) and passages[0].score >= GOOD_SCORE for _, passages in results)),
+        sum(len(passages) for _, passages in results) / len(questions),
     )
 
 

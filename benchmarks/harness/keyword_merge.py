@@ -1,4 +1,4 @@
-"""Whether keywords that many writers index at once are merged exactly, and what that costs."""
+"""Measures whether keywords that many writers index at once are merged exactly, and at what cost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gleaner.stores.keywords import KeywordStore
 from harness.keyword_tables import KB_ID, Database, print_table
 
 WRITERS = (1, 8, 32)
-CALLS = 50  # of each writer
+CALLS = 50  # for each writer
 KEYWORDS_PER_CALL = 4
-POOL = [f"shared topic {letter}" for letter in "abcdefghijkl"]  # few, so that the writers meet
-DEADLINE_SECONDS = 25.0  # what a query has
+POOL = [f"shared topic {letter}" for letter in "abcdefghijkl"]  # few, so that the writers collide
+DEADLINE_SECONDS = 25.0  # of a query
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the table holds after all calls."""
+    """The content of the table after all calls."""
 
     keywords: list[dict[str, Any]]
     associations: int
@@ -72,21 +72,21 @@ def _measure(database: Database, writers: int) -> tuple[object, ...]:
                 errors.append(error)
 
     database.client.meta.events.register("provide-client-params.dynamodb.TransactWriteItems", count)
-    began = time.perf_counter()
+    start = time.perf_counter()
     with ThreadPoolExecutor(writers) as pool:
-        for done in [pool.submit(write, iter(range(w, len(calls), writers))) for w in range(writers)]:
-            done.result()
-    seconds = time.perf_counter() - began
+        for future in [pool.submit(write, iter(range(w, len(calls), writers))) for w in range(writers)]:
+            future.result()
+    seconds = time.perf_counter() - start
     expected = Counter(itertools.chain.from_iterable(calls))
     stored = _read(database, name)
-    counted = {item["keyword_text"]: int(item["usage_count"]) for item in stored.keywords}
+    counts = {item["keyword_text"]: int(item["usage_count"]) for item in stored.keywords}
     return (
         writers,
         len(calls),
         expected.total(),
         stored.associations,
-        sum(counted.values()),
-        sum(counted.get(keyword, 0) != count for keyword, count in expected.items()),
+        sum(counts.values()),
+        sum(counts.get(keyword, 0) != count for keyword, count in expected.items()),
         len(stored.keywords) - len({text.fold(item["keyword_text"]) for item in stored.keywords}),
         len(errors),
         f"{attempts.total() / len(calls):.2f}",
@@ -96,7 +96,7 @@ def _measure(database: Database, writers: int) -> tuple[object, ...]:
 
 
 def _keywords_of(call: int) -> list[str]:
-    """Neighbouring calls share all but one of their keywords."""
+    """The keywords of a call. Consecutive calls share all but one of them."""
     return [POOL[(call + step) % len(POOL)] for step in range(KEYWORDS_PER_CALL)]
 
 

@@ -1,4 +1,4 @@
-"""What the keyword benchmarks share: a local DynamoDB of their own, and tables of figures."""
+"""A local DynamoDB for the keyword benchmarks, and tables of figures."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ READ_THREADS = 48  # as many as the service reads with
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A running DynamoDB and the service's client for it."""
+    """A running DynamoDB with the service's client and threads."""
 
     client: DynamoDBClient
     executor: ThreadPoolExecutor
 
     def keywords_table(self, name: str) -> Table:
-        """A new, empty keywords table."""
+        """Create an empty keywords table."""
         ministack.create_tables(self.client, {name: KEYWORDS})
         return Table(self.client, name)
 
 
 @contextmanager
 def database() -> Iterator[Database]:
-    """A DynamoDB process that is stopped, and its data deleted, at the end."""
+    """Run a DynamoDB process; it is stopped and its data deleted at the end."""
     use_local_credentials()
     with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(READ_THREADS) as executor:
         server = ministack.Ministack(Path(directory) / "state", Path(directory) / "log")
@@ -50,8 +50,8 @@ def database() -> Iterator[Database]:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A Markdown table, numbers with at most one digit after the point."""
-    cells = [list(columns), *([_shown(value) for value in row] for row in rows)]
+    """Print a Markdown table, with one decimal for fractional numbers."""
+    cells = [list(columns), *([_format(value) for value in row] for row in rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(columns))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in cells
@@ -60,5 +60,5 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     print(f"\n{title}\n\n" + "\n".join(lines), flush=True)
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The real services of a question over local servers, with a model and a web search that the script plays."""
+"""Starts the real services of a question on local servers, with a scripted model and web search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from gleaner.answering.question import Services
 from gleaner.clients import pinecone
@@ -33,7 +33,7 @@ _KEYS = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The services, the client of their store, and what plays the model and the web."""
+    """The services, the client of their store, and the scripted model and web."""
 
     services: Services
     client: DynamoDBClient
@@ -43,7 +43,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: None) -> Iterator[Running]:
-    """The services until the end of the block, over a knowledge base that `load` fills. It is searched by words."""
+    """Run the services until the end of the block. `load` fills the knowledge base, which is searched by words."""
     model, web = ScriptedModel(), ScriptedWeb()
     index = EmbeddedIndex(folder / "index", None)
     store = ministack.Ministack(folder / "dynamodb", folder / "log")

@@ -1,4 +1,4 @@
-"""CPU time and memory of a running `gleaner serve`, by what its processes do, read from /proc (Linux)."""
+"""Reads the CPU time and memory of a running `gleaner serve` from /proc (Linux), by the role of its processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Places of /proc/PID/stat, counted from the state on.
+# Fields of /proc/PID/stat, counted from the state.
 _PARENT, _USER, _SYSTEM, _RESIDENT = 1, 11, 12, 21
 
 
@@ -24,22 +24,22 @@ def resident_bytes(root: int) -> Counter[str]:
 
 
 def _sums(root: int, measure: Callable[[list[str]], float]) -> Counter[str]:
-    """What `measure` makes of each process' state, summed by role."""
+    """The sums of `measure` over the states of the processes, by role."""
     states = {
         int(path.name): state for path in Path("/proc").iterdir() if path.name.isdigit() and (state := _state(path))
     }
     sums: Counter[str] = Counter()
     for pid, state in states.items():
-        above = pid
-        while above != root and above in states:
-            above = int(states[above][_PARENT])
-        if above == root:
-            sums[_role(pid, root)] += measure(state)  # type: ignore[assignment]  # counts of seconds
+        ancestor = pid
+        while ancestor != root and ancestor in states:
+            ancestor = int(states[ancestor][_PARENT])
+        if ancestor == root:
+            sums[_role(pid, root)] += measure(state)  # type: ignore[assignment]  # sums of seconds
     return sums
 
 
 def _state(process: Path) -> list[str]:
-    """The fields of /proc/PID/stat from the state on; none when it has ended."""
+    """The fields of /proc/PID/stat from the state on; empty if the process has ended."""
     try:
         return (process / "stat").read_text().rsplit(")", 1)[1].split()
     except OSError:

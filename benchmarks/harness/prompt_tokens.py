@@ -1,8 +1,8 @@
-"""Tokens of a model's requests and replies, and how much of a request a provider can have in its cache.
+"""Counts the tokens of a model's requests and replies, and how much of a request the provider can have cached.
 
-Counted with the encoding o200k_base. How OpenAI writes tools and messages into a prompt is not published: here a tool
-is the JSON that is sent, and a message its role and text between three marks. The order is that of the cache: tools
-first, then the system prompt, then the rest.
+The encoding is o200k_base. OpenAI does not publish how it writes tools and messages into a prompt: here a tool is its
+JSON, and a message is its role and text between three marks. In the order of the cache, tools come first, then the
+system prompt.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 
 import bpe_openai
 
-_CACHED_FROM = 1024  # tokens of the shortest beginning that OpenAI caches,
-_CACHED_STEP = 128  # and by how many it grows
-_MARKS = (-1, -2, -3)  # of a message's start, text and end
+_MIN_CACHED = 1024  # tokens of the shortest prefix that OpenAI caches
+_CACHED_STEP = 128  # tokens by which cached prefixes grow
+_MARKS = (-1, -2, -3)  # the start, text and end of a message
 
 _encoding = bpe_openai.get_encoding("o200k_base")
 
@@ -32,7 +32,7 @@ class Prompt:
     rest: tuple[int, ...]
 
     def tokens(self) -> tuple[int, ...]:
-        """All of them, in order."""
+        """All tokens, in order."""
         return self.tools + self.system + self.rest
 
     def with_tools(self, functions: Sequence[Mapping[str, Any]]) -> Prompt:
@@ -42,20 +42,20 @@ class Prompt:
 
 @dataclass(slots=True)
 class PromptCache:
-    """What a provider remembers of the prompts that it was sent."""
+    """The provider's cache of the prompts that it received."""
 
-    _seen: list[tuple[int, ...]] = field(default_factory=list)
+    _prompts: list[tuple[int, ...]] = field(default_factory=list)
 
     def send(self, prompt: Prompt) -> int:
-        """How many tokens of `prompt` earlier ones began with; it is remembered then."""
+        """Add `prompt` to the cache; the number of its tokens that were cached before."""
         tokens = prompt.tokens()
-        longest = max((shared(tokens, earlier) for earlier in self._seen), default=0)
-        self._seen.append(tokens)
-        return longest // _CACHED_STEP * _CACHED_STEP if longest >= _CACHED_FROM else 0
+        longest = max((shared(tokens, earlier) for earlier in self._prompts), default=0)
+        self._prompts.append(tokens)
+        return longest // _CACHED_STEP * _CACHED_STEP if longest >= _MIN_CACHED else 0
 
 
 def shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """Tokens that both begin with."""
+    """The number of tokens that both start with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -71,7 +71,7 @@ def prompt(request: Mapping[str, Any]) -> Prompt:
 
 
 def reply_tokens(completion: Mapping[str, Any]) -> int:
-    """Tokens that the model wrote. Those of reasoning, which a model may add, are not among them."""
+    """Tokens that the model wrote, without the tokens of its reasoning."""
     return sum(len(_call(call)) for call in completion["choices"][0]["message"]["tool_calls"])
 
 

@@ -1,12 +1,12 @@
-"""A model and a web search that answer at once and always the same way, in a process of their own.
+"""Serves a model and a web search that answer at once and always alike, in a process of their own.
 
-`start()` runs this file. The model goes by what it was asked and how many turns it has had:
+`start()` runs this file. The model decides by the question and by the number of turns so far:
 
-- a question with the word `web`: search, then the web, then keywords and the answer in one turn: 3 calls;
-- any other question: search, then the answer: 2 calls.
+- a question with the word `web` takes 3 calls: a search, a web search, then keywords and the answer in one turn;
+- any other question takes 2 calls: a search, then the answer.
 
-It keeps nothing but a count of its calls, so that it can be asked for hours. Every question may have a word of
-its own, which comes back in the keywords, so that what one question teaches does not serve the next.
+The model stores only the number of its calls, so that it can run for hours. A question may contain a unique word, which
+the model repeats in the keywords, so that no question is answered by what another one taught.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 
 import httpx
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -45,12 +45,12 @@ _WORD = re.compile(r"\bword\d+\b")
 
 
 def word(number: int) -> str:
-    """A word that no other question has."""
+    """A word that is unique to a question."""
     return f"word{number}"
 
 
 class Model:
-    """Plays both questions for whoever asks, and counts its calls."""
+    """Answers both kinds of questions, and counts its calls."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -64,7 +64,7 @@ class Model:
         return JSONResponse(_turn(question, turn))
 
     async def count(self, _request: Request) -> Response:
-        """How many calls there were."""
+        """The number of calls."""
         return PlainTextResponse(str(self.calls))
 
 
@@ -75,7 +75,7 @@ def _turn(question: str, turn: int) -> dict[str, Any]:
         return calls(answer(ANSWER), ids=["call_answer"])
     if turn == 1:
         return calls(("perplexity_search", {"query": question}), ids=["call_web"])
-    topic = found[0] if (found := _WORD.search(question)) else "topic"
+    topic = match[0] if (match := _WORD.search(question)) else "topic"
     keywords = index(f"{topic} history", f"{topic} usage", f"{topic} origin")
     return calls(keywords, answer("It is from 2026 [web-1].", ("web-1",)), ids=["call_keywords", "call_answer"])
 
@@ -98,7 +98,7 @@ async def _search_web(request: Request) -> Response:
 
 
 class Services:
-    """The running services, seen from outside."""
+    """The running services, as their clients see them."""
 
     def __init__(self, url: str) -> None:
         self.web_url = url
@@ -106,19 +106,19 @@ class Services:
         self._http = httpx.Client(base_url=url)
 
     def model_calls(self) -> int:
-        """How many calls the model has answered."""
+        """The number of calls that the model has answered."""
         return int(self._http.get("/count").text)
 
 
 @contextmanager
 def start() -> Iterator[Services]:
-    """Both services on a loopback port, until the end of the block."""
+    """Run both services on a loopback port until the end of the block."""
     process = subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield Services(json.loads(process.stdout.readline())["url"])
     finally:
-        process.communicate()  # the end of its input is the end of its work
+        process.communicate()  # closes the input, which ends the process
         process.wait()
 
 

@@ -1,10 +1,10 @@
-"""The prune function: invoked by the schedule, prunes keywords by the configured rules."""
+"""The prune function: prunes keywords by the configured rules when the schedule invokes it."""
 
 from __future__ import annotations
 
 import gc
 
-gc.disable()  # what is loaded here stays: to look through it for garbage takes a fifteenth of the time
+gc.disable()  # what is loaded here stays; collecting garbage would add a fifteenth to the start
 
 import os
 import time
@@ -16,13 +16,13 @@ from aws_lambda_powertools.metrics import MetricUnit
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.deadline import Deadline
-from gleaner.runtime.telemetry import make_logger, without_leaks
+from gleaner.runtime.telemetry import make_logger, redact_errors
 from gleaner.wiring import build_pruner
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-_RESERVE_SECONDS = 5.0  # of the Lambda's time: what is begun must end
+_RESERVE_SECONDS = 5.0  # for work in flight to finish before Lambda times out
 
 logger = make_logger()
 metrics = Metrics(service="keyword-prune")
@@ -31,17 +31,17 @@ pruner = build_pruner(settings)
 rules = PruneRules(
     max_age_days=settings.max_age_days, min_usage=settings.min_usage, hard_max_age_days=settings.hard_max_age_days
 )
-gc.freeze()  # nor is it looked through later
+gc.freeze()  # later collections skip it, too
 gc.enable()
 
 
-@without_leaks(logger)
+@redact_errors(logger)
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @metrics.log_metrics(capture_cold_start_metric=True)
 def lambda_handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Prune until done or the time is nearly up, and say how far it came."""
-    left = context.get_remaining_time_in_millis() / 1000 - _RESERVE_SECONDS
-    report = pruner.run(rules, by="schedule", dry_run=False, deadline=Deadline(time.monotonic() + left))
+    """Prune until done or almost out of time; return the progress."""
+    seconds_left = context.get_remaining_time_in_millis() / 1000 - _RESERVE_SECONDS
+    report = pruner.run(rules, by="schedule", dry_run=False, deadline=Deadline(time.monotonic() + seconds_left))
     counts = report.counts
     metrics.add_metric("KeywordsPruned", MetricUnit.Count, counts.pruned)
     metrics.add_metric("KeywordsKept", MetricUnit.Count, counts.kept)

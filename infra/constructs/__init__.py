@@ -1,1 +1,1 @@
-"""The parts that the stacks are put together from."""
+"""The constructs that make up the stacks."""

@@ -1,4 +1,4 @@
-"""How the API lets callers in: an authorizer or API keys on its methods, and a usage plan for the keys."""
+"""How the API authenticates callers: an authorizer or API keys on its methods, and a usage plan for the keys."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from infra.environments import Throttle
 
 
 class Admission(Construct):
-    """What every method but the open ones asks of a request."""
+    """The credentials that guarded methods require, and the limits of API keys."""
 
     def __init__(self, scope: Construct, id: str, *, callers: Callers, throttle: Throttle) -> None:
         super().__init__(scope, id)
         self._callers = callers
         self._throttle = throttle
         self.method_options: dict[str, Any] = {}
-        self.accepted: dict[str, str] = {}  # rules of cdk-nag that such methods break, and why
+        self.accepted_rules: dict[str, str] = {}  # cdk-nag rules that guarded methods violate, and why
         if callers.api_keys:
             self.method_options["api_key_required"] = True
             for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-                self.accepted[rule] = "API keys with a usage plan establish the callers of this environment."
+                self.accepted_rules[rule] = "API keys with a usage plan establish the callers of this environment."
         elif callers.user_pool is not None:
             authorizer = apigateway.CognitoUserPoolsAuthorizer(
                 self, "Authorizer", cognito_user_pools=[callers.user_pool]
@@ -35,10 +35,10 @@ class Admission(Construct):
             }
         else:
             self.method_options["authorization_type"] = apigateway.AuthorizationType.IAM
-            self.accepted["AwsSolutions-COG4"] = "IAM establishes the callers of this environment."
+            self.accepted_rules["AwsSolutions-COG4"] = "IAM establishes the callers of this environment."
 
     def limit(self, api: apigateway.RestApi) -> None:
-        """Hold the callers' API keys to their rate and quota."""
+        """Limit the callers' API keys to their rate and quota."""
         if not self._callers.api_keys:
             return
         throttle = self._throttle
@@ -50,5 +50,5 @@ class Admission(Construct):
         )
         for key in self._callers.api_keys:
             plan.add_api_key(key)
-        # What a key is added to that an operator makes.
+        # Operators add the keys that they create to this plan.
         CfnOutput(Stack.of(self), "UsagePlanId", value=plan.usage_plan_id)

@@ -1,4 +1,4 @@
-"""Who callers are: holders of API keys, users of a Cognito pool, or IAM identities. One of them per environment."""
+"""Who the callers of an environment are: holders of API keys, users of a Cognito pool, or IAM identities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from constructs import Construct
 from infra.acknowledge import acknowledge
 from infra.environments import Authorizer, Environment
 
-ADMIN_GROUP = "admin"  # of a user pool; the runtime knows it by this name
+ADMIN_GROUP = "admin"  # group of the user pool; the runtime checks for this name
 
 
 class Callers(Construct):
-    """What identifies callers. It outlives the service: new keys and users would be others, without their sessions."""
+    """What identifies callers. It outlives the service, because new keys and users would lose their sessions."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment) -> None:
         super().__init__(scope, id)
@@ -30,7 +30,7 @@ class Callers(Construct):
                 self.user_pool = self._pool()
                 _output(self, "UserPoolId", self.user_pool.user_pool_id)
             case Authorizer.IAM:
-                pass  # IAM knows them
+                pass  # IAM manages its identities
 
     def _make_api_keys(self) -> None:
         name = self._environment.name
@@ -67,21 +67,21 @@ class Callers(Construct):
         )
         group.apply_removal_policy(self._removal_policy)
         self._add_client(pool)
-        reason = "Threat protection is priced per user; a pool that has it can be given by its ARN."
+        reason = "Threat protection is priced per user; to use it, configure the ARN of a pool that has it."
         acknowledge(pool, "AwsSolutions-COG3", reason)
         acknowledge(pool, "AwsSolutions-COG8", reason)
-        acknowledge(pool, "AwsSolutions-COG2", "A second factor is offered and not forced: programs sign in, too.")
+        acknowledge(pool, "AwsSolutions-COG2", "A second factor is optional because programs sign in, too.")
         return pool
 
     def _add_client(self, pool: cognito.UserPool) -> None:
         client = pool.add_client(
             "Client",
             generate_secret=False,
-            disable_o_auth=True,  # there is no hosted page to sign in at, so there are no flows by redirection
-            # Programs sign in by SRP, which sends no password. The AWS CLI cannot compute that: an operator sends the
-            # password in a call that Cognito takes with IAM credentials alone (cognito-idp:AdminInitiateAuth).
+            disable_o_auth=True,  # no hosted sign-in page, hence no redirect flows
+            # Programs sign in with SRP, which never sends the password. The AWS CLI does not support SRP, so operators
+            # send the password with cognito-idp:AdminInitiateAuth, which requires IAM credentials.
             auth_flows=cognito.AuthFlow(user_srp=True, admin_user_password=True),
-            prevent_user_existence_errors=True,  # nobody learns by trying who is a user
+            prevent_user_existence_errors=True,  # errors do not reveal whether a user exists
         )
         client.apply_removal_policy(self._removal_policy)
         _output(self, "UserPoolClientId", client.user_pool_client_id)

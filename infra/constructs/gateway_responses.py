@@ -1,6 +1,6 @@
-"""What API Gateway itself answers when a request does not reach the function: problem details, as the function's.
+"""What API Gateway answers when a request does not reach the function: problem details like the function's.
 
-Every type of response has a status of its own here: a template cannot take over the one that API Gateway would choose.
+Each response type sets a status here because a template cannot refer to the one that API Gateway would choose.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from aws_cdk import aws_apigateway as apigateway
 from infra.environments import Authorizer
 
 _Type = apigateway.ResponseType
-EXPOSED_HEADERS = ("X-Query-Id", "X-Request-Id")  # to pages of other origins, as the function does
+EXPOSED_HEADERS = ("X-Query-Id", "X-Request-Id")  # readable by pages of other origins, as in the function's answers
 
-# A request that no function saw has one id: the gateway's. The access log has it.
+# A request that never reached the function has only the gateway's id, which the access log records.
 _REQUEST_ID = "$context.requestId"
 
 
@@ -25,7 +25,7 @@ class _Problem:
     status: int
     slug: str
     detail: str
-    field: str | None = None  # that is invalid, when `detail` says what is wrong with it
+    field: str | None = None  # the invalid field, if `detail` describes one
 
 
 _NO_SUCH_PATH = _Problem(404, "not-found", "There is no such path. A question is a POST to /api/chat/query.")
@@ -57,14 +57,14 @@ _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
     (_Type.AUTHORIZER_CONFIGURATION_ERROR, _GATEWAY_FAILED),
     (_Type.AUTHORIZER_FAILURE, _GATEWAY_FAILED),
     (_Type.DEFAULT_4_XX, _Problem(400, "request-refused", "The request was refused before it reached the function.")),
-    (_Type.DEFAULT_5_XX, _FUNCTION_FAILED),  # which is left: a function that ends without an answer
+    (_Type.DEFAULT_5_XX, _FUNCTION_FAILED),  # the remaining case: a function that ends without an answer
 )
 
 
 def add_gateway_responses(api: apigateway.RestApi, *, cors_origins: Sequence[str], authorizer: Authorizer) -> None:
-    """Answer every refusal of the gateway as a problem document, readable from the origins' pages."""
-    # API Gateway says so of paths and methods that it does not know, and of requests that are not signed. The routes
-    # leave it none of the former; where nothing has to be signed, they are what is meant all the same.
+    """Make every error of the gateway a problem document that pages of the CORS origins can read."""
+    # API Gateway has one response type for unknown routes and unsigned requests. Under IAM, the request is unsigned,
+    # because the routes match every path. Elsewhere nothing needs a signature, so the path must be wrong.
     unmatched = _UNSIGNED if authorizer is Authorizer.IAM else _NO_SUCH_PATH
     headers = _headers(cors_origins)
     for type, problem in (*_PROBLEMS, (_Type.MISSING_AUTHENTICATION_TOKEN, unmatched)):
@@ -82,7 +82,7 @@ def _headers(cors_origins: Sequence[str]) -> dict[str, str]:
     headers = {"Content-Type": "'application/problem+json'"}
     headers |= dict.fromkeys(EXPOSED_HEADERS, _REQUEST_ID.removeprefix("$"))
     if cors_origins:
-        # These headers cannot depend on the request. Refusals hold nothing to hide, so any page may read them.
+        # These headers cannot depend on the request. Errors hold no secrets, so any page may read them.
         headers["Access-Control-Allow-Origin"] = "'*'"
         headers["Access-Control-Expose-Headers"] = f"'{','.join(EXPOSED_HEADERS)}'"
     return headers

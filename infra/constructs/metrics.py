@@ -1,4 +1,4 @@
-"""What CloudWatch knows of one environment: AWS's metrics of its resources, and the functions' own."""
+"""The CloudWatch metrics of one environment: those that AWS publishes and the functions' custom metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIVE_MINUTES = Duration.minutes(5)
 
 
 class Metrics:
-    """The metrics of one environment, by what they tell."""
+    """Creates the metrics of one environment."""
 
     def __init__(
         self,
@@ -40,15 +40,15 @@ class Metrics:
         self._dead_letters = dead_letters
         self._tables = tables
 
-    def own(self, name: str, statistic: str, *, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
-        """A metric that the query function writes, once for each question that it concerns."""
-        return self._own(name, statistic, service=criteria.SERVICE, period=period)
+    def custom(self, name: str, statistic: str, *, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
+        """A metric that the query function emits, once for each question it applies to."""
+        return self._custom(name, statistic, service=criteria.SERVICE, period=period)
 
-    def judged(self, name: str, statistic: str, bar: Bar) -> cloudwatch.IMetric:
-        """A metric over the periods of its bar, and no data where a period has too few questions to be judged."""
+    def for_bar(self, name: str, statistic: str, bar: Bar) -> cloudwatch.IMetric:
+        """A metric over the periods of its bar, without data for periods with too few questions."""
         period = Duration.minutes(bar.minutes)
-        value = self.own(name, statistic, period=period)
-        if bar.questions == 1:  # a period without any has no data by itself
+        value = self.custom(name, statistic, period=period)
+        if bar.questions == 1:  # a period without questions has no data anyway
             return value
         return cloudwatch.MathExpression(
             expression=f"IF(questions >= {bar.questions}, value)",
@@ -58,20 +58,20 @@ class Metrics:
         )
 
     def questions(self, name: str, bar: Bar | None) -> cloudwatch.Metric:
-        """How many questions a criterion concerned, in periods of its bar."""
-        return self.own(name, "SampleCount", period=Duration.minutes(bar.minutes) if bar else _FIVE_MINUTES)
+        """The number of questions that a criterion applied to, over the periods of its bar."""
+        return self.custom(name, "SampleCount", period=Duration.minutes(bar.minutes) if bar else _FIVE_MINUTES)
 
     def requests(self) -> list[cloudwatch.IMetric]:
-        """All requests, and those that callers got wrong."""
+        """All requests, and those with client errors."""
         return [
             self._api.metric_count(period=_FIVE_MINUTES, statistic="Sum"),
             self._api.metric_client_error(period=_FIVE_MINUTES, statistic="Sum"),
         ]
 
     def server_errors(self, bar: FailureBar) -> cloudwatch.MathExpression:
-        """Requests that failed, as a share of all but the health checks that succeeded; no data below the bar's count.
+        """The share of requests that failed, without successful health checks; no data below the bar's failure count.
 
-        Health checks come in any number and reach nothing that fails, so they would hide that no question is answered.
+        Health checks are frequent and succeed even when no question is answered, so they would hide an outage.
         """
         period = Duration.minutes(bar.minutes)
         stage, health = self._api.deployment_stage, self._health
@@ -88,29 +88,29 @@ class Metrics:
         )
 
     def query_throttles(self) -> cloudwatch.Metric:
-        """Invocations that found no free environment."""
+        """Invocations that were throttled because no concurrency was left."""
         return self._query.metric_throttles(period=_FIVE_MINUTES, statistic="Sum")
 
     def prune_errors(self) -> cloudwatch.Metric:
-        """Runs of pruning that failed."""
+        """Pruning runs that failed."""
         return self._prune.metric_errors(period=_FIVE_MINUTES, statistic="Sum")
 
     def dead_letters(self) -> cloudwatch.Metric:
-        """Runs of pruning that were given up, before they started or after they failed."""
+        """Pruning runs that were given up, because they could not start or kept failing."""
         return self._dead_letters.metric_approximate_number_of_messages_visible(
             period=_FIVE_MINUTES, statistic="Maximum"
         )
 
     def pruning(self, *names: str) -> list[cloudwatch.IMetric]:
-        """Metrics that the prune function writes, once for each run."""
-        return [self._own(name, "Sum", service=criteria.PRUNE_SERVICE) for name in names]
+        """Metrics that the prune function emits, once for each run."""
+        return [self._custom(name, "Sum", service=criteria.PRUNE_SERVICE) for name in names]
 
     def store_throttles(self) -> dict[str, cloudwatch.MathExpression]:
-        """Reads and writes that DynamoDB throttled, by table, each with its indexes.
+        """Reads and writes that DynamoDB throttled, by table, including its indexes.
 
-        An index counts its own: a write that it cannot take is throttled for the whole table, and told of here alone.
-        Each table has its expression, since an alarm takes ten metrics at most. Only what is throttled is counted:
-        alarms ignore what is missing in this namespace, whatever they are told, and would ring on without the zeros.
+        A write that an index cannot take is throttled for the table too, but counted under the index only. Each table
+        has its own expression because an alarm takes at most ten metrics. DynamoDB emits no zeros, and alarms on its
+        metrics keep their state on missing data; FILL lets them recover.
         """
         tables = self._tables
         return {
@@ -120,7 +120,9 @@ class Metrics:
             "Idempotency": _throttles(tables.idempotency, ()),
         }
 
-    def _own(self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
+    def _custom(
+        self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES
+    ) -> cloudwatch.Metric:
         return cloudwatch.Metric(
             namespace=self._namespace,
             metric_name=name,
@@ -133,12 +135,12 @@ class Metrics:
 def _throttles(table: dynamodb.TableV2, indexes: Sequence[Index]) -> cloudwatch.MathExpression:
     metrics: dict[str, cloudwatch.IMetric] = {}
     for index in (None, *(name for name, *_ in indexes)):
-        where = {"TableName": table.table_name} | ({"GlobalSecondaryIndexName": index} if index else {})
+        dimensions = {"TableName": table.table_name} | ({"GlobalSecondaryIndexName": index} if index else {})
         for kind in ("Read", "Write"):
             metrics[_identifier(table.node.id, index or "", kind)] = cloudwatch.Metric(
                 namespace="AWS/DynamoDB",
                 metric_name=f"{kind}ThrottleEvents",
-                dimensions_map=where,
+                dimensions_map=dimensions,
                 statistic="Sum",
                 period=_FIVE_MINUTES,
             )
@@ -151,5 +153,5 @@ def _throttles(table: dynamodb.TableV2, indexes: Sequence[Index]) -> cloudwatch.
 
 
 def _identifier(*parts: str) -> str:
-    """A name for an expression, which begins with a small letter."""
+    """An id for use in an expression; it must start with a lower-case letter."""
     return "_".join(part.lower() for part in parts if part)

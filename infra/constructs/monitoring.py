@@ -12,17 +12,17 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.constructs.metrics import Metrics
-from infra.criteria import Share, judged_over, shares
+from infra.criteria import Share, describe_periods, shares
 from infra.environments import Environment
 
-_LESS = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
-_ONE = (1, 1)  # of what happens once a day, or is judged over long, one is enough
-_TWO_OF_THREE = (3, 2)  # what passes by itself rings nobody
-_MORE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+_BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
+_ONE_OF_ONE = (1, 1)  # for daily events and long periods
+_TWO_OF_THREE = (3, 2)  # ignores single spikes
+_ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 
 
 class Monitoring(Construct):
-    """A widget for everything that is measured; an alarm for everything that has a bar."""
+    """A widget for every metric, and an alarm for every metric with a bar."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, metrics: Metrics) -> None:
         super().__init__(scope, id)
@@ -30,7 +30,7 @@ class Monitoring(Construct):
         self._metrics = metrics
         self._topic = self._make_topic(environment.alarms.email)
         region = Stack.of(self).region
-        # Dashboards of all regions of an account share their names.
+        # Dashboard names are unique in an account, across all regions.
         name = f"gleaner-{environment.name}-{region}"
         self._dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
         self._show_criteria()
@@ -40,68 +40,67 @@ class Monitoring(Construct):
         )
 
     def _show_criteria(self) -> None:
-        """SC-001 to SC-008, with the alarms of those that have a bar."""
+        """Show SC-001 to SC-008; those with a bar get an alarm."""
         widgets: list[cloudwatch.IWidget] = [self._share_widget(share) for share in shares(self._environment)]
         widgets.append(self._latency_widget())
-        widgets.append(_graph("SC-004 Rating of answers", [self._metrics.own("FeedbackRating", "Average")]))
-        widgets.append(_graph("SC-004 Ratings", [self._metrics.own("FeedbackRating", "SampleCount")]))
+        widgets.append(_graph("SC-004 Rating of answers", [self._metrics.custom("FeedbackRating", "Average")]))
+        widgets.append(_graph("SC-004 Ratings", [self._metrics.custom("FeedbackRating", "SampleCount")]))
         self._dashboard.add_widgets(*widgets)
 
     def _share_widget(self, share: Share) -> cloudwatch.IWidget:
-        """The share as its alarm sees it, and how many questions it is of."""
+        """The share as its alarm evaluates it, with the number of questions."""
         title, questions = f"{share.code} {share.title} (share", self._metrics.questions(share.metric, share.bar)
         if share.bar is None:
-            return _graph(f"{title})", [self._metrics.own(share.metric, "Average")], right=[questions])
-        bar, over = share.bar, judged_over(share.bar)
-        metric = self._metrics.judged(share.metric, "Average", bar)
-        text = f"{share.code}: {share.title}, at least {bar.percent:g} % {over}"
+            return _graph(f"{title})", [self._metrics.custom(share.metric, "Average")], right=[questions])
+        bar, periods = share.bar, describe_periods(share.bar)
+        metric = self._metrics.for_bar(share.metric, "Average", bar)
+        text = f"{share.code}: {share.title}, at least {bar.percent:g} % {periods}"
         windows = (bar.periods, bar.misses)
-        alarm = self._alarm(share.metric, text, metric, _LESS, bar.percent / 100, windows=windows)
-        return _graph(f"{title} {over})", [metric], alarm, right=[questions])
+        alarm = self._alarm(share.metric, text, metric, _BELOW, bar.percent / 100, windows=windows)
+        return _graph(f"{title} {periods})", [metric], alarm, right=[questions])
 
     def _latency_widget(self) -> cloudwatch.IWidget:
         bar, seconds = self._environment.alarms.fast_answers, self._environment.alarms.fast_answer_seconds
-        latency = self._metrics.judged("Latency", f"p{bar.percent:g}", bar)
-        text = f"SC-005: {bar.percent:g} % of answers in {seconds:g} s, {judged_over(bar)}"
+        latency = self._metrics.for_bar("Latency", f"p{bar.percent:g}", bar)
+        text = f"SC-005: {bar.percent:g} % of answers in {seconds:g} s, {describe_periods(bar)}"
         windows = (bar.periods, bar.misses)
-        slow = self._alarm("SlowAnswers", text, latency, _MORE, seconds * 1000, windows=windows)
-        title = f"SC-005 Latency that {bar.percent:g} % keep (ms, {judged_over(bar)})"
+        slow = self._alarm("SlowAnswers", text, latency, _ABOVE, seconds * 1000, windows=windows)
+        title = f"SC-005 Latency, p{bar.percent:g} (ms, {describe_periods(bar)})"
         return _graph(title, [latency], slow, right=[self._metrics.questions("Latency", bar)])
 
     def _show_operation(self) -> None:
         metrics = self._metrics
         bar = self._environment.alarms.server_errors
-        errors, text = (
-            metrics.server_errors(bar),
-            f"More than {bar.percent:g} % of requests fail, {bar.failures} at least",
-        )
-        failing = self._alarm("ServerErrors", text, errors, _MORE, bar.percent / 100, windows=_ONE)
-        throttled = metrics.query_throttles()
-        busy = self._alarm("QueryThrottled", "Requests found no free place in Lambda", throttled, _MORE, 0)
-        pruning = metrics.prune_errors()
-        broken = self._alarm("PruneErrors", "A run of pruning failed", pruning, _MORE, 0, windows=_ONE)
-        dead = metrics.dead_letters()
-        lost = self._alarm("DeadLetters", "A run of pruning was given up", dead, _MORE, 0, windows=_ONE)
-        refused = metrics.store_throttles()
-        for table, events in refused.items():
+        errors = metrics.server_errors(bar)
+        text = f"More than {bar.percent:g} % of requests fail, and at least {bar.failures}"
+        error_alarm = self._alarm("ServerErrors", text, errors, _ABOVE, bar.percent / 100, windows=_ONE_OF_ONE)
+        throttles = metrics.query_throttles()
+        throttle_alarm = self._alarm("QueryThrottled", "Lambda throttled requests", throttles, _ABOVE, 0)
+        prune_errors = metrics.prune_errors()
+        prune_alarm = self._alarm("PruneErrors", "A pruning run failed", prune_errors, _ABOVE, 0, windows=_ONE_OF_ONE)
+        dead_letters = metrics.dead_letters()
+        text = "A pruning run was given up"
+        dead_letter_alarm = self._alarm("DeadLetters", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
+        store_throttles = metrics.store_throttles()
+        for table, events in store_throttles.items():
             text = f"DynamoDB throttles reads or writes of {table} or of its indexes"
-            self._alarm(f"{table}Throttled", text, events, _MORE, 0)
+            self._alarm(f"{table}Throttled", text, events, _ABOVE, 0)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
-            _graph("Failed requests (share)", [errors], failing),
-            _graph("Throttled invocations", [throttled], busy),
-            _graph("Throttled reads and writes", list(refused.values())),
-            _graph("Failed runs of pruning", [pruning], broken),
-            _graph("Dead letters", [dead], lost),
+            _graph("Failed requests (share)", [errors], error_alarm),
+            _graph("Throttled invocations", [throttles], throttle_alarm),
+            _graph("Throttled reads and writes", list(store_throttles.values())),
+            _graph("Failed pruning runs", [prune_errors], prune_alarm),
+            _graph("Dead letters", [dead_letters], dead_letter_alarm),
             _graph(
                 "Pruning (kept on the right)",
                 metrics.pruning("KeywordsPruned", "BrokenKeywords", "WebAnswersDeleted", "UnfinishedRuns"),
                 right=metrics.pruning("KeywordsKept"),
             ),
-            _graph("Tokens", [metrics.own(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
-            _graph("Web searches", [metrics.own("WebSearches", "Sum")]),
-            _graph("Estimated cost (USD)", [metrics.own("EstimatedCost", "Sum")]),
-            _graph("Answers on a degraded path", [metrics.own("Fallbacks", "Sum")]),
+            _graph("Tokens", [metrics.custom(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
+            _graph("Web searches", [metrics.custom("WebSearches", "Sum")]),
+            _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
+            _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
         )
 
     def _alarm(
@@ -114,7 +113,7 @@ class Monitoring(Construct):
         *,
         windows: tuple[int, int] = _TWO_OF_THREE,
     ) -> cloudwatch.Alarm:
-        """`windows`: of how many periods of the metric, and how many of them must be beyond the threshold."""
+        """`windows`: how many periods are evaluated, and how many of them must breach the threshold."""
         alarm = cloudwatch.Alarm(
             self,
             id,
@@ -124,7 +123,7 @@ class Monitoring(Construct):
             threshold=threshold,
             evaluation_periods=windows[0],
             datapoints_to_alarm=windows[1],
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # nobody asked anything
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # no questions, no alarm
         )
         if self._topic is not None:
             alarm.add_alarm_action(actions.SnsAction(self._topic))

@@ -1,4 +1,4 @@
-"""The prune function and the schedule that starts it."""
+"""The prune function and its schedule."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
 from infra.environments import Environment, Pruning
 
-_RETRIES = 3  # of the scheduler, when Lambda does not take the event
-_RUN_RETRIES = 2  # of Lambda, when a run fails
-_OLDEST_EVENT_SECONDS = 3600
+_DELIVERY_RETRIES = 3  # by the scheduler, when Lambda does not accept the event
+_RUN_RETRIES = 2  # by Lambda, when a run fails
+_MAX_EVENT_AGE_SECONDS = 3600
 
 
-class KeywordPruning(Construct):
-    """Keywords that nobody uses are pruned at a rate; a start or a run that fails for good is kept in a queue."""
+class ScheduledPruning(Construct):
+    """Prunes unused keywords regularly. A run that cannot start or keeps failing ends in the dead-letter queue."""
 
     def __init__(
         self,
@@ -37,22 +37,22 @@ class KeywordPruning(Construct):
         data: DataStack,
     ) -> None:
         super().__init__(scope, id)
-        made = PythonFunction(
+        python = PythonFunction(
             self,
             "Python",
             environment=environment,
-            description=f"Gleaner {environment.name}: prunes keywords that nobody uses",
+            description=f"Gleaner {environment.name}: prunes unused keywords",
             code=code,
             layer=layer,
             size=environment.prune,
             variables=_variables(environment, data),
         )
-        self.function = made.function
-        self.log_group = made.log_group
+        self.function = python.function
+        self.log_group = python.log_group
         actions = ("GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem")
-        allow(made.role, data.tables.keywords, actions, indexes=("by_last_use",))
+        allow(python.role, data.tables.keywords, actions)
         self.dead_letters = self._dead_letters()
-        self._retry_runs(made.role)
+        self._retry_runs(python.role)
         self._schedule(environment.pruning)
 
     def _dead_letters(self) -> sqs.Queue:
@@ -67,20 +67,20 @@ class KeywordPruning(Construct):
         return queue
 
     def _retry_runs(self, role: iam.Role) -> None:
-        """The scheduler is content when Lambda took its event: a run that fails afterwards is Lambda's to retry."""
-        role.add_to_policy(_may_send(self.dead_letters))
+        """Let Lambda retry failed runs: the scheduler only retries until Lambda accepts the event."""
+        role.add_to_policy(_allow_sending(self.dead_letters))
         config = lambda_.CfnEventInvokeConfig(
             self,
             "Runs",
             function_name=self.function.function_name,
             qualifier="$LATEST",
             maximum_retry_attempts=_RUN_RETRIES,
-            maximum_event_age_in_seconds=_OLDEST_EVENT_SECONDS,
+            maximum_event_age_in_seconds=_MAX_EVENT_AGE_SECONDS,
             destination_config=lambda_.CfnEventInvokeConfig.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventInvokeConfig.OnFailureProperty(destination=self.dead_letters.queue_arn)
             ),
         )
-        config.node.add_dependency(role)  # Lambda refuses a destination that the role may not send to
+        config.node.add_dependency(role)  # Lambda rejects a destination that the role may not send to
 
     def _schedule(self, pruning: Pruning) -> None:
         role = iam.Role(
@@ -91,8 +91,10 @@ class KeywordPruning(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
             ),
         )
-        may_invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
-        policy = iam.Policy(self, "SchedulePolicy", statements=[may_invoke, _may_send(self.dead_letters)], roles=[role])
+        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[self.function.function_arn])
+        policy = iam.Policy(
+            self, "SchedulePolicy", statements=[invoke, _allow_sending(self.dead_letters)], roles=[role]
+        )
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
@@ -105,7 +107,7 @@ class KeywordPruning(Construct):
                 arn=self.function.function_arn,
                 role_arn=role.role_arn,
                 retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
-                    maximum_retry_attempts=_RETRIES, maximum_event_age_in_seconds=_OLDEST_EVENT_SECONDS
+                    maximum_retry_attempts=_DELIVERY_RETRIES, maximum_event_age_in_seconds=_MAX_EVENT_AGE_SECONDS
                 ),
                 dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=self.dead_letters.queue_arn),
             ),
@@ -113,7 +115,7 @@ class KeywordPruning(Construct):
         schedule.node.add_dependency(policy)
 
 
-def _may_send(queue: sqs.Queue) -> iam.PolicyStatement:
+def _allow_sending(queue: sqs.Queue) -> iam.PolicyStatement:
     return iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queue.queue_arn])
 
 

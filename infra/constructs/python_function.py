@@ -1,4 +1,4 @@
-"""A Lambda function over the common layer, with a role and a log group of its own."""
+"""A Lambda function on the common layer, with its own role and log group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_SHIPPED = ["__pycache__", "*.pyc"]
 
 
 class PythonFunction(Construct):
-    """The function, its role and its log group. Its role may write its own log and traces; no more."""
+    """The function, its role and its log group. The role may write this log and traces, nothing else."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class PythonFunction(Construct):
         acknowledge(
             self.role,
             "AwsSolutions-IAM5[Resource::*]",
-            "xray:PutTraceSegments and xray:PutTelemetryRecords, the only actions on it, know no resources.",
+            "xray:PutTraceSegments and xray:PutTelemetryRecords, the only actions on it, do not support resources.",
         )
         acknowledge(
             self.function,

@@ -17,16 +17,16 @@ from infra.constructs.question_model import add_question_model
 from infra.environments import Environment
 from infra.retention import log_group
 
-# What the runtime takes across origins.
+# The request headers that the runtime accepts across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
-_OPEN = "Open by design: it tells callers without credentials that the service is up"
+_HEALTH_REASON = "Open by design: it tells callers without credentials that the service is up"
 _HEALTH = "/api/health/GET"
 _DESCRIPTIONS = ("openapi.json", "swagger")
-_DOCS = "Open by design: it describes the API, in environments that say so"
+_DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
 
 
 class QueryApi(Construct):
-    """Routes everything to the function; checks callers, rates and the body of a question before."""
+    """Routes every request to the function, after checking the caller, the rate and the body of a question."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class QueryApi(Construct):
                 stage_name=environment.name,
                 throttling_rate_limit=environment.throttle.rate_per_second,
                 throttling_burst_limit=environment.throttle.burst,
-                method_options=_open_routes(environment),
+                method_options=_open_route_options(environment),
                 tracing_enabled=True,
                 access_log_destination=apigateway.LogGroupLogDestination(self.access_log),
                 access_log_format=_access_log_format(),
             ),
             default_cors_preflight_options=self._preflight(),
-            # One setting of the whole account, which other APIs may rely on: it stays when the stack goes.
+            # An account-wide setting that other APIs may rely on: it stays when the stack is deleted.
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,
         )
@@ -85,8 +85,8 @@ class QueryApi(Construct):
         health = paths.add_resource("health")
         chat = paths.add_resource("chat")
         question = chat.add_resource("query")
-        self.health = self._open(health, _OPEN)
-        self._guarded(
+        self.health = self._add_open(health, _HEALTH_REASON)
+        self._add_guarded(
             question,
             "POST",
             request_models={"application/json": add_question_model(self.api)},
@@ -96,27 +96,27 @@ class QueryApi(Construct):
         )
         described = [root.add_resource(name) for name in _DESCRIPTIONS if self._environment.docs_routes]
         for description in described:
-            self._open(description, _DOCS)
-        # Whatever else there may be is the function's to answer, to a caller: it knows the paths, and says what is
-        # there or which methods a path takes. API Gateway's own word for both is that credentials are missing.
-        others = [root.add_resource("{proxy+}"), paths.add_resource("{proxy+}")]
-        for resource in (root, paths, health, chat, question, *described, *others):
-            self._guarded(resource, "ANY")
+            self._add_open(description, _DOCS_REASON)
+        # The function answers all other paths and methods, to authenticated callers only: it knows which paths exist
+        # and which methods they take. API Gateway would report missing credentials for both.
+        proxies = [root.add_resource("{proxy+}"), paths.add_resource("{proxy+}")]
+        for resource in (root, paths, health, chat, question, *described, *proxies):
+            self._add_guarded(resource, "ANY")
 
-    def _guarded(self, resource: apigateway.IResource, http_method: str, **options: Any) -> None:
+    def _add_guarded(self, resource: apigateway.IResource, http_method: str, **options: Any) -> None:
         method = resource.add_method(http_method, self._integration, **self._admission.method_options, **options)
-        for rule, why in self._admission.accepted.items():
-            acknowledge(method, rule, why)
+        for rule, reason in self._admission.accepted_rules.items():
+            acknowledge(method, rule, reason)
 
-    def _open(self, resource: apigateway.Resource, reason: str) -> apigateway.Method:
+    def _add_open(self, resource: apigateway.Resource, reason: str) -> apigateway.Method:
         method = resource.add_method("GET", self._integration, authorization_type=apigateway.AuthorizationType.NONE)
         for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
             acknowledge(method, rule, reason)
         return method
 
 
-def _open_routes(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
-    """Anybody may call these, so they get few of the function's environments. Health checks are counted apart."""
+def _open_route_options(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
+    """Throttle the open routes, so that they take little concurrency. Health checks have metrics of their own."""
     rate = environment.throttle.open_rate_per_second
     described = [f"/{name}/GET" for name in _DESCRIPTIONS if environment.docs_routes]
     return {
@@ -141,19 +141,19 @@ def _access_log_format() -> apigateway.AccessLogFormat:
         "responseLength": "$context.responseLength",
         "responseLatency": "$context.responseLatency",
         "integrationLatency": "$context.integrationLatency",
-        "error": "$context.error.responseType",  # its message may have quotes, which nothing here would escape
+        "error": "$context.error.responseType",  # not error.message: its quotes would not be escaped
     }
     pairs = ", ".join(f'"{name}": "{value}"' for name, value in fields.items())
     return apigateway.AccessLogFormat.custom(f"{{{pairs}}}")
 
 
 def _acknowledge(api: apigateway.RestApi) -> None:
-    accepted = {
-        "AwsSolutions-APIG3": "A web ACL costs a fixed sum a month; throttling, quota and the authorizer bound misuse.",
-        "AwsSolutions-APIG6": "The access log has every request and its error. API Gateway's execution log would "
-        "lie in a group that the stack cannot give a retention time.",
+    reasons = {
+        "AwsSolutions-APIG3": "A web ACL has a fixed monthly price; throttling, quota and the authorizer limit abuse.",
+        "AwsSolutions-APIG6": "The access log records every request and its error. The stack cannot set the "
+        "retention of API Gateway's execution log.",
         "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/"
         "AmazonAPIGatewayPushToCloudWatchLogs]": "AWS's own policy for this one account-wide setting.",
     }
-    for rule, reason in accepted.items():
+    for rule, reason in reasons.items():
         acknowledge(api, rule, reason)

@@ -1,4 +1,4 @@
-"""The query function: what it is told, and what it may do."""
+"""The query function: its variables and its permissions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from constructs import Construct
 from infra import criteria
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
-from infra.constructs.tables import TOOL_CALL_INDEXES
 from infra.data_stack import DataStack
 from infra.environments import Environment
 
 READ = ("GetItem", "BatchGetItem", "Query")
-WRITE = ("PutItem", "UpdateItem")  # also what transactions are made of
+WRITE = ("PutItem", "UpdateItem")  # transactions need these, too
 
 
 class QueryFunction(Construct):
@@ -38,7 +37,7 @@ class QueryFunction(Construct):
         admin_callers: Sequence[str],
     ) -> None:
         super().__init__(scope, id)
-        made = PythonFunction(
+        python = PythonFunction(
             self,
             "Python",
             environment=environment,
@@ -47,13 +46,13 @@ class QueryFunction(Construct):
             layer=layer,
             size=environment.query,
             variables=_variables(environment, data, pinecone_index_host, admin_callers),
-            # The CDK names the version by the template, where the host is a reference that stays the same: what makes
-            # CloudFormation publish another version for another host is this text.
+            # The host is a parameter, so the template does not change with it. A new version is published for a new
+            # host because the description of the version changes.
             version_description=f"Index {pinecone_index_host}",
         )
-        self.function = made.function
-        self.log_group = made.log_group
-        _allow(made.role, data)
+        self.function = python.function
+        self.log_group = python.log_group
+        _grant(python.role, data)
         self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
 
 
@@ -81,19 +80,18 @@ def _variables(
         "OPENAI_BASE_URL": environment.openai_base_url or "",
         "PERPLEXITY_BASE_URL": environment.perplexity_base_url or "",
     }
-    return {name: value for name, value in variables.items() if value}  # Lambda passes no empty variables on
+    return {name: value for name, value in variables.items() if value}  # Lambda does not pass on empty variables
 
 
-def _allow(role: iam.Role, data: DataStack) -> None:
+def _grant(role: iam.Role, data: DataStack) -> None:
     tables = data.tables
-    # Pruning by route takes look-up entries away, on the condition that their keyword still waits for it.
-    allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"), indexes=("by_last_use",))
+    # Pruning through the API deletes look-up entries, provided that their keyword still waits for it.
+    allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"))
     # Sessions are deleted in batches, never item by item.
-    allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",), indexes=("by_owner",))
-    # A rating is kept when its query is the caller's, and replaced when it changes.
-    looked_up = [name for name, *_ in TOOL_CALL_INDEXES]
-    # The records of a session go with it, on the condition that they are its owner's.
-    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"), indexes=looked_up)
+    allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))
+    # A rating is stored if its query is the caller's, and replaced when it changes.
+    # The records of a session are deleted with it, provided that they are its owner's.
+    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])

@@ -1,7 +1,7 @@
-"""The body of a question as API Gateway checks it, before the function is started and paid for.
+"""The model with which API Gateway checks the body of a question before it invokes the function.
 
-It refuses what is no JSON object, in the function's words. A model of the fields would refuse more, but API Gateway
-cannot say which field it means: the function judges fields, and names what to mend.
+It rejects anything but a JSON object, with the function's message. A model of the fields would reject more, but API
+Gateway cannot name the invalid field: the function validates fields and names the one to fix.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ def add_question_model(api: apigateway.RestApi) -> apigateway.Model:
     """The model of the body of POST /api/chat/query."""
     return api.add_model(
         "Question",
-        description="A question that begins a session, or goes on with one",
+        description="A question that starts or continues a session",
         content_type="application/json",
         schema=apigateway.JsonSchema(
             schema=apigateway.JsonSchemaVersion.DRAFT4, title="Question", type=apigateway.JsonSchemaType.OBJECT

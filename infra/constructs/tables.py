@@ -1,4 +1,4 @@
-"""The DynamoDB tables. Their keys and indexes are the runtime's; a seam test holds the two equal."""
+"""The DynamoDB tables. A seam test checks that their keys and indexes are the runtime's."""
 
 from __future__ import annotations
 

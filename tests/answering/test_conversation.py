@@ -1,11 +1,11 @@
-"""The conversation that reaches the model, and what is left of it when it was too long."""
+"""The conversation that reaches the model, and how it is shortened."""
 
 from __future__ import annotations
 
 import json
 
-from gleaner.answering.conversation import conversation, shortened
-from gleaner.guards.untrusted import labelled
+from gleaner.answering.conversation import build_conversation, shorten
+from gleaner.guards.untrusted import label_untrusted
 from gleaner.model import ChatMessage, Grounding, Mode, ToolCall
 from gleaner.tools.workspace import Question
 
@@ -19,24 +19,24 @@ QUESTION = Question(
 )
 
 
-def test_a_cut_result_is_still_fenced() -> None:
+def test_a_cut_result_is_still_labelled() -> None:
     chunks = [{"id": f"kb-{number}", "content": "word " * 2000} for number in range(1, 6)]
     call = ToolCall(id="c", name="knowledge_base_search", arguments='{"query": "x"}')
     messages = [
-        *conversation(QUESTION, ()),
+        *build_conversation(QUESTION, ()),
         ChatMessage(role="assistant", content="", tool_calls=(call,)),
-        ChatMessage(role="tool", content=json.dumps(labelled({"chunks": chunks})), tool_call_id="c"),
+        ChatMessage(role="tool", content=json.dumps(label_untrusted({"chunks": chunks})), tool_call_id="c"),
     ]
-    kept = shortened(messages, QUESTION)
-    assert [message.role for message in kept] == ["system", "user", "assistant", "tool"]
-    assert len(kept[-1].content) < 5_000
-    result = json.loads(kept[-1].content)
+    shortened = shorten(messages, QUESTION)
+    assert [message.role for message in shortened] == ["system", "user", "assistant", "tool"]
+    assert len(shortened[-1].content) < 5_000
+    result = json.loads(shortened[-1].content)
     assert (next(iter(result)), list(result)[-1]) == ("trust", "note")
     assert [chunk["id"] for chunk in result["chunks"]] == [chunk["id"] for chunk in chunks]
     assert all(chunk["content"].endswith("(cut)") for chunk in result["chunks"])
 
 
-def test_a_question_that_quotes_a_token_is_found_again() -> None:
-    messages = conversation(QUESTION, ())
+def test_shortening_keeps_a_question_that_quotes_a_token() -> None:
+    messages = build_conversation(QUESTION, ())
     assert messages[-1].content == "What does ‹|im_end|› end?"
-    assert shortened(messages, QUESTION) == messages
+    assert shorten(messages, QUESTION) == messages

@@ -1,4 +1,4 @@
-"""What the tests of faults share: tables of their module, and a look at what is kept in them."""
+"""Shared by the tests of faults: tables for a module, and checks of what is stored in them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from tests.doubles.turns import TurnChecks
 
 @pytest.fixture(scope="module")
 def environment(shared_settings: dict[str, str], request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The environment, with tables that the tests of a module share: what each must find is that of its own session."""
+    """The environment variables, with tables that the tests of a module share; each uses a session of its own."""
     prefix = request.module.__name__.rpartition(".")[2].replace("_", "-")
-    own = {name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()}
-    ministack.create_tables(ministack.admin_client(own["AWS_ENDPOINT_URL_DYNAMODB"]), ministack.table_schemas(own))
+    variables = {
+        name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()
+    }
+    dynamodb = ministack.admin_client(variables["AWS_ENDPOINT_URL_DYNAMODB"])
+    ministack.create_tables(dynamodb, ministack.table_schemas(variables))
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ministack.CREDENTIALS.items():
             patch.setenv(name, value)
-        yield own
+        yield variables
 
 
 @pytest.fixture(scope="module")
-def kept(environment: dict[str, str]) -> Iterator[TurnChecks]:
-    """What is kept of all tests of a module; at the end, that turns and keywords are whole."""
+def stored_turns(environment: dict[str, str]) -> Iterator[TurnChecks]:
+    """Checks of the turns that a module stores; at the end, all turns and keywords must be complete."""
     checks = TurnChecks(environment)
     yield checks
     checks.assert_turns_complete()

@@ -1,4 +1,4 @@
-"""The API keys of the services come from a secret, read when they are used."""
+"""The services' API keys are read from a secret when they are needed."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def secret(secrets_url: str, request: pytest.FixtureRequest, monkeypatch: pytest
 
 @pytest.fixture
 def deployed(settings: dict[str, str], secret: Secret) -> Client:
-    """The API as it is deployed: no key in a variable."""
-    own = {name: value for name, value in settings.items() if not name.endswith("_API_KEY")}
-    return Client(make_api(own | {"API_KEYS_SECRET_ARN": secret.arn}))
+    """The API as it is deployed, without keys in environment variables."""
+    variables = {name: value for name, value in settings.items() if not name.endswith("_API_KEY")}
+    return Client(make_api(variables | {"API_KEYS_SECRET_ARN": secret.arn}))
 
 
-def test_the_services_get_the_keys_of_the_secret(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
+def test_services_receive_the_keys_from_the_secret(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
     secret.holds(KEYS)
     model.plays(calls(search()), calls(answer()))
     assert deployed.ask()[0] == 200
@@ -67,7 +67,7 @@ def test_the_services_get_the_keys_of_the_secret(deployed: Client, model: Script
 @pytest.mark.parametrize(
     "value", [dict.fromkeys(KEYS, ""), " ", "not JSON but o-1", [], {"openai": "o-1"}, "[1]", "null"]
 )
-def test_without_keys_the_service_starts_and_says_what_is_missing(
+def test_without_keys_the_service_starts_and_reports_them_missing(
     deployed: Client, model: ScriptedModel, secret: Secret, value: Any
 ) -> None:
     secret.holds(value)
@@ -78,10 +78,10 @@ def test_without_keys_the_service_starts_and_says_what_is_missing(
     assert "o-1" not in json.dumps(body)
     assert model.requests == []
     secret.holds(KEYS)
-    assert deployed.ask()[0] == 200  # what was wrong is not remembered
+    assert deployed.ask()[0] == 200  # the bad value is not cached
 
 
-def test_without_a_key_for_the_web_it_is_not_offered(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
+def test_web_search_without_a_key_is_not_offered(deployed: Client, model: ScriptedModel, secret: Secret) -> None:
     secret.holds(KEYS | {"perplexity": ""})
     model.plays(calls(search()), calls(answer()))
     assert deployed.ask()[0] == 200
@@ -89,7 +89,7 @@ def test_without_a_key_for_the_web_it_is_not_offered(deployed: Client, model: Sc
     assert offered == ["knowledge_base_search", "generate_response"]
 
 
-def test_a_rotated_key_arrives(secret: Secret) -> None:
+def test_a_rotated_key_is_picked_up(secret: Secret) -> None:
     keys = ApiKeysSecret(secret.arn, cached_seconds=1)
     secret.holds(KEYS)
     assert keys.read().openai == "o-1"
@@ -97,9 +97,9 @@ def test_a_rotated_key_arrives(secret: Secret) -> None:
     assert keys.read().openai == "o-1"  # cached
     assert ApiKeysSecret(secret.arn).read().openai == "o-2"
     ends_at = time.monotonic() + 10
-    while (read := keys.read().openai) != "o-2" and time.monotonic() < ends_at:
+    while (key := keys.read().openai) != "o-2" and time.monotonic() < ends_at:
         time.sleep(0.05)
-    assert read == "o-2"
+    assert key == "o-2"
 
 
 def test_a_failed_fetch_is_not_cached(secret: Secret) -> None:

@@ -1,4 +1,4 @@
-"""Bad input: a problem answer that says how to mend it."""
+"""Bad input is answered with a problem that says how to fix it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHAT = "/api/chat/query"
 @pytest.mark.parametrize(
     "body", [None, "", "not json", "[1", '"x"', "[]", '[{"query": "x"}]', "[" * 100_000, '{"query": NaN}']
 )
-def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
+def test_a_missing_or_malformed_body_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["detail"] and problem["query_id"] and problem["errors"][0]["field"] in ("body", "query")
@@ -43,30 +43,30 @@ def test_a_missing_or_malformed_body(client: Client, body: Any) -> None:
         ({"query": "x", "surprise": 1}, "surprise"),
     ],
 )
-def test_wrong_fields_are_named(client: Client, body: Any, field: str) -> None:
+def test_invalid_fields_are_named(client: Client, body: Any, field: str) -> None:
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["errors"][0]["field"] == field
     assert problem["errors"][0]["message"]
 
 
-# What a client may get wrong in each field, and what says how to mend it.
+# Mistakes in each field, and the words that say how to fix them.
 WORDS = [
     ("POST", CHAT, "not json", "body", "must be one JSON object"),
     ("POST", CHAT, "[]", "body", "must be one JSON object"),
     ("POST", CHAT, {}, "query", "is missing"),
-    ("POST", CHAT, {"query": 7}, "query", "must be a text"),
+    ("POST", CHAT, {"query": 7}, "query", "must be a string"),
     ("POST", CHAT, {"query": " "}, "query", "must not be empty"),
     ("POST", CHAT, {"query": "x" * 50_001}, "query", "must have at most 50,000 characters"),
-    ("POST", CHAT, {"query": "x", "top": 1}, "top", "is not a field of this request; leave it out, or mend its"),
+    ("POST", CHAT, {"query": "x", "top": 1}, "top", "is not a field of this request; leave it out or fix its spelling"),
     ("POST", CHAT, {"query": "x", "mode": "y"}, "mode", "must be whole_book or selected_text"),
-    ("POST", CHAT, {"query": "x", "session_id": "nope"}, "session_id", "must be an id as an earlier answer gave it"),
-    ("POST", CHAT, {"query": "x", "kb_id": "A"}, "kb_id", "must be 1 to 63 small letters, digits, hyphens and"),
-    ("POST", CHAT, {"query": "x", "kb_id": "\ud800"}, "kb_id", "must be a text of valid Unicode characters"),
+    ("POST", CHAT, {"query": "x", "session_id": "nope"}, "session_id", "must be an id from an earlier response"),
+    ("POST", CHAT, {"query": "x", "kb_id": "A"}, "kb_id", "must be 1 to 63 lowercase letters, digits, hyphens and"),
+    ("POST", CHAT, {"query": "x", "kb_id": "\ud800"}, "kb_id", "must be a string of valid Unicode characters"),
     ("POST", CHAT, {"query": "x", "selected_text": "y"}, "body", "the mode selected_text and the field selected_text"),
-    ("POST", CHAT, {"query": "x", "chapter_origin": "y"}, "body", "leave it out without one"),
-    ("POST", "/api/sessions", {"metadata": {"a": 1}}, "metadata.a", "must be a text"),
-    ("POST", "/api/sessions", {"metadata": []}, "metadata", "must be an object of names and texts"),
+    ("POST", CHAT, {"query": "x", "chapter_origin": "y"}, "body", "requires the field selected_text"),
+    ("POST", "/api/sessions", {"metadata": {"a": 1}}, "metadata.a", "must be a string"),
+    ("POST", "/api/sessions", {"metadata": []}, "metadata", "must be an object whose values are strings"),
     (
         "POST",
         "/api/sessions",
@@ -83,13 +83,13 @@ WORDS = [
     ("GET", "/api/keywords?limit=many", None, "limit", "must be a whole number"),
     ("GET", f"/api/keywords?limit={'9' * 5_000}", None, "limit", "must be a whole number"),
     ("GET", "/api/keywords?limit=1&limit=2", None, "limit", "must be given once"),
-    ("GET", "/api/keywords/x", None, "keyword_id", "must be a keyword's id as a list gave it"),
+    ("GET", "/api/keywords/x", None, "keyword_id", "must be a keyword id from a list"),
     ("GET", f"/api/keywords?cursor={'x' * 1_001}", None, "cursor", "must have at most 1,000 characters"),
 ]
 
 
 @pytest.mark.parametrize(("method", "path", "body", "field", "words"), WORDS)
-def test_plain_words_say_how_to_mend_a_field(
+def test_a_message_says_how_to_fix_the_field(
     client: Client, method: str, path: str, body: Any, field: str, words: str
 ) -> None:
     path, _, text = path.partition("?")
@@ -106,12 +106,12 @@ def test_plain_words_say_how_to_mend_a_field(
     assert problem["detail"] == f"{field}: {error['message']}"
 
 
-def test_an_unknown_knowledge_base(client: Client) -> None:
+def test_an_unknown_knowledge_base_is_a_404(client: Client) -> None:
     status, problem = client.ask(kb_id="nowhere")
     assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-knowledge-base")
 
 
-def test_an_unknown_route_and_method(client: Client) -> None:
+def test_unknown_routes_and_methods_are_refused(client: Client) -> None:
     status, problem = client.request("GET", "/api/nothing")
     assert (status, problem["type"]) == (404, "urn:gleaner:problem:not-found")
     for path in (CHAT, f"{CHAT}/"):
@@ -120,7 +120,7 @@ def test_an_unknown_route_and_method(client: Client) -> None:
 
 
 @pytest.mark.parametrize("session_id", ["\x84", "a\nb", '"', "a#b", "%2F"])
-def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, session_id: str) -> None:
+def test_an_id_with_invalid_characters_is_not_a_405(client: Client, session_id: str) -> None:
     for method in ("GET", "DELETE"):
         assert client.request(method, f"/api/sessions/{session_id}")[0] in (400, 404)
 
@@ -139,30 +139,28 @@ def test_an_id_of_other_characters_is_no_matter_of_the_method(client: Client, se
         "json",
     ],
 )
-def test_another_content_type(client: Client, path: str, content_type: str) -> None:
+def test_other_content_types_are_refused(client: Client, path: str, content_type: str) -> None:
     status, problem = client.post(path, "", headers={"Content-Type": content_type})
     assert (status, problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
 
 
 @pytest.mark.parametrize("path", [CHAT, "/api/sessions", f"/api/sessions/{'0' * 26}/chat"])
 @pytest.mark.parametrize("body", ["[" * 2_000_001, '{"query": "' + "x" * 2_000_000 + '"}'])
-def test_a_body_that_is_too_large_reaches_no_model(client: Client, model: ScriptedModel, path: str, body: str) -> None:
+def test_an_oversized_body_never_reaches_the_model(client: Client, model: ScriptedModel, path: str, body: str) -> None:
     model.plays(calls(search()), calls(answer()))
     status, problem = client.post(path, body)
     assert (status, problem["type"]) == (413, "urn:gleaner:problem:payload-too-large")
     assert "2,000,000" in problem["detail"] and not model.requests
 
 
-def test_the_longest_valid_question_in_its_longest_spelling_is_no_such_body(
-    client: Client, model: ScriptedModel
-) -> None:
+def test_the_longest_valid_question_is_accepted_when_fully_escaped(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer("A [kb-1]", ("kb-1",))))
     body = {"query": "𝔘" * 50_000, "mode": "selected_text", "selected_text": "keys 𝔘" + "𝔘" * 99_994}
     status, _ = client.post(CHAT, json.dumps(body, ensure_ascii=True))
     assert status == 200
 
 
-def test_of_many_errors_some_are_told(client: Client) -> None:
+def test_only_the_first_errors_are_reported(client: Client) -> None:
     body = {"query": "x", **{f"{number}" + "a" * 5_000: 1 for number in range(100)}}
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
@@ -180,14 +178,14 @@ def test_of_many_errors_some_are_told(client: Client) -> None:
         {"query": "x", "session_id": "0" * 27},
     ],
 )
-def test_what_is_too_long_reaches_no_model(client: Client, model: ScriptedModel, body: Any) -> None:
+def test_overlong_fields_never_reach_the_model(client: Client, model: ScriptedModel, body: Any) -> None:
     model.plays(calls(search()), calls(answer()))
     status, problem = client.post(CHAT, body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert not model.requests
 
 
-def test_a_query_of_full_length_with_any_characters(client: Client, model: ScriptedModel) -> None:
+def test_a_query_of_full_length_with_any_characters_is_accepted(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     status, _ = client.ask("𝔘 \ud800" + "x" * 49_990)
     assert status == 200
@@ -210,12 +208,12 @@ def test_a_query_of_full_length_with_any_characters(client: Client, model: Scrip
         ),
     ],
 )
-def test_a_failing_model_shows_neither_key_nor_trace(
+def test_a_failing_model_reveals_neither_key_nor_traceback(
     client: Client, model: ScriptedModel, reply: Any, status: int, slug: str
 ) -> None:
     model.plays(reply)
-    got, problem = client.ask()
-    assert (got, problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
+    actual, problem = client.ask()
+    assert (actual, problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
     assert "secret" not in str(problem) and "Traceback" not in str(problem)
 
 

@@ -1,4 +1,4 @@
-"""A question through the handler's application: the loop, its enforcement, and what is kept."""
+"""Questions through the application: the agent loop, its enforcement, and what is stored."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
+from gleaner.clients import pinecone
+from gleaner.model import Record
 from tests.conftest import MERGING, Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 
-FOUND = "Starlette 1.0 was released in 2026 [1]. It is an ASGI framework [2]."
+WEB_TEXT = "Starlette 1.0 was released in 2026 [1]. It is an ASGI framework [2]."
 RESULTS = (
     result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026."),
     result(2, "https://starlette.dev/", "Starlette", "An ASGI framework."),
@@ -51,7 +54,7 @@ def test_each_step_offers_its_tools_and_forces_them(client: Client, model: Scrip
 def test_a_web_answer_takes_three_model_calls_and_is_learned(
     client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
 ) -> None:
-    web.finds(FOUND, *RESULTS)
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search("starlette release")),
         calls(("perplexity_search", {"query": "When was Starlette 1.0 released?"})),
@@ -76,22 +79,22 @@ def test_a_web_answer_takes_three_model_calls_and_is_learned(
     associations = [item for item in stored if item["sk"].startswith("A#")]
     assert {item["query_id"] for item in associations} == {body["query_id"]}
     assert {item["session_id"] for item in associations} == {body["session_id"]}
-    [kept] = [item for item in stored if item["sk"] == "ANSWER"]
-    assert (kept["answer"], kept["query"]) == (FOUND, "When was Starlette 1.0 released?")
-    assert [citation["url"] for citation in kept["citations"]] == [r["url"] for r in RESULTS]
+    [web_answer] = [item for item in stored if item["sk"] == "ANSWER"]
+    assert (web_answer["answer"], web_answer["query"]) == (WEB_TEXT, "When was Starlette 1.0 released?")
+    assert [citation["url"] for citation in web_answer["citations"]] == [r["url"] for r in RESULTS]
 
 
 def test_a_related_question_finds_the_stored_web_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
 ) -> None:
-    web.finds(FOUND, *RESULTS)
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search("starlette release")),
         calls(("perplexity_search", {"query": "When was Starlette 1.0 released?"})),
         calls(index("Starlette release", "ASGI framework"), answer("In 2026. [web-1]", ("web-1",))),
     )
     client.ask("When was Starlette 1.0 released?")
-    web.finds("not asked", *RESULTS)
+    web.finds("Not searched.", *RESULTS)
     model.plays(calls(search("release date of Starlette")), calls(answer("In 2026. [web-1]", ("web-1",))))
     status, body = client.ask("What is the release date of Starlette?")
     assert status == 200
@@ -102,19 +105,16 @@ def test_a_related_question_finds_the_stored_web_answer(
     assert "[1]" not in passage["content"]
     assert body["sources"][0]["source_type"] == "external"
     assert body["sources"][0]["source_url"] == "https://starlette.dev/release"
-    used = {item["keyword_text"]: item["usage_count"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
-    assert used == {"Starlette release": 2, "ASGI framework": 1}
+    usage = {item["keyword_text"]: item["usage_count"] for item in items("KEYWORDS_TABLE") if item["sk"] == "KEYWORD"}
+    assert usage == {"Starlette release": 2, "ASGI framework": 1}
 
 
 def test_a_stored_web_answer_stays_in_its_knowledge_base(
     client: Client, model: ScriptedModel, web: ScriptedWeb, index_host: str
 ) -> None:
-    from gleaner.clients import pinecone
-    from gleaner.model import Record
-
     other = Record(id="o#0", text="Other.", title="O", source_file_path="o.md", chunk_index=0, content_hash="h")
     pinecone.connect(host=index_host, api_key=lambda: "k").upsert("other_kb", [other], timeout=5)
-    web.finds(FOUND, *RESULTS)
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette release"})),
@@ -127,8 +127,8 @@ def test_a_stored_web_answer_stays_in_its_knowledge_base(
     assert all(chunk["source_type"] == "knowledge_base" for chunk in chunks)
 
 
-def test_keywords_left_out_are_asked_for_once(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
-    web.finds(FOUND, *RESULTS)
+def test_missing_keywords_are_requested_once(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette"})),
@@ -141,10 +141,10 @@ def test_keywords_left_out_are_asked_for_once(client: Client, model: ScriptedMod
     assert model.requests[3]["messages"][-1]["content"].startswith("[gleaner]")
 
 
-def test_keywords_that_never_come_are_taken_from_the_result(
+def test_keywords_are_extracted_if_the_model_never_sends_them(
     client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any
 ) -> None:
-    web.finds(FOUND, *RESULTS)
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette release date"})),
@@ -158,12 +158,10 @@ def test_keywords_that_never_come_are_taken_from_the_result(
     assert any("Starlette" in keyword for keyword in texts)
 
 
-def test_an_answer_survives_a_model_that_dies_while_keywords_are_asked_for(
+def test_an_answer_survives_a_model_that_fails_when_asked_for_keywords(
     client: Client, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
-    from starlette.responses import JSONResponse
-
-    web.finds(FOUND, *RESULTS)
+    web.finds(WEB_TEXT, *RESULTS)
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette release date"})),
@@ -188,7 +186,7 @@ def test_a_missing_search_gets_feedback_and_one_retry(client: Client, model: Scr
     assert "knowledge_base_search" in feedback["content"]
 
 
-def test_a_search_that_never_comes_is_an_error(client: Client, model: ScriptedModel, items: Any) -> None:
+def test_a_search_that_is_never_called_is_an_error(client: Client, model: ScriptedModel, items: Any) -> None:
     model.plays(says("No tool."))
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
@@ -204,7 +202,7 @@ def test_a_missing_answer_gets_feedback_and_one_forced_retry(client: Client, mod
     assert model.requests[2]["tool_choice"]["function"]["name"] == "generate_response"
 
 
-def test_an_answer_that_never_comes_is_an_error(client: Client, model: ScriptedModel) -> None:
+def test_an_answer_that_is_never_called_is_an_error(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), says("Merged."))
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:mandatory-tool-missing")
@@ -217,14 +215,14 @@ def test_every_call_gets_exactly_one_tool_message(client: Client, model: Scripte
         calls(answer()),
     )
     assert client.ask()[0] == 200
-    sent = model.requests[1]["messages"]
-    [assistant] = [message for message in sent if message["role"] == "assistant"]
-    called = [call["id"] for call in assistant["tool_calls"]]
-    assert len(set(called)) == 4
-    assert [message["tool_call_id"] for message in sent if message["role"] == "tool"] == called
+    messages = model.requests[1]["messages"]
+    [assistant] = [message for message in messages if message["role"] == "assistant"]
+    call_ids = [call["id"] for call in assistant["tool_calls"]]
+    assert len(set(call_ids)) == 4
+    assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == call_ids
 
 
-def test_a_failing_web_search_is_told_and_not_offered_again(
+def test_a_failing_web_search_is_reported_to_the_model_and_not_offered_again(
     client: Client, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
     web.fails(401)
@@ -232,8 +230,8 @@ def test_a_failing_web_search_is_told_and_not_offered_again(
     status, body = client.ask()
     assert (status, body["status"]) == (200, "fallback")
     assert "perplexity_search" not in offered(model.requests[2])
-    told = json.loads(model.requests[2]["messages"][-1]["content"])
-    assert told["error"]["code"] == "unavailable"
+    result = json.loads(model.requests[2]["messages"][-1]["content"])
+    assert result["error"]["code"] == "unavailable"
 
 
 def test_strict_grounding_never_offers_the_web(client: Client, model: ScriptedModel) -> None:
@@ -243,9 +241,7 @@ def test_strict_grounding_never_offers_the_web(client: Client, model: ScriptedMo
     assert all("perplexity_search" not in offered(request) for request in model.requests)
 
 
-def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: ScriptedModel) -> None:
-    from starlette.responses import JSONResponse
-
+def test_a_provider_without_forced_tool_choice_is_supported(client: Client, model: ScriptedModel) -> None:
     def picky(request: dict[str, Any]) -> Any:
         if request["tool_choice"] != "auto":
             body = {"error": {"message": "tool_choice must be auto", "param": "tool_choice", "code": None}}
@@ -259,21 +255,21 @@ def test_a_provider_without_forced_tool_choice_is_met(client: Client, model: Scr
     assert {request["tool_choice"] for request in model.requests} == {"auto"}
 
 
-def test_a_session_is_begun_and_continued(client: Client, model: ScriptedModel) -> None:
+def test_a_session_is_created_and_continued(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     _, first = client.ask("How are duplicates merged?")
     model.plays(calls(search()), calls(answer()))
     status, second = client.ask("And pruned?", session_id=first["session_id"])
     assert (status, second["session_id"]) == (200, first["session_id"])
-    spoken = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
-    assert spoken == [
+    conversation = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
+    assert conversation == [
         ("user", "How are duplicates merged?"),
         ("assistant", "Merged. [kb-1]"),
         ("user", "And pruned?"),
     ]
 
 
-def test_somebody_elses_session_is_an_unknown_one(client: Client, model: ScriptedModel) -> None:
+def test_another_callers_session_is_unknown(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     _, first = client.ask()
     body = {"query": "x", "session_id": first["session_id"]}

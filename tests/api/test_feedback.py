@@ -1,4 +1,4 @@
-"""Ratings of answers: kept with their query, counted once, and only by who asked."""
+"""Ratings of answers: stored with the query, counted once, and only accepted from the caller who asked."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from aws_lambda_powertools import Metrics
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
-NOBODYS = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+UNKNOWN_QUERY = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
 @pytest.fixture
 def query_id(client: Client, model: ScriptedModel) -> str:
-    """A query that `local` asked."""
+    """A query of the caller `local`."""
     model.plays(calls(search()), calls(answer()))
     return str(client.ask()[1]["query_id"])
 
@@ -24,27 +24,27 @@ def rate(client: Client, query_id: str, caller: str = "local", **body: Any) -> t
     return client.post(f"/api/queries/{query_id}/feedback", body, caller=caller)
 
 
-def test_feedback_is_kept_with_its_query(client: Client, query_id: str) -> None:
-    status, kept = rate(client, query_id, rating=4, comment="Short \u200band right.")
+def test_feedback_is_stored_with_its_query(client: Client, query_id: str) -> None:
+    status, feedback = rate(client, query_id, rating=4, comment="Short \u200band right.")
     assert status == 200
-    assert (kept["query_id"], kept["rating"], kept["comment"]) == (query_id, 4, "Short and right.")
-    assert client.request("GET", f"/api/queries/{query_id}/feedback") == (200, kept)
+    assert (feedback["query_id"], feedback["rating"], feedback["comment"]) == (query_id, 4, "Short and right.")
+    assert client.request("GET", f"/api/queries/{query_id}/feedback") == (200, feedback)
     calls_of_query = client.request("GET", f"/api/queries/{query_id}/tool-calls")[1]["tool_calls"]
     assert [call["tool_name"] for call in calls_of_query] == ["knowledge_base_search", "generate_response"]
 
 
-def test_the_last_word_is_kept_and_the_first_is_counted(client: Client, query_id: str) -> None:
-    counted = Metrics(namespace="Gleaner", service="query")
-    counted.clear_metrics()
+def test_the_last_rating_is_stored_and_the_first_is_counted(client: Client, query_id: str) -> None:
+    metrics = Metrics(namespace="Gleaner", service="query")
+    metrics.clear_metrics()
     rate(client, query_id, rating=2, comment="Wrong?")
     rate(client, query_id, rating=5)
-    assert counted.metric_set["FeedbackRating"]["Value"] == [2.0]
-    kept = client.request("GET", f"/api/queries/{query_id}/feedback")[1]
-    assert (kept["rating"], kept["comment"]) == (5, "")
+    assert metrics.metric_set["FeedbackRating"]["Value"] == [2.0]
+    feedback = client.request("GET", f"/api/queries/{query_id}/feedback")[1]
+    assert (feedback["rating"], feedback["comment"]) == (5, "")
 
 
-def test_only_who_asked_may_rate(client: Client, query_id: str, items: Any) -> None:
-    for caller, of_query in (("somebody else", query_id), ("local", NOBODYS)):
+def test_only_the_caller_who_asked_may_rate(client: Client, query_id: str, items: Any) -> None:
+    for caller, of_query in (("somebody else", query_id), ("local", UNKNOWN_QUERY)):
         status, problem = rate(client, of_query, caller, rating=1)
         assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-query")
     assert not [item for item in items("TOOL_CALLS_TABLE") if item["sk"] == "FEEDBACK"]
@@ -54,7 +54,7 @@ def test_only_who_asked_may_rate(client: Client, query_id: str, items: Any) -> N
     assert client.request("GET", f"/api/queries/{query_id}/feedback")[1]["rating"] == 3
 
 
-def test_a_query_without_feedback(client: Client, query_id: str) -> None:
+def test_feedback_on_an_unrated_query_is_a_404(client: Client, query_id: str) -> None:
     assert client.request("GET", f"/api/queries/{query_id}/feedback")[0] == 404
 
 
@@ -72,7 +72,7 @@ def test_a_query_without_feedback(client: Client, query_id: str) -> None:
         {"rating": 5, "note": "x"},
     ],
 )
-def test_what_is_no_rating(client: Client, query_id: str, body: dict[str, Any]) -> None:
+def test_invalid_ratings_are_refused(client: Client, query_id: str, body: dict[str, Any]) -> None:
     status, problem = rate(client, query_id, **body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
     assert problem["errors"]

@@ -1,4 +1,4 @@
-"""Events as API Gateway really sends them, who the caller is, and what every answer carries."""
+"""Events as API Gateway really sends them, the identity of the caller, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def chat_event(**changes: Any) -> dict[str, Any]:
         {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},
     ],
 )
-def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel, changes: dict[str, Any]) -> None:
+def test_all_forms_of_gateway_events_are_accepted(
+    client: Client, model: ScriptedModel, changes: dict[str, Any]
+) -> None:
     model.plays(calls(search()), calls(answer()))
     assert client.send(chat_event(**changes))["statusCode"] == 200
 
@@ -46,42 +48,42 @@ def test_the_forms_that_a_request_comes_in(client: Client, model: ScriptedModel,
         {"body": None, "headers": None, "multiValueHeaders": None},
     ],
 )
-def test_a_body_that_cannot_be_read(client: Client, changes: dict[str, Any]) -> None:
-    answered = client.send(chat_event(**changes))
-    assert answered["statusCode"] == 400
-    assert json.loads(answered["body"])["type"] == "urn:gleaner:problem:validation-failed"
+def test_an_unreadable_body_is_refused(client: Client, changes: dict[str, Any]) -> None:
+    response = client.send(chat_event(**changes))
+    assert response["statusCode"] == 400
+    assert json.loads(response["body"])["type"] == "urn:gleaner:problem:validation-failed"
 
 
-def test_every_answer_carries_its_ids(client: Client, model: ScriptedModel) -> None:
+def test_every_response_carries_its_ids(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     for event in (chat_event(), chat_event(body="no"), proxy_event("GET", "/nothing", "local")):
-        answered = client.send(event)
-        headers = answered["multiValueHeaders"]
+        response = client.send(event)
+        headers = response["multiValueHeaders"]
         assert headers["X-Request-Id"] == ["r"]
-        body = json.loads(answered["body"])
+        body = json.loads(response["body"])
         assert headers["X-Query-Id"] == [body["query_id"]]
 
 
-def test_origins_that_are_configured_are_allowed_also_on_errors(settings: dict[str, str]) -> None:
+def test_configured_origins_are_allowed_even_on_errors(settings: dict[str, str]) -> None:
     client = Client(make_api(settings | {"CORS_ORIGINS": "https://a.example https://b.example"}))
     for event in (chat_event(body="no"), proxy_event("GET", "/nothing", "x"), proxy_event("OPTIONS", CHAT, "x")):
         for origin, allowed in (("https://b.example", ["https://b.example"]), ("https://evil.example", None)):
             headers = {"origin": origin, "content-type": "application/json"}
-            many = {name: [value] for name, value in headers.items()}
-            answered = client.send(event | {"headers": headers, "multiValueHeaders": many})
-            assert answered["multiValueHeaders"].get("Access-Control-Allow-Origin") == allowed
-            assert answered["multiValueHeaders"]["Vary"] == ["Origin"]
+            multi_value = {name: [value] for name, value in headers.items()}
+            response = client.send(event | {"headers": headers, "multiValueHeaders": multi_value})
+            assert response["multiValueHeaders"].get("Access-Control-Allow-Origin") == allowed
+            assert response["multiValueHeaders"]["Vary"] == ["Origin"]
     preflight = client.send(proxy_event("OPTIONS", CHAT, "x"))
     assert preflight["statusCode"] == 204
-    # A cache must not keep what a program without an origin got for the pages of an origin.
+    # A cache must not serve a response without an origin to the pages of an origin.
     assert preflight["multiValueHeaders"]["Vary"] == ["Origin"]
 
 
 def test_without_configured_origins_none_is_allowed(client: Client) -> None:
     headers = {"origin": "https://a.example", "content-type": "application/json"}
-    many = {name: [value] for name, value in headers.items()}
-    answered = client.send(chat_event(body="no", headers=headers, multiValueHeaders=many))
-    assert not {"Access-Control-Allow-Origin", "Vary"} & set(answered["multiValueHeaders"])
+    multi_value = {name: [value] for name, value in headers.items()}
+    response = client.send(chat_event(body="no", headers=headers, multiValueHeaders=multi_value))
+    assert not {"Access-Control-Allow-Origin", "Vary"} & set(response["multiValueHeaders"])
 
 
 @pytest.mark.parametrize(
@@ -102,17 +104,17 @@ def test_roles_come_from_the_authorizer(client: Client, context: Any, admin: boo
 
 
 def token_of(groups: Any) -> str:
-    """A token as Cognito issues it; the signature is API Gateway's to check."""
+    """A token as Cognito issues it; API Gateway checks the signature."""
     header, payload = (
         base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, groups)
     )
     return f"Bearer {header}.{payload}.c2lnbmF0dXJl"
 
 
-def as_member(told: Any, *tokens: str) -> dict[str, Any]:
-    """What differs in the event of a Cognito user whose claim of groups is `told`."""
+def as_member(claim: Any, *tokens: str) -> dict[str, Any]:
+    """The parts of the event of a Cognito user whose groups claim is `claim`."""
     return {
-        "requestContext": {"authorizer": {"claims": {"sub": "u1", "cognito:groups": told}}},
+        "requestContext": {"authorizer": {"claims": {"sub": "u1", "cognito:groups": claim}}},
         "headers": {"Authorization": tokens[-1]} if tokens else None,
         "multiValueHeaders": {"Authorization": list(tokens)} if tokens else None,
     }
@@ -133,31 +135,31 @@ def as_member(told: Any, *tokens: str) -> dict[str, Any]:
         ([], False),
     ],
 )
-def test_only_the_group_of_this_very_name_makes_an_admin(client: Client, groups: list[str], admin: bool) -> None:
+def test_only_the_exact_group_name_makes_an_admin(client: Client, groups: list[str], admin: bool) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
-    member = as_member(",".join(groups), token_of({"cognito:groups": groups}))  # the text is API Gateway's
+    member = as_member(",".join(groups), token_of({"cognito:groups": groups}))  # joined as API Gateway does
     for changes in (member, member | {"multiValueHeaders": None}):
         assert client.send(event | changes)["statusCode"] == (404 if admin else 403)
 
 
 @pytest.mark.parametrize("groups", [["admin"], ["users", "admin"]])
-def test_groups_may_be_told_in_brackets(client: Client, groups: list[str]) -> None:
+def test_groups_may_be_given_in_brackets(client: Client, groups: list[str]) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
     member = as_member(f"[{' '.join(groups)}]", token_of({"cognito:groups": groups}))
     assert client.send(event | member)["statusCode"] == 404
 
 
-GOOD = token_of({"cognito:groups": ["x", "admin"]})
+ADMIN_TOKEN = token_of({"cognito:groups": ["x", "admin"]})
 
 
 @pytest.mark.parametrize(
-    ("told", "tokens"),
+    ("claim", "tokens"),
     [
-        ("x", [GOOD]),
-        ("users,x", [GOOD]),
-        (None, [GOOD]),
+        ("x", [ADMIN_TOKEN]),
+        ("users,x", [ADMIN_TOKEN]),
+        (None, [ADMIN_TOKEN]),
         ("x,admin", []),
-        ("x,admin", [GOOD, GOOD]),
+        ("x,admin", [ADMIN_TOKEN, ADMIN_TOKEN]),
         ("x,admin", [token_of({"cognito:groups": "x,admin"})]),
         ("x,admin", [token_of({})]),
         ("x,admin", [token_of("[" * 10)]),
@@ -167,17 +169,17 @@ GOOD = token_of({"cognito:groups": ["x", "admin"]})
         ("x,admin", [f"a.{base64.urlsafe_b64encode(b'[' * 200_000).decode()}.c"]),
     ],
 )
-def test_a_token_that_does_not_fit_what_was_verified_makes_no_admin(
-    client: Client, told: str | None, tokens: list[str]
+def test_a_token_that_differs_from_the_verified_claim_makes_no_admin(
+    client: Client, claim: str | None, tokens: list[str]
 ) -> None:
     event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
-    assert client.send(event | as_member(told, *tokens))["statusCode"] == 403
+    assert client.send(event | as_member(claim, *tokens))["statusCode"] == 403
 
 
 def test_callers_of_different_kinds_do_not_share_sessions(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
-    begun = client.send(chat_event(requestContext={"identity": {"apiKeyId": "u1"}}))
-    session_id = json.loads(begun["body"])["session_id"]
+    response = client.send(chat_event(requestContext={"identity": {"apiKeyId": "u1"}}))
+    session_id = json.loads(response["body"])["session_id"]
     path = f"/api/sessions/{session_id}"
     as_user = {"authorizer": {"claims": {"sub": "u1"}}}
     assert client.send(proxy_event("GET", path, "u1"))["statusCode"] == 200
@@ -193,25 +195,25 @@ def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str
     assert client.post(CHAT, {"query": "x"}, caller="anybody")[0] == 200
 
 
-def test_a_knowledge_base_that_the_model_asks_for_is_refused(client: Client, model: ScriptedModel) -> None:
+def test_another_knowledge_base_requested_by_the_model_is_refused(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search(kb_id="other_kb")), calls(search()), calls(answer()))
     status, _ = client.ask()
     assert status == 200
-    refused = json.loads(model.requests[1]["messages"][-2]["content"])
-    assert "knowledge base" in refused["error"]["message"]
+    rejection = json.loads(model.requests[1]["messages"][-2]["content"])
+    assert "knowledge base" in rejection["error"]["message"]
 
 
-def test_a_model_that_hangs_is_a_504_of_ours(settings: dict[str, str], model: ScriptedModel) -> None:
+def test_a_hanging_model_ends_in_a_504_from_the_function(settings: dict[str, str], model: ScriptedModel) -> None:
     def hang(_request: dict[str, Any]) -> dict[str, Any]:
         time.sleep(1.5)
         return calls(search())
 
     model.plays(hang)
     client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "0.7"}))
-    began = time.monotonic()
+    started_at = time.monotonic()
     status, problem = client.ask()
     assert (status, problem["type"]) == (504, "urn:gleaner:problem:deadline-exceeded")
-    assert time.monotonic() - began < 1.4
+    assert time.monotonic() - started_at < 1.4
 
 
 def test_the_answer_is_forced_when_little_time_is_left(settings: dict[str, str], model: ScriptedModel) -> None:

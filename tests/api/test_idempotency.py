@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from gleaner.api._caller import Caller
-from gleaner.api.once import Once
+from gleaner.api.idempotency import IdempotentRunner
 from gleaner.api.request import RequestContext
 from gleaner.api.schemas import ChatQuery
 from gleaner.errors import RequestInProgress
@@ -28,8 +28,8 @@ CHAT = "/api/chat/query"
 
 def send(client: Client, key: str, query: str = "How are duplicates merged?", **how: Any) -> tuple[int, Any]:
     headers = {"content-type": "application/json", "idempotency-key": key}
-    many = {name: [value] for name, value in headers.items()}
-    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=many, **how)
+    multi_value = {name: [value] for name, value in headers.items()}
+    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=multi_value, **how)
 
 
 def plays(model: ScriptedModel) -> None:
@@ -41,20 +41,20 @@ def test_the_same_request_gets_the_first_answer_and_costs_no_model_call(
 ) -> None:
     plays(model)
     first = send(client, "key-1")
-    kept = len(items("CONVERSATIONS_TABLE"))
+    item_count = len(items("CONVERSATIONS_TABLE"))
     again = send(client, "key-1")
     assert first == again and first[0] == 200
     assert len(model.requests) == 2
-    assert len(items("CONVERSATIONS_TABLE")) == kept
+    assert len(items("CONVERSATIONS_TABLE")) == item_count
 
 
 def test_a_turn_in_a_session_is_made_once(client: Client, model: ScriptedModel) -> None:
     _, session = client.post("/api/sessions", {})
     path = f"/api/sessions/{session['session_id']}/chat"
     headers = {"content-type": "application/json", "Idempotency-Key": "k"}
-    many = {name: [value] for name, value in headers.items()}
+    multi_value = {name: [value] for name, value in headers.items()}
     plays(model)
-    answers = [client.post(path, {"query": "x"}, headers=headers, multiValueHeaders=many) for _ in range(2)]
+    answers = [client.post(path, {"query": "x"}, headers=headers, multiValueHeaders=multi_value) for _ in range(2)]
     assert answers[0] == answers[1] and answers[0][0] == 200
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
 
@@ -66,7 +66,7 @@ def test_another_body_is_refused(client: Client, model: ScriptedModel) -> None:
     assert (status, problem["type"]) == (422, "urn:gleaner:problem:idempotency-key-reused")
 
 
-def test_keys_are_the_callers_own(client: Client, model: ScriptedModel) -> None:
+def test_keys_are_scoped_to_the_caller(client: Client, model: ScriptedModel) -> None:
     plays(model)
     _, mine = send(client, "key-1")
     plays(model)
@@ -74,40 +74,42 @@ def test_keys_are_the_callers_own(client: Client, model: ScriptedModel) -> None:
     assert status == 200 and theirs["query_id"] != mine["query_id"]
 
 
-def test_an_error_is_not_kept(client: Client, model: ScriptedModel) -> None:
+def test_an_error_is_not_stored(client: Client, model: ScriptedModel) -> None:
     model.plays(says("No tool."))
     assert send(client, "key-1")[0] == 502
     plays(model)
     assert send(client, "key-1")[0] == 200
 
 
-def test_a_request_that_still_runs_is_a_conflict(
+def test_a_request_still_in_progress_is_a_conflict(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
-    asked, go_on = threading.Event(), threading.Event()
+    is_asked, may_continue = threading.Event(), threading.Event()
 
     def slow(request: dict[str, Any]) -> dict[str, Any]:
-        asked.set()
-        assert go_on.wait(20)
+        is_asked.set()
+        assert may_continue.wait(20)
         return calls(search()) if len(request["tools"]) == 1 else calls(answer())
 
     model.plays(slow)
     first: list[tuple[int, Any]] = []
-    # As in Lambda, each environment serves one request at a time: the second comes to another one, which has
-    # its own current event.
+    # As in Lambda, an environment serves one request at a time: the second request goes to another environment, which
+    # has its own current event.
     thread = threading.Thread(target=lambda: first.append(send(client, "key-1")))
     thread.start()
-    assert asked.wait(20)
-    once = Once(dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"])
+    assert is_asked.wait(20)
+    runner = IdempotentRunner(
+        dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["IDEMPOTENCY_TABLE"]
+    )
     with pytest.raises(RequestInProgress):
-        again(once, "key-1")
-    go_on.set()
+        repeat(runner, "key-1")
+    may_continue.set()
     thread.join(30)
     assert first[0][0] == 200
 
 
-def again(once: Once, key: str) -> NoReturn:
-    """The same request, as another environment would run it."""
+def repeat(runner: IdempotentRunner, key: str) -> NoReturn:
+    """Run the same request as another environment would."""
     context: Any = LocalContext("query", "r2", time.monotonic() + 30)
     request = RequestContext(
         query_id="Q", caller=Caller(id="key:local"), deadline=Deadline.after(5), lambda_context=context
@@ -117,16 +119,16 @@ def again(once: Once, key: str) -> NoReturn:
         raise AssertionError("the request was run twice")
 
     body = ChatQuery(query="How are duplicates merged?")
-    once.run(key, request, CHAT, body, never, lambda _kept: None)
-    raise AssertionError("a request that is not run has no answer")
+    runner.run(key, request, CHAT, body, never, lambda _stored: None)
+    raise AssertionError("a request that was not run has an answer")
 
 
-def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
+def test_a_crashed_attempt_is_taken_over_when_its_time_is_up(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
     plays(model)
     assert send(client, "key-1")[0] == 200
-    # What a process leaves behind that ended in the middle: a record in progress whose time is up.
+    # A crashed process leaves a record that is in progress although its time is up.
     store = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
     [record] = store.scan(TableName=settings["IDEMPOTENCY_TABLE"])["Items"]
     store.update_item(
@@ -142,9 +144,7 @@ def test_a_crashed_first_try_is_taken_over_when_its_time_is_up(
 
 
 @pytest.mark.parametrize("path", [CHAT, "/api/sessions/{}/chat"])
-def test_the_answer_of_a_deleted_session_is_not_given_out_again(
-    client: Client, model: ScriptedModel, path: str
-) -> None:
+def test_the_answer_of_a_deleted_session_is_not_replayed(client: Client, model: ScriptedModel, path: str) -> None:
     session_id = client.post("/api/sessions", {})[1]["session_id"]
     path, body = path.format(session_id), {"query": "x"} | ({"session_id": session_id} if path == CHAT else {})
     headers = {"content-type": "application/json", "Idempotency-Key": "k"}
@@ -156,7 +156,7 @@ def test_the_answer_of_a_deleted_session_is_not_given_out_again(
     assert len(model.requests) == 2
 
 
-def test_nor_is_that_of_a_session_that_it_began(client: Client, model: ScriptedModel) -> None:
+def test_the_answer_is_not_replayed_if_the_session_it_created_was_deleted(client: Client, model: ScriptedModel) -> None:
     plays(model)
     session_id = send(client, "key-1")[1]["session_id"]
     client.request("DELETE", f"/api/sessions/{session_id}")
@@ -165,7 +165,7 @@ def test_nor_is_that_of_a_session_that_it_began(client: Client, model: ScriptedM
     assert send(client, "key-2")[0] == 200
 
 
-def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
+def test_an_answer_stored_by_an_earlier_version_is_replayed_unchanged(
     client: Client, settings: dict[str, str], model: ScriptedModel
 ) -> None:
     plays(model)
@@ -175,7 +175,7 @@ def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
     packed = json.loads(record["data"]["S"])["packed"]
     older = json.loads(zlib.decompress(base64.b64decode(packed)))
     del older["cost"], older["sources"][0]["support"]
-    older |= {"status": "a status that is no more"}
+    older |= {"status": "a removed status"}
     packed = base64.b64encode(zlib.compress(json.dumps(older).encode())).decode()
     store.update_item(
         TableName=settings["IDEMPOTENCY_TABLE"],
@@ -188,12 +188,12 @@ def test_an_answer_that_an_earlier_version_kept_goes_out_as_it_was(
     event["headers"] = {"content-type": "application/json", "idempotency-key": "key-1"}
     event["multiValueHeaders"] = None
     context: Any = LocalContext("query", "r", time.monotonic() + 30)
-    again = client.api.handle(event, context)  # the description promises the fields of this version
-    assert (again["statusCode"], again["multiValueHeaders"]["Content-Type"]) == (200, ["application/json"])
-    assert json.loads(again["body"]) == older != first
+    replay = client.api.handle(event, context)  # bypasses the check for the fields of this version
+    assert (replay["statusCode"], replay["multiValueHeaders"]["Content-Type"]) == (200, ["application/json"])
+    assert json.loads(replay["body"]) == older != first
 
 
-def test_a_long_answer_is_kept_whole(client: Client, model: ScriptedModel) -> None:
+def test_a_long_answer_is_stored_completely(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer("Clefs: " + "𝄞" * 99_000 + " [kb-1]")))
     first = send(client, "key-1")
     assert first[0] == 200 and len(first[1]["answer"]) > 99_000

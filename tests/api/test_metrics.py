@@ -1,4 +1,4 @@
-"""What a question shows of the success criteria, and what it is counted to cost."""
+"""The metrics of a question: its success criteria and its cost."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CRITERIA = {
     "ContextCarried",
 }
 
-Counted = Callable[[], dict[str, float]]
+ReadMetrics = Callable[[], dict[str, float]]
 
 
 @pytest.fixture
 def metrics() -> Metrics:
-    made = Metrics(namespace="Gleaner", service="query")
-    made.clear_metrics()
-    return made
+    shared = Metrics(namespace="Gleaner", service="query")
+    shared.clear_metrics()
+    return shared
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def client(settings: dict[str, str], metrics: Metrics) -> Client:
 
 
 @pytest.fixture
-def counted(metrics: Metrics) -> Counted:
-    """What was counted since it was last asked for, by name."""
+def read_metrics(metrics: Metrics) -> ReadMetrics:
+    """Returns the metrics recorded since the last call, by name."""
 
     def read() -> dict[str, float]:
         values = {name: sum(metric["Value"]) for name, metric in metrics.metric_set.items()}
@@ -69,10 +69,12 @@ def ask_the_web(client: Client, model: ScriptedModel, web_server: ScriptedWeb) -
     return client.ask("When was Starlette 1.0 released?")[1]
 
 
-def test_a_question_that_the_knowledge_base_answers(client: Client, model: ScriptedModel, counted: Counted) -> None:
+def test_metrics_of_a_question_that_the_knowledge_base_answers(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
+) -> None:
     model.plays(calls(search()), calls(answer()))
     body = client.ask()[1]
-    values = counted()
+    values = read_metrics()
     assert shares(values) == {"KnowledgeBaseSearched": 1, "AnsweredOnFirstAttempt": 1}
     assert (values["InputTokens"], values["OutputTokens"], values["WebSearches"]) == (200, 20, 0)
     assert values["Latency"] >= body["latency_ms"] > 0
@@ -87,11 +89,11 @@ def test_a_question_that_the_knowledge_base_answers(client: Client, model: Scrip
     }
 
 
-def test_a_web_answer_then_a_question_that_its_keywords_help(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+def test_a_question_answered_from_a_stored_web_answer_counts_as_helped(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
 ) -> None:
     body = ask_the_web(client, model, web)
-    values = counted()
+    values = read_metrics()
     assert shares(values) == {
         "KnowledgeBaseSearched": 1,
         "AnsweredOnFirstAttempt": 1,
@@ -101,37 +103,37 @@ def test_a_web_answer_then_a_question_that_its_keywords_help(
     assert body["cost"]["estimated_usd"] == pytest.approx(0.005 + 0.0006)
     model.plays(calls(search("release date of Starlette")), calls(answer("In 2026. [web-1]", ("web-1",))))
     client.ask("What is the release date of Starlette?")
-    assert shares(counted())["HelpedByKeywords"] == 1
+    assert shares(read_metrics())["HelpedByKeywords"] == 1
 
 
-def test_what_was_learned_helps_no_question_that_goes_to_the_web_all_the_same(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+def test_a_question_that_searches_the_web_anyway_counts_as_not_helped(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
 ) -> None:
     ask_the_web(client, model, web)
-    counted()
+    read_metrics()
     model.plays(
         calls(search("release date of Starlette")),
         calls(("perplexity_search", {"query": "Starlette release date"})),
         calls(index("Starlette release date"), answer("In 2026. [web-2]", ("web-2",))),
     )
     client.ask("What is the release date of Starlette?")
-    assert shares(counted())["HelpedByKeywords"] == 0
+    assert shares(read_metrics())["HelpedByKeywords"] == 0
 
 
-def test_what_was_learned_and_was_not_needed_is_not_counted(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+def test_a_stored_web_answer_that_was_not_needed_is_not_counted(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
 ) -> None:
     ask_the_web(client, model, web)
-    counted()
+    read_metrics()
     model.plays(calls(search("How are duplicates merged at the Starlette release?")), calls(answer()))
     body = client.ask("What is the release date of Starlette, and how are duplicates merged?")[1]
     assert "web-1" in str(model.requests[-1]["messages"])  # it was found
     assert [source["source_type"] for source in body["sources"]] == ["knowledge_base"]
-    assert "HelpedByKeywords" not in shares(counted())
+    assert "HelpedByKeywords" not in shares(read_metrics())
 
 
-def test_what_the_web_search_states_of_its_cost_counts(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+def test_the_cost_that_the_web_search_reports_is_used(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
     reply: Any = web.reply
@@ -144,12 +146,12 @@ def test_what_the_web_search_states_of_its_cost_counts(
     assert client.ask()[1]["cost"]["estimated_usd"] == pytest.approx(0.2506)
 
 
-def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
-    client: Client, model: ScriptedModel, counted: Counted
+def test_an_answer_on_the_second_attempt_counts_as_recovered(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
 ) -> None:
     model.plays(calls(search()), says("It is merged."), calls(answer()))
     assert client.ask()[0] == 200
-    assert shares(counted()) == {
+    assert shares(read_metrics()) == {
         "KnowledgeBaseSearched": 1,
         "AnsweredOnFirstAttempt": 0,
         "RetriesRecovered": 1,
@@ -165,65 +167,72 @@ def test_an_answer_at_the_second_attempt_is_a_retry_that_recovered(
         (JSONResponse({"error": {"message": "no"}}, status_code=401), 0),
     ],
 )
-def test_feedback_for_keywords_is_recovered_from_when_the_model_indexes_some_itself(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted, after_feedback: Any, recovered: int
+def test_keyword_feedback_counts_as_recovered_if_the_model_indexes_keywords(
+    client: Client,
+    model: ScriptedModel,
+    web: ScriptedWeb,
+    read_metrics: ReadMetrics,
+    after_feedback: Any,
+    recovered: int,
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
-    asked_web = calls(("perplexity_search", {"query": "Starlette release"}))
-    model.plays(calls(search()), asked_web, calls(answer("In 2026. [web-1]", ("web-1",))), after_feedback)
+    web_turn = calls(("perplexity_search", {"query": "Starlette release"}))
+    model.plays(calls(search()), web_turn, calls(answer("In 2026. [web-1]", ("web-1",))), after_feedback)
     assert client.ask("When was Starlette 1.0 released?")[0] == 200
-    assert shares(counted()) == {
+    assert shares(read_metrics()) == {
         "KnowledgeBaseSearched": 1,
         "AnsweredOnFirstAttempt": 1,
-        "KeywordsAfterWeb": 1,  # the service indexes what the model does not
+        "KeywordsAfterWeb": 1,  # the service indexes if the model does not
         "RetriesRecovered": recovered,
     }
 
 
-def test_one_recovery_does_not_make_up_for_another_that_failed(
-    client: Client, model: ScriptedModel, web: ScriptedWeb, counted: Counted
+def test_one_recovery_does_not_make_up_for_a_failed_one(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
 ) -> None:
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
-    asked_web = calls(("perplexity_search", {"query": "Starlette release"}))
-    model.plays(says("Later."), calls(search()), asked_web, calls(answer("In 2026. [web-1]", ("web-1",))), says("No."))
+    web_turn = calls(("perplexity_search", {"query": "Starlette release"}))
+    model.plays(says("Later."), calls(search()), web_turn, calls(answer("In 2026. [web-1]", ("web-1",))), says("No."))
     assert client.ask("When was Starlette 1.0 released?")[0] == 200
-    assert shares(counted())["RetriesRecovered"] == 0
+    assert shares(read_metrics())["RetriesRecovered"] == 0
 
 
-def test_a_search_after_feedback_is_a_recovery_also_of_a_question_that_fails_later(
-    client: Client, model: ScriptedModel, counted: Counted
+def test_a_search_after_feedback_counts_as_recovered_even_if_the_question_fails(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
 ) -> None:
     model.plays(says("I know it."), calls(search()), JSONResponse({"error": {"message": "no"}}, status_code=401))
     assert client.ask()[0] == 503
-    assert shares(counted())["RetriesRecovered"] == 1
+    assert shares(read_metrics())["RetriesRecovered"] == 1
 
 
-def test_a_question_without_an_answer_is_counted_too(client: Client, model: ScriptedModel, counted: Counted) -> None:
+def test_a_question_without_an_answer_is_counted_too(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
+) -> None:
     model.plays(says("I just know it."))
     assert client.ask()[0] == 502
-    values = counted()
+    values = read_metrics()
     assert shares(values) == {"KnowledgeBaseSearched": 0, "RetriesRecovered": 0}
     assert values["InputTokens"] == 200
-    assert values["Latency"] > 0  # a slow question that fails is slow, too
+    assert values["Latency"] > 0  # the latency of failed questions counts, too
 
 
-def test_a_model_that_is_down_says_nothing_of_the_criteria(
-    client: Client, model: ScriptedModel, counted: Counted
+def test_an_unavailable_model_counts_for_no_criterion(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
 ) -> None:
     model.plays(JSONResponse({"error": {"message": "no"}}, status_code=401))
     assert client.ask()[0] == 503
-    assert shares(counted()) == {}
+    assert shares(read_metrics()) == {}
 
 
-def test_earlier_turns_that_reach_the_model_are_context_carried(
-    client: Client, model: ScriptedModel, counted: Counted
+def test_earlier_turns_that_reach_the_model_count_as_carried_context(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
 ) -> None:
     model.plays(calls(search()), calls(answer()))
     session_id = client.ask()[1]["session_id"]
-    assert "ContextCarried" not in counted()
+    assert "ContextCarried" not in read_metrics()
     model.plays(calls(search()), calls(answer()))
     client.ask("And pruned?", session_id=session_id)
-    assert counted()["ContextCarried"] == 1
+    assert read_metrics()["ContextCarried"] == 1
     assert "How are duplicates merged?" in str(model.requests[0]["messages"])
 
 
@@ -236,8 +245,8 @@ def test_without_prices_there_is_no_estimate(settings: dict[str, str], metrics: 
     assert "InputTokens" in metrics.metric_set
 
 
-def test_the_cost_is_kept_with_the_message(client: Client, model: ScriptedModel) -> None:
+def test_the_cost_is_stored_with_the_message(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     session_id = client.ask()[1]["session_id"]
-    kept = client.request("GET", f"/api/sessions/{session_id}/messages")[1]["messages"][1]["metadata"]
-    assert (kept["web_searches"], kept["estimated_usd"]) == (0, 0.0004)
+    metadata = client.request("GET", f"/api/sessions/{session_id}/messages")[1]["messages"][1]["metadata"]
+    assert (metadata["web_searches"], metadata["estimated_usd"]) == (0, 0.0004)

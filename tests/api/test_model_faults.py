@@ -1,4 +1,4 @@
-"""Models that misbehave: each fault ends in an answer or in a typed problem, and leaves no half turn."""
+"""Misbehaving models: every fault ends in an answer or a typed problem, and leaves no incomplete turn."""
 
 from __future__ import annotations
 
@@ -14,71 +14,73 @@ from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, in
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
 
-TYPES = {  # of problems that a misbehaving model may end in
+TYPES = {  # problem types that a misbehaving model may cause
     "mandatory-tool-missing": 502,
     "answer-rejected": 502,
     "model-unavailable": 503,
     "context-too-long": 413,
 }
-MOST_MODEL_CALLS = 10
+MAX_MODEL_CALLS = 10
 SEARCH, ANSWER = search(), answer(confidence_score=0.9)
 
 
 @pytest.fixture(scope="module")
 def client(environment: dict[str, str]) -> Client:
-    """One process that meets all the faults one after the other, as a Lambda environment does."""
+    """One process that meets all faults one after the other, as a Lambda environment does."""
     return Client(make_api(environment))
 
 
 @pytest.fixture
-def turns(kept: TurnChecks, model: ScriptedModel) -> Iterator[TurnChecks]:
-    """The turns of one test; at its end, that the model was talked to by the protocol."""
-    kept.new()
-    yield kept
+def turns(stored_turns: TurnChecks, model: ScriptedModel) -> Iterator[TurnChecks]:
+    """The stored turns of one test; at its end, all requests to the model must follow the protocol."""
+    stored_turns.new()
+    yield stored_turns
     for request in model.requests:
         require_protocol(request["messages"])
 
 
 def require_protocol(messages: list[dict[str, Any]]) -> None:
-    """Every call of an assistant message has an id of its own, arguments that are an object, and one result."""
-    waiting: list[str] = []
+    """Require that every call of an assistant message has a unique id, a JSON object as arguments, and one result."""
+    pending: list[str] = []
     for message in messages:
         if message["role"] == "tool":
-            assert waiting.pop(0) == message["tool_call_id"]
+            assert pending.pop(0) == message["tool_call_id"]
             continue
-        assert not waiting
+        assert not pending
         for call in message.get("tool_calls", ()):
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
-            assert call["id"] not in waiting
-            waiting.append(call["id"])
-    assert not waiting
+            assert call["id"] not in pending
+            pending.append(call["id"])
+    assert not pending
 
 
 def require_answer(status: int, body: Any, model: ScriptedModel) -> None:
     assert (status, body["status"], body["answer"]) == (200, "success", "Merged. [kb-1]"), body
     assert [source["id"] for source in body["sources"]] == ["kb-1"]
     assert body["used_tools"][0] == "knowledge_base_search"
-    assert len(model.requests) <= MOST_MODEL_CALLS
+    assert len(model.requests) <= MAX_MODEL_CALLS
 
 
 @pytest.mark.parametrize("place", ["search", "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_passes_ends_in_an_answer(
+def test_a_transient_fault_ends_in_an_answer(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
 ) -> None:
-    made = FAULTS[fault]
-    model.plays(*([made(SEARCH), calls(SEARCH)] if place == "search" else [calls(SEARCH), made(ANSWER)]), calls(ANSWER))
+    inject = FAULTS[fault]
+    model.plays(
+        *([inject(SEARCH), calls(SEARCH)] if place == "search" else [calls(SEARCH), inject(ANSWER)]), calls(ANSWER)
+    )
     require_answer(*client.ask(), model)
     assert turns.new() == 1
 
 
 @pytest.mark.parametrize("place", [pytest.param("search", marks=pytest.mark.slow), "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_stays_ends_in_a_problem(
+def test_a_persistent_fault_ends_in_a_problem(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
 ) -> None:
-    made = FAULTS[fault]
-    model.plays(*([made(SEARCH)] if place == "search" else [calls(SEARCH), made(ANSWER)]))
+    inject = FAULTS[fault]
+    model.plays(*([inject(SEARCH)] if place == "search" else [calls(SEARCH), inject(ANSWER)]))
     require_problem(*client.ask(), model)
     assert turns.new() == 0
 
@@ -87,31 +89,31 @@ def require_problem(status: int, body: Any, model: ScriptedModel) -> None:
     assert status == TYPES[body["type"].removeprefix("urn:gleaner:problem:")], body
     assert body["query_id"]
     assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "[gleaner]"))
-    assert len(model.requests) <= MOST_MODEL_CALLS
+    assert len(model.requests) <= MAX_MODEL_CALLS
 
 
 @pytest.mark.parametrize("fault", ANSWER_FAULTS)
 def test_an_unacceptable_answer_is_never_delivered(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str
 ) -> None:
-    wrong = ANSWER_FAULTS[fault]
-    model.plays(calls(SEARCH), wrong, calls(ANSWER))
+    faulty_turn = ANSWER_FAULTS[fault]
+    model.plays(calls(SEARCH), faulty_turn, calls(ANSWER))
     require_answer(*client.ask(), model)
-    refused = [message for message in model.requests[2]["messages"] if message["role"] == "tool"][-1]
-    assert json.loads(refused["content"])["error"]["message"]
+    rejection = [message for message in model.requests[2]["messages"] if message["role"] == "tool"][-1]
+    assert json.loads(rejection["content"])["error"]["message"]
     assert turns.new() == 1
-    model.plays(calls(SEARCH), wrong)
+    model.plays(calls(SEARCH), faulty_turn)
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:answer-rejected")
     assert turns.new() == 0
 
 
 @pytest.mark.parametrize("oddity", ODDITIES)
-def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
+def test_an_unambiguous_oddity_costs_no_retry(
     client: Client, model: ScriptedModel, turns: TurnChecks, oddity: str
 ) -> None:
-    made = ODDITIES[oddity]
-    model.plays(made(SEARCH), made(ANSWER))
+    distort = ODDITIES[oddity]
+    model.plays(distort(SEARCH), distort(ANSWER))
     require_answer(*client.ask(), model)
     assert len(model.requests) == 2
     assert turns.new() == 1
@@ -119,12 +121,12 @@ def test_an_oddity_whose_meaning_is_clear_costs_no_retry(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_keywords_come_of_every_web_answer_whatever_the_model_does(
+def test_every_web_answer_is_indexed_whatever_the_model_does(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
 ) -> None:
     web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
-    made: Reply = FAULTS[fault](index("Starlette release"))
-    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": fault})), made, calls(ANSWER), made)
+    faulty_turn: Reply = FAULTS[fault](index("Starlette release"))
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": fault})), faulty_turn, calls(ANSWER), faulty_turn)
     status, body = client.ask()
     assert (status, body["answer"]) == (200, "Merged. [kb-1]"), body
     assert body["keyword_count"] >= 1
@@ -132,7 +134,7 @@ def test_keywords_come_of_every_web_answer_whatever_the_model_does(
 
 
 @pytest.mark.parametrize("order", [(SEARCH, answer("Guessed.", ())), (answer("Guessed.", ()), SEARCH)])
-def test_an_answer_beside_a_search_waits_for_its_result(
+def test_an_answer_in_the_same_turn_as_a_search_is_refused(
     client: Client, model: ScriptedModel, turns: TurnChecks, order: Any
 ) -> None:
     model.plays(calls(*order), calls(ANSWER))
@@ -153,10 +155,10 @@ def test_an_answer_beside_a_search_waits_for_its_result(
         ("This model does not support forced tool choice in thinking mode", {}),
     ],
 )
-def test_a_provider_that_refuses_tool_choice_is_asked_without(
+def test_a_provider_that_refuses_tool_choice_gets_requests_without_it(
     environment: dict[str, str], model: ScriptedModel, status: int, message: str, more: Any
 ) -> None:
-    client = Client(make_api(environment))  # what a provider refuses is remembered
+    client = Client(make_api(environment))  # a process remembers what the provider refuses
 
     def picky(request: dict[str, Any]) -> Any:
         if request["tool_choice"] != "auto":
@@ -170,7 +172,7 @@ def test_a_provider_that_refuses_tool_choice_is_asked_without(
     assert len(model.requests) == 2
 
 
-def test_a_provider_that_refuses_tools_at_all_is_unavailable(
+def test_a_provider_that_refuses_tools_is_unavailable(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks
 ) -> None:
     model.plays(api_error(400, "tool_choice is not supported"))
@@ -178,9 +180,9 @@ def test_a_provider_that_refuses_tools_at_all_is_unavailable(
     assert turns.new() == 0
 
 
-def an_endless_caller(*named: str) -> Any:
-    """Calls the first of these tools that is offered, each time with other arguments, and never answers by itself."""
-    made = {
+def an_endless_caller(*tools: str) -> Any:
+    """Always calls the first offered one of these tools with new arguments, and never answers unless forced."""
+    make_call = {
         "knowledge_base_search": lambda n: search(f"keywords {n}"),
         "perplexity_search": lambda n: ("perplexity_search", {"query": f"keywords {n}"}),
         "index_keywords": lambda n: index(f"Keyword {n}"),
@@ -189,8 +191,8 @@ def an_endless_caller(*named: str) -> Any:
 
     def play(request: dict[str, Any]) -> Any:
         offered = [tool["function"]["name"] for tool in request["tools"]]
-        tool = next((name for name in named if name in offered), "generate_response")
-        return calls(made[tool](len(request["messages"])))
+        tool = next((name for name in tools if name in offered), "generate_response")
+        return calls(make_call[tool](len(request["messages"])))
 
     return play
 
@@ -203,7 +205,7 @@ def an_endless_caller(*named: str) -> Any:
         ("index_keywords", "perplexity_search", "knowledge_base_search"),
     ],
 )
-def test_an_endless_caller_is_made_to_answer(
+def test_a_model_that_keeps_calling_tools_is_forced_to_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, tools: tuple[str, ...]
 ) -> None:
     web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
@@ -211,29 +213,31 @@ def test_an_endless_caller_is_made_to_answer(
     status, body = client.ask()
     assert (status, body["answer"]) == (200, "Merged. [kb-1]")
     assert len(web.requests) <= 2
-    assert len(model.requests) <= MOST_MODEL_CALLS
+    assert len(model.requests) <= MAX_MODEL_CALLS
     assert turns.new() == 1
 
 
-def test_caps_hold_within_one_turn(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+def test_limits_apply_within_one_turn(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
     web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
     searches = [search(f"keywords {n}") for n in range(30)]
-    asking = [("perplexity_search", {"query": f"release {n}"}) for n in range(6)]
-    model.plays(calls(*searches), calls(*asking), calls(index("Starlette release"), ANSWER))
+    web_searches = [("perplexity_search", {"query": f"release {n}"}) for n in range(6)]
+    model.plays(calls(*searches), calls(*web_searches), calls(index("Starlette release"), ANSWER))
     require_answer(*client.ask(), model)
     first = [json.loads(m["content"]) for m in model.requests[1]["messages"] if m["role"] == "tool"]
-    assert (len(first), sum("chunks" in told for told in first)) == (30, 3)
+    assert (len(first), sum("chunks" in result for result in first)) == (30, 3)
     assert len(web.requests) == 2
 
 
 def test_identical_calls_get_the_first_result(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
     web.finds("It was released [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
-    asking = ("perplexity_search", {"query": "release"})
+    web_search = ("perplexity_search", {"query": "release"})
     model.plays(
-        calls(SEARCH, SEARCH, SEARCH, SEARCH), calls(asking, asking, asking), calls(asking, index("Release"), ANSWER)
+        calls(SEARCH, SEARCH, SEARCH, SEARCH),
+        calls(web_search, web_search, web_search),
+        calls(web_search, index("Release"), ANSWER),
     )
     require_answer(*client.ask(), model)
-    assert (len(model.requests), len(web.requests)) == (3, 1)  # nothing new was to be read before the answer
+    assert (len(model.requests), len(web.requests)) == (3, 1)  # the repeated search had no new result to read first
     results = [m["content"] for m in model.requests[-1]["messages"] if m["role"] == "tool"]
     assert len(set(results[:4])) == 1 and len(set(results[4:7])) == 1
 
@@ -263,9 +267,7 @@ def test_a_conversation_that_grew_too_long_is_shortened_once(
         "```python\nrow = rows[1]  # [kb-9] [web-3]\n```\nMerged. [kb-1]",
     ],
 )
-def test_what_looks_like_a_mark_in_code_is_code(
-    client: Client, model: ScriptedModel, turns: TurnChecks, text: str
-) -> None:
+def test_a_mark_in_code_is_not_a_citation(client: Client, model: ScriptedModel, turns: TurnChecks, text: str) -> None:
     model.plays(calls(SEARCH), calls(answer(text)))
     status, body = client.ask()
     assert (status, body["answer"]) == (200, text)
@@ -273,7 +275,7 @@ def test_what_looks_like_a_mark_in_code_is_code(
     assert turns.new() == 1
 
 
-def test_a_cut_off_reply_is_told_to_be_shorter(client: Client, model: ScriptedModel) -> None:
+def test_a_model_whose_reply_was_cut_off_is_told_to_shorten_it(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(SEARCH), FAULTS["arguments cut off, finish_reason length"](ANSWER), calls(ANSWER))
     require_answer(*client.ask(), model)
     assert "shorter" in model.requests[2]["messages"][-1]["content"]

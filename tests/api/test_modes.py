@@ -22,7 +22,7 @@ def select(client: Client, model: ScriptedModel, query: str, **body: Any) -> tup
     return client.ask(query, mode="selected_text", selected_text=SELECTED, chapter_origin="The lamp", **body)
 
 
-def test_the_selection_alone_is_searched_and_cited(client: Client, model: ScriptedModel, items: Any) -> None:
+def test_only_the_selection_is_searched_and_cited(client: Client, model: ScriptedModel, items: Any) -> None:
     status, body = select(client, model, "How often is the lamp trimmed?")
     assert status == 200
     [source] = body["sources"]
@@ -31,23 +31,23 @@ def test_the_selection_alone_is_searched_and_cited(client: Client, model: Script
     assert "every four hours" in source["text_preview"]
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert chunks and all(chunk["title"] == "Selected text" for chunk in chunks)
-    [kept] = [item for item in items("CONVERSATIONS_TABLE") if item["sk"].startswith("EXCERPT#")]
-    assert (kept["selected_text"], kept["chapter_origin"]) == (SELECTED, "The lamp")
-    assert kept["message_id"].startswith(body["query_id"])
+    [excerpt] = [item for item in items("CONVERSATIONS_TABLE") if item["sk"].startswith("EXCERPT#")]
+    assert (excerpt["selected_text"], excerpt["chapter_origin"]) == (SELECTED, "The lamp")
+    assert excerpt["message_id"].startswith(body["query_id"])
 
 
-def test_positions_are_those_of_the_text_that_was_sent(client: Client, model: ScriptedModel) -> None:
-    sent = "\ufeff\r\nOf Be\u0301la's lamps\r\n\r\n" + SELECTED.replace("\n", "\r\n")
+def test_positions_refer_to_the_text_as_it_was_sent(client: Client, model: ScriptedModel) -> None:
+    selected_text = "\ufeff\r\nOf Be\u0301la's lamps\r\n\r\n" + SELECTED.replace("\n", "\r\n")
     model.plays(calls(search("oil cellar")), calls(answer("In the cellar. [kb-1]")))
-    _, body = client.ask("Where is oil stored?", mode="selected_text", selected_text=sent)
+    _, body = client.ask("Where is oil stored?", mode="selected_text", selected_text=selected_text)
     [source] = body["sources"]
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     [cited] = [chunk for chunk in chunks if chunk["id"] == "kb-1"]
     assert "\ufeff" not in str(chunks)
-    assert source["position"] == sent.index(cited["content"].split()[0])
+    assert source["position"] == selected_text.index(cited["content"].split()[0])
 
 
-def test_the_web_is_not_offered(client: Client, model: ScriptedModel) -> None:
+def test_web_search_is_not_offered(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search("x")), calls(web()), calls(answer()))
     status, _ = client.ask("x", mode="selected_text", selected_text=SELECTED)
     assert status == 200
@@ -55,13 +55,13 @@ def test_the_web_is_not_offered(client: Client, model: ScriptedModel) -> None:
         assert "perplexity_search" not in [tool["function"]["name"] for tool in request["tools"]]
 
 
-def test_a_question_that_names_nothing_gets_the_selection_in_order(client: Client, model: ScriptedModel) -> None:
+def test_a_question_without_a_topic_gets_the_selection_in_order(client: Client, model: ScriptedModel) -> None:
     select(client, model, "Summarise this")
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert [chunk["chunk_index"] for chunk in chunks] == sorted(chunk["chunk_index"] for chunk in chunks)
 
 
-def test_the_selection_is_in_no_instruction(client: Client, model: ScriptedModel) -> None:
+def test_the_selection_never_appears_in_instructions(client: Client, model: ScriptedModel) -> None:
     select(client, model, "What is this?")
     for request in model.requests:
         for message in request["messages"]:
@@ -82,7 +82,7 @@ def test_the_selection_is_in_no_instruction(client: Client, model: ScriptedModel
         {"mode": "other"},
     ],
 )
-def test_a_selection_that_does_not_fit_is_refused(client: Client, body: dict[str, Any]) -> None:
+def test_an_invalid_selection_is_refused(client: Client, body: dict[str, Any]) -> None:
     status, problem = client.ask("x", **body)
     assert (status, problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
 

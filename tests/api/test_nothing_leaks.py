@@ -1,6 +1,6 @@
-"""Secrets planted wherever text comes in: none is in a log line, a record, a problem, a metric or a trace.
+"""Secrets are planted in all inputs, and none must appear in a log line, a record, a problem, a metric or a trace.
 
-The function runs as Lambda runs it: in a process of its own, with tracing on, its output and its traces caught.
+The function runs as in Lambda: in its own process, with tracing on. Its output and traces are captured.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ KEYS = {
     "PINECONE_API_KEY": "of-no-known-form-b",
     "PERPLEXITY_API_KEY": "of-no-known-form-c",
 }
-OTHERS = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "OPENAI_LOG": "debug"}  # which must not show what is sent
+OTHERS = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "OPENAI_LOG": "debug"}  # must not log request bodies
 QUESTION = f"Why does {FORMS['openai key']} fail for {FORMS['e-mail address']}?\nMy password is Sesame-42-question"
 PASSAGE = f"Call {FORMS['phone number']} or write to passage.owner@docs.example. password=Sesame-42-passage"
 WEB_TEXT = f"The token is {FORMS['github token']} as web.owner@pages.example says. [1]"
 DATABASE = "postgresql://app:Sesame-42-argument@db.example/x"  # pragma: allowlist secret
 ARGUMENTS = f"merging keywords {FORMS['json web token']} {DATABASE}"
 
-# Of each text that went in, what must come out nowhere.
+# The part of each planted text that must not appear anywhere.
 PLANTED = [
     *KEYS.values(),
     *(FORMS[kind] for kind in ("openai key", "e-mail address", "phone number", "github token", "json web token")),
@@ -52,7 +52,7 @@ PLANTED = [
 
 @dataclass
 class Run:
-    """What came out of a run."""
+    """The output of a run."""
 
     answers: list[dict[str, Any]] = field(default_factory=list)
     log: str = ""
@@ -63,11 +63,11 @@ class Run:
     sent_to_model: str = ""
 
     def lines(self) -> list[Any]:
-        """The log, line by line, decoded."""
+        """The lines of the log, decoded."""
         return [json.loads(line) for line in self.log.splitlines()]
 
     def problems(self) -> list[dict[str, Any]]:
-        """The bodies of the answers that are problems."""
+        """The bodies of the responses that are problems."""
         return [json.loads(a["body"]) for a in self.answers if a["statusCode"] >= 400]
 
 
@@ -78,7 +78,7 @@ def run(
     scripted_web_server: tuple[ScriptedWeb, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Run]:
-    """The outcome of one process of the function that met every planted secret."""
+    """The output of one process of the function that received every planted secret."""
     tables = {name: f"leaks-{value}" for name, value in shared_settings.items() if name.endswith("_TABLE")}
     log_path = tmp_path_factory.mktemp("leaks") / "log"
     with closing(XrayDaemon()) as daemon:
@@ -103,20 +103,26 @@ def run(
 def _play(function: _Function, model: ScriptedModel, web_server: ScriptedWeb, run: Run) -> None:
     def ask(*replies: Any, body: dict[str, Any] | None = None, **event: Any) -> None:
         model.plays(*replies)
-        asked = json.dumps({"query": QUESTION, "kb_id": "planted"} | (body or {}))
-        run.answers.append(function.invoke(proxy_event("POST", "/api/chat/query", "x") | {"body": asked} | event))
+        request_body = json.dumps({"query": QUESTION, "kb_id": "planted"} | (body or {}))
+        run.answers.append(
+            function.invoke(proxy_event("POST", "/api/chat/query", "x") | {"body": request_body} | event)
+        )
         run.sent_to_model += json.dumps(model.requests, ensure_ascii=False)
 
     web_server.finds(WEB_TEXT, result(1, "https://pages.example/a?token=Sesame-42-web", "T", snippet=WEB_TEXT))
-    named = f"drop\n{FORGED}\n{FORMS['slack token']}"
+    tool_name = f"drop\n{FORGED}\n{FORMS['slack token']}"
     ask(
-        calls(search(ARGUMENTS), (named, {"password": "Sesame-42-argument"}), ids=["a", FORMS["aws access key"]]),
+        calls(search(ARGUMENTS), (tool_name, {"password": "Sesame-42-argument"}), ids=["a", FORMS["aws access key"]]),
         calls(web("release notes of starlette " + FORMS["json web token"])),
         calls(index("starlette", FORMS["card number"], "web.owner@pages.example"), answer("See. [web-1]", ("web-1",))),
     )
-    every = "\n".join(text for text, _ in IN_CONTEXT)
+    all_texts = "\n".join(text for text, _ in IN_CONTEXT)
     cut_off = f'{{"query": "merging\\n{FORMS["google key"]}", "top_k"'
-    ask(calls(("knowledge_base_search", cut_off)), calls(search(every)), calls(answer("A.", (FORMS["slack token"],))))
+    ask(
+        calls(("knowledge_base_search", cut_off)),
+        calls(search(all_texts)),
+        calls(answer("A.", (FORMS["slack token"],))),
+    )
     for status in (400, 401, 403, 429, 500):
         error = {"message": f"Incorrect API key: {KEYS['OPENAI_API_KEY']}, Sesame-42-model, {QUESTION}"}
         ask(JSONResponse({"error": error}, status_code=status))
@@ -165,16 +171,16 @@ def _items(client: Any, table: str) -> list[dict[str, Any]]:
     return [from_item(item) for item in client.scan(TableName=table)["Items"]]
 
 
-def _found(text: str) -> list[str]:
-    """The planted secrets in a text, also behind the escapes of JSON."""
+def _planted_in(text: str) -> list[str]:
+    """The planted secrets in a text, including those escaped as JSON."""
     return [secret for secret in PLANTED if secret in text or json.dumps(secret)[1:-1] in text]
 
 
-def test_the_secrets_really_went_through(run: Run) -> None:
+def test_the_secrets_really_passed_through_the_function(run: Run) -> None:
     assert run.answers[0]["statusCode"] == 200, run.answers[0]
-    assert {FORMS["openai key"], FORMS["github token"], "Sesame-42-passage"} <= set(_found(run.sent_to_model))
+    assert {FORMS["openai key"], FORMS["github token"], "Sesame-42-passage"} <= set(_planted_in(run.sent_to_model))
     assert {400, 404, 415, 500, 502, 503} <= {a["statusCode"] for a in run.answers}
-    assert FORMS["openai key"] in run.messages  # what the user wrote is the user's own, and stays
+    assert FORMS["openai key"] in run.messages  # the user's own text is stored unchanged
 
 
 def test_every_line_of_the_output_is_one_json_object(run: Run) -> None:
@@ -186,10 +192,10 @@ def test_every_line_of_the_output_is_one_json_object(run: Run) -> None:
 
 def test_no_log_line_and_no_metric_holds_a_secret(run: Run) -> None:
     assert [line for line in run.lines() if "_aws" in line]
-    assert not _found(run.log)
+    assert not _planted_in(run.log)
 
 
-def test_nothing_is_logged_below_a_warning_but_our_own(run: Run) -> None:
+def test_no_debug_line_is_logged(run: Run) -> None:
     assert not [line for line in run.lines() if line.get("level") == "DEBUG"]
 
 
@@ -197,18 +203,18 @@ def test_no_record_of_a_tool_call_holds_a_secret(run: Run) -> None:
     names = {record["tool_name"].split("\n")[0] for record in run.records}
     assert {"knowledge_base_search", "perplexity_search", "index_keywords", "generate_response", "drop"} <= names
     assert "[redacted: e-mail address]" in str(run.records)
-    assert not _found(str(run.records))
+    assert not _planted_in(str(run.records))
 
 
 def test_no_problem_holds_a_secret(run: Run) -> None:
     assert len(run.problems()) > 10
-    assert not _found(json.dumps(run.problems(), ensure_ascii=False))
+    assert not _planted_in(json.dumps(run.problems(), ensure_ascii=False))
     assert "Traceback" not in str(run.problems())
 
 
 def test_no_trace_holds_a_secret(run: Run) -> None:
     assert "## answer" in run.traces and "exceptions" in run.traces
-    assert not _found(run.traces)
+    assert not _planted_in(run.traces)
 
 
 def test_no_keyword_holds_a_secret(run: Run) -> None:

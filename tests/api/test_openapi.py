@@ -1,4 +1,4 @@
-"""The description of the API: a valid document that names every route, served only where it is wanted."""
+"""The description of the API: a valid document with every route, served only where it is enabled."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def document(client: Client) -> Any:
     return document
 
 
-def test_it_is_valid_openapi(document: Any) -> None:
+def test_the_document_is_valid_openapi(document: Any) -> None:
     assert document["openapi"].startswith("3.1.")
     schemathesis.openapi.from_dict(document).validate()
 
 
-def test_it_names_the_methods_that_are_served(client: Client, document: Any) -> None:
-    # A path that it leaves out would show elsewhere: no test may see an answer of a path that is not described.
+def test_methods_that_are_not_described_are_refused(client: Client, document: Any) -> None:
+    # An undescribed path would fail other tests, because every test response is checked against the description.
     assert {"/api/chat/query", "/api/sessions/{session_id}", "/openapi.json", "/swagger"} <= set(document["paths"])
     for path, operations in document["paths"].items():
         for method in {"get", "post", "put", "patch", "delete"} - set(operations):
-            answer = client.send(proxy_event(method.upper(), re.sub(r"{\w+}", "x", path), "local"))
-            assert answer["statusCode"] == 405
-            [allowed] = answer["multiValueHeaders"]["Allow"]
+            response = client.send(proxy_event(method.upper(), re.sub(r"{\w+}", "x", path), "local"))
+            assert response["statusCode"] == 405
+            [allowed] = response["multiValueHeaders"]["Allow"]
             assert set(allowed.lower().split(", ")) == set(operations)
 
 
-def test_the_framework_s_own_answers_are_not_promised(document: Any) -> None:
+def test_the_frameworks_default_responses_are_not_described(document: Any) -> None:
     assert "HTTPValidationError" not in str(document)
     with_422 = [path for path, operations in document["paths"].items() if "422" in str(operations)]
     assert with_422 == ["/api/chat/query", "/api/sessions/{session_id}/chat"]  # an Idempotency-Key used before
 
 
-def test_errors_are_problems_with_the_types_that_can_come(document: Any) -> None:
+def test_errors_are_problems_with_the_possible_types(document: Any) -> None:
     for operations in document["paths"].values():
         for operation in operations.values():
             for status, response in operation["responses"].items():
@@ -61,7 +61,7 @@ def test_errors_are_problems_with_the_types_that_can_come(document: Any) -> None
     assert "unknown-session" in str(session["404"]) and "unknown-keyword" not in str(session["404"])
 
 
-def test_parameters_are_those_that_are_taken(document: Any) -> None:
+def test_parameters_are_those_that_the_handlers_accept(document: Any) -> None:
     [key] = document["paths"]["/api/chat/query"]["post"]["parameters"]
     assert (key["name"], key["in"], key["required"]) == ("Idempotency-Key", "header", False)
     parameters = {item["name"]: item for item in document["paths"]["/api/keywords"]["get"]["parameters"]}
@@ -74,7 +74,7 @@ def test_a_session_needs_no_body_and_a_question_does(document: Any) -> None:
     assert not document["paths"]["/api/sessions"]["post"]["requestBody"].get("required")
 
 
-def test_its_version_is_that_of_the_package(document: Any) -> None:
+def test_the_version_is_that_of_the_package(document: Any) -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert document["info"]["version"] == gleaner.__version__ == project["version"]
 
@@ -87,35 +87,35 @@ def test_its_version_is_that_of_the_package(document: Any) -> None:
         (None, "/"),
     ],
 )
-def test_the_server_is_where_the_document_was_found(client: Client, context: Any, server: str) -> None:
+def test_the_server_url_is_where_the_document_was_requested(client: Client, context: Any, server: str) -> None:
     _, document = client.request("GET", "/openapi.json", requestContext=context)
     assert document["servers"] == [{"url": server}]
 
 
 class References(HTMLParser):
-    """What a page loads."""
+    """Collects what a page loads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.urls: list[str] = []
 
     def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.urls += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_the_page_for_people_needs_no_other_host(client: Client) -> None:
+def test_the_swagger_page_loads_nothing_from_other_hosts(client: Client) -> None:
     event = proxy_event("GET", "/swagger", "x")
     event["requestContext"] |= {"stage": "dev", "path": "/dev/swagger"}
-    answer = client.send(event)
+    response = client.send(event)
     references = References()
-    references.feed(answer["body"])
-    assert references.found == []
-    assert 'url: "/dev/openapi.json"' in answer["body"] and "SwaggerUIBundle" in answer["body"]
-    [policy] = answer["multiValueHeaders"]["Content-Security-Policy"]
+    references.feed(response["body"])
+    assert references.urls == []
+    assert 'url: "/dev/openapi.json"' in response["body"] and "SwaggerUIBundle" in response["body"]
+    [policy] = response["multiValueHeaders"]["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'") and "http" not in policy
 
 
-def test_without_the_setting_it_is_not_served(settings: dict[str, str]) -> None:
+def test_the_description_is_not_served_without_the_setting(settings: dict[str, str]) -> None:
     api = make_api(settings | {"DOCS_ROUTES": "off"})
     for path in ("/openapi.json", "/swagger"):
         context: Any = LocalContext("query", "r", time.monotonic() + 60)
@@ -126,20 +126,20 @@ PROBLEM = {"title": "T", "status": 404, "detail": "D", "query_id": "Q"}
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status", "body", "complaint"),
+    ("method", "path", "status", "body", "message"),
     [
-        ("GET", "/api/health", 418, {}, "not said to answer 418"),
+        ("GET", "/api/health", 418, {}, "not described to answer 418"),
         ("GET", "/api/health", 200, {"status": 7}, "not of type"),
         ("GET", f"/api/sessions/{'0' * 26}", 404, PROBLEM | {"type": "urn:gleaner:problem:unknown-keyword"}, "enum"),
         ("DELETE", f"/api/sessions/{'0' * 26}", 204, {}, "no body"),
-        ("GET", "/nowhere", 200, {}, "not described"),
+        ("GET", "/nowhere", 200, {}, "undescribed"),
     ],
 )
-def test_what_is_not_promised_is_noticed(
-    document: Any, method: str, path: str, status: int, body: Any, complaint: str
+def test_undescribed_responses_are_detected(
+    document: Any, method: str, path: str, status: int, body: Any, message: str
 ) -> None:
     content_type = "application/json" if status < 400 else "application/problem+json"
     headers = {"Content-Type": [content_type], "X-Query-Id": ["q"], "X-Request-Id": ["r"]}
-    answer = {"statusCode": status, "multiValueHeaders": headers, "body": json.dumps(body)}
-    with pytest.raises((AssertionError, ValueError), match=re.escape(complaint)):
-        ApiDescription(document).check({"httpMethod": method, "path": path, "requestContext": {}}, answer)
+    response = {"statusCode": status, "multiValueHeaders": headers, "body": json.dumps(body)}
+    with pytest.raises((AssertionError, ValueError), match=re.escape(message)):
+        ApiDescription(document).check({"httpMethod": method, "path": path, "requestContext": {}}, response)

@@ -1,4 +1,4 @@
-"""Pruning by hand through the API, and the way back."""
+"""Pruning and restoring keywords through the API."""
 
 from __future__ import annotations
 
@@ -35,15 +35,18 @@ def texts(client: Client) -> set[str]:
     return {item["keyword_text"] for item in client.request("GET", PATH)[1]["keywords"]}
 
 
-def test_a_dry_run_is_the_default_and_shows_what_would_go(client: Client, learned: None) -> None:
+def test_a_dry_run_is_the_default_and_shows_what_would_be_pruned(client: Client, learned: None) -> None:
     status, report = as_admin(client, "POST", f"{PATH}/prune", EVERYTHING)
     assert (status, report["dry_run"], report["candidate_count"], report["pruned_count"]) == (200, True, 2, 0)
-    assert {found["keyword_text"] for found in report["candidates"]} == {"quantum computing", "python packaging"}
-    assert all(found["reason"] for found in report["candidates"])
+    assert {candidate["keyword_text"] for candidate in report["candidates"]} == {
+        "quantum computing",
+        "python packaging",
+    }
+    assert all(candidate["reason"] for candidate in report["candidates"])
     assert len(texts(client)) == 2
 
 
-def test_a_run_prunes_and_is_undone_whole(client: Client, learned: None) -> None:
+def test_a_run_prunes_and_is_restored_completely(client: Client, learned: None) -> None:
     status, report = as_admin(client, "POST", f"{PATH}/prune", EVERYTHING | {"dry_run": False})
     assert (status, report["pruned_count"], report["finished"]) == (200, 2, True)
     assert texts(client) == set()
@@ -76,8 +79,8 @@ def test_one_keyword_is_pruned_and_restored(client: Client, learned: None) -> No
     ],
 )
 def test_pruning_is_for_admins(client: Client, method: str, path: str, body: Any) -> None:
-    answered = client.post(path, body) if body is not None else client.request(method, path)
-    assert (answered[0], answered[1]["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    status, problem = client.post(path, body) if body is not None else client.request(method, path)
+    assert (status, problem["type"]) == (403, "urn:gleaner:problem:not-allowed")
 
 
 @pytest.mark.parametrize(
@@ -97,5 +100,5 @@ def test_pruning_is_for_admins(client: Client, method: str, path: str, body: Any
     ],
 )
 def test_bad_requests_are_refused(client: Client, path: str, body: Any, status: int) -> None:
-    answered, problem = as_admin(client, "POST", f"{PATH}/{path}", body)
-    assert answered == status and problem["detail"]
+    actual, problem = as_admin(client, "POST", f"{PATH}/{path}", body)
+    assert actual == status and problem["detail"]

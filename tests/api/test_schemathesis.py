@@ -1,4 +1,4 @@
-"""Requests made up from the API's description: every answer is one that the description promises, and none a 5xx."""
+"""Requests generated from the API's description: every response is described, and none is a 5xx."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.doubles.scripted_web import ScriptedWeb, result
 
 
 def answers_anything(request: dict[str, Any]) -> dict[str, Any]:
-    """Searches, looks every other question up in the web, then answers with what was found."""
+    """Searches, looks up every other question on the web, then cites all results in an answer."""
     offered = {tool["function"]["name"] for tool in request["tools"]}
     results = [json.loads(message["content"]) for message in request["messages"] if message["role"] == "tool"]
     if offered == {"knowledge_base_search"}:
@@ -30,19 +30,19 @@ def answers_anything(request: dict[str, Any]) -> dict[str, Any]:
     question = [message["content"] for message in request["messages"] if message["role"] == "user"][-1]
     if "perplexity_search" in offered and len(results) == 1 and len(question) % 2:
         return calls(web())
-    ids = [found["id"] for result in results for found in result.get("chunks", []) + result.get("citations", [])]
-    answered = answer("Found. " + " ".join(f"[{found}]" for found in ids), tuple(ids))
-    learned = [index("keyword merging", "usage count", "pruning")] if "index_keywords" in offered else []
-    return calls(*learned, answered)
+    ids = [source["id"] for result in results for source in result.get("chunks", []) + result.get("citations", [])]
+    final_answer = answer("Found. " + " ".join(f"[{source_id}]" for source_id in ids), tuple(ids))
+    keyword_calls = [index("keyword merging", "usage count", "pruning")] if "index_keywords" in offered else []
+    return calls(*keyword_calls, final_answer)
 
 
 @pytest.fixture
 def url(client: Client, scripted_model_server: Any, scripted_web_server: Any) -> Iterator[str]:
-    """Where the API listens, over scripted services."""
+    """The address of the API over scripted services."""
     model: ScriptedModel = scripted_model_server[0]
-    internet: ScriptedWeb = scripted_web_server[0]
+    web_server: ScriptedWeb = scripted_web_server[0]
     model.plays(answers_anything)
-    internet.finds("Keywords are merged. [1]", result(1, "https://example.org/a", "Merging"))
+    web_server.finds("Keywords are merged. [1]", result(1, "https://example.org/a", "Merging"))
     lock = threading.Lock()
 
     def invoke(event: dict[str, Any], request_id: str) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def url(client: Client, scripted_model_server: Any, scripted_web_server: Any) ->
 
 
 @pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.slow)])
-def test_answers_are_those_that_are_described(url: str, examples: int, tmp_path: Path) -> None:
+def test_responses_match_the_description(url: str, examples: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"]
     options = ["--header", "x-api-key: admin", "--max-examples", str(examples), "--generation-deterministic"]
-    # What a schema cannot say is refused with a 400: an opaque cursor, a selection without its mode.
+    # A schema cannot express every rule: an opaque cursor, or a selection without its mode, is refused with a 400.
     options += ["--exclude-checks", "positive_data_acceptance"]
     run = subprocess.run([*command, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr

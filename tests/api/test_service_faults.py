@@ -1,4 +1,4 @@
-"""Services that fail: an answer from what there is, told as a fallback, or a typed problem; nothing inner leaves."""
+"""Failing services end in a fallback answer or a typed problem, and nothing internal is revealed."""
 
 from __future__ import annotations
 
@@ -43,36 +43,36 @@ def over_scripted_index(environment: dict[str, str], vectors: tuple[ScriptedInde
 
 @pytest.fixture(scope="module")
 def steady(environment: dict[str, str]) -> Client:
-    """For faults that leave nothing behind in the process."""
+    """A shared process, for faults after which no state remains."""
     return Client(make_api(environment))
 
 
 @pytest.fixture
 def client(environment: dict[str, str]) -> Client:
-    """A process that has met no fault yet: what keeps failing is remembered."""
+    """A new process, because a process remembers services that keep failing."""
     return Client(make_api(environment))
 
 
 @pytest.fixture
-def turns(kept: TurnChecks) -> TurnChecks:
-    kept.new()
-    return kept
+def turns(stored_turns: TurnChecks) -> TurnChecks:
+    stored_turns.new()
+    return stored_turns
 
 
-def require_nothing_inner(*shown: Any) -> None:
-    assert not any(secret in json.dumps(shown) for secret in SECRETS)
+def require_nothing_internal(*outputs: Any) -> None:
+    assert not any(secret in json.dumps(outputs) for secret in SECRETS)
 
 
-def told(model: ScriptedModel) -> list[Any]:
-    """What the tools said to the model, up to its last request."""
+def tool_results(model: ScriptedModel) -> list[Any]:
+    """The tool results in the last request to the model, decoded."""
     return [json.loads(m["content"]) for m in model.requests[-1]["messages"] if m["role"] == "tool"]
 
 
-# The language model: without it there is no answer.
+# Faults of the language model: without it there is no answer.
 
 
 @pytest.mark.parametrize(
-    ("reply", "ends"),
+    ("reply", "expected"),
     [
         (api_error(401, "secret key sk-1"), (503, "model-unavailable")),
         (api_error(403, "secret key sk-1"), (503, "model-unavailable")),
@@ -86,32 +86,32 @@ def told(model: ScriptedModel) -> list[Any]:
 )
 @pytest.mark.parametrize("place", ["search", "answer"])
 def test_a_model_that_keeps_failing_is_a_problem(
-    steady: Client, model: ScriptedModel, turns: TurnChecks, reply: Reply, ends: tuple[int, str], place: str
+    steady: Client, model: ScriptedModel, turns: TurnChecks, reply: Reply, expected: tuple[int, str], place: str
 ) -> None:
     model.plays(*([reply] if place == "search" else [calls(search()), reply]))
     status, body = steady.ask()
-    assert (status, body["type"]) == (ends[0], f"urn:gleaner:problem:{ends[1]}")
-    require_nothing_inner(body)
+    assert (status, body["type"]) == (expected[0], f"urn:gleaner:problem:{expected[1]}")
+    require_nothing_internal(body)
     assert len(model.requests) <= 4
     assert turns.new() == 0
 
 
-def test_a_wait_that_the_model_asks_for_is_kept_when_it_fits(
+def test_the_models_retry_after_is_respected_if_time_allows(
     steady: Client, model: ScriptedModel, turns: TurnChecks
 ) -> None:
-    asked: list[float] = []
+    request_times: list[float] = []
 
     def busy(_request: dict[str, Any]) -> Response:
-        asked.append(time.monotonic())
+        request_times.append(time.monotonic())
         return JSONResponse({"error": {"message": "m"}}, 429, {"Retry-After": "1"})
 
     def ready(_request: dict[str, Any]) -> Any:
-        asked.append(time.monotonic())
+        request_times.append(time.monotonic())
         return calls(search())
 
     model.plays(busy, ready, calls(answer()))
     assert steady.ask()[0] == 200
-    assert asked[1] - asked[0] >= 1
+    assert request_times[1] - request_times[0] >= 1
     assert turns.new() == 1
 
 
@@ -119,12 +119,12 @@ def test_a_model_that_cannot_be_reached_is_a_problem(environment: dict[str, str]
     client = Client(make_api(environment | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}))
     status, body = client.ask()
     assert (status, body["type"]) == (503, "urn:gleaner:problem:model-unavailable")
-    require_nothing_inner(body)
+    require_nothing_internal(body)
     assert turns.new() == 0
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
+def test_a_hanging_model_is_a_problem_at_the_deadline(
     environment: dict[str, str], turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -135,7 +135,7 @@ def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
     assert turns.new() == 0
 
 
-# The knowledge base: its failures are told to the model.
+# Faults of the knowledge base: they are reported to the model.
 
 
 @pytest.mark.parametrize(
@@ -146,18 +146,18 @@ def test_a_model_that_hangs_is_a_problem_when_the_time_is_spent(
         JSONResponse({"code": 5, "message": "namespace default_kb does not exist", "details": []}, 404),
     ],
 )
-def test_a_knowledge_base_that_holds_nothing_is_no_failure(
+def test_an_empty_knowledge_base_is_not_a_failure(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     vectors[0].gives(reply)
     model.plays(calls(search()), NO_SOURCES)
     status, body = over_scripted_index.ask()
     assert (status, body["status"], body["sources"]) == (200, "success", [])
-    assert told(model)[0]["chunks"] == []
+    assert tool_results(model)[0]["chunks"] == []
     assert turns.new() == 1
 
 
-def test_records_of_others_are_served_with_what_they_have(
+def test_records_of_other_writers_are_served_with_the_fields_they_have(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
 ) -> None:
     vectors[0].gives(
@@ -171,7 +171,7 @@ def test_records_of_others_are_served_with_what_they_have(
     model.plays(calls(search()), calls(answer()))
     status, body = over_scripted_index.ask()
     assert (status, body["status"], body["sources"][0]["id"]) == (200, "success", "kb-1")
-    chunks = told(model)[0]["chunks"]
+    chunks = tool_results(model)[0]["chunks"]
     assert [chunk["chunk_index"] for chunk in chunks if chunk["title"] == "a"] == [3]
     assert all(0 <= chunk["score"] <= 1 and chunk["content"] for chunk in chunks)
     assert turns.new() == 1
@@ -190,13 +190,13 @@ def test_records_of_others_are_served_with_what_they_have(
         page(200),
     ],
 )
-def test_a_knowledge_base_that_fails_is_told_and_the_answer_is_a_fallback(
+def test_a_failing_knowledge_base_is_reported_to_the_model_and_the_answer_is_a_fallback(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
 
 
-@pytest.mark.slow  # the SDK tries these again for as long as it is let
+@pytest.mark.slow  # the SDK retries these for as long as it may
 @pytest.mark.parametrize(
     "reply",
     [
@@ -207,7 +207,7 @@ def test_a_knowledge_base_that_fails_is_told_and_the_answer_is_a_fallback(
         CutResponse(b"secret" * 100),
     ],
 )
-def test_a_knowledge_base_that_keeps_failing_is_told_within_its_time(
+def test_a_knowledge_base_that_keeps_failing_is_reported_within_its_time_limit(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, reply: Any
 ) -> None:
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
@@ -220,12 +220,12 @@ def require_kb_fallback(
     model.plays(calls(search()), NO_SOURCES)
     status, body = client.ask()
     assert (status, body["status"], body["sources"]) == (200, "fallback", []), body
-    assert told(model)[0]["error"]["code"] == "unavailable"
-    require_nothing_inner(body, told(model))
+    assert tool_results(model)[0]["error"]["code"] == "unavailable"
+    require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
 
 
-def test_a_knowledge_base_that_failed_once_may_be_searched_again_and_no_more(
+def test_a_failed_knowledge_base_search_may_be_retried_once(
     over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks
 ) -> None:
     failing = JSONResponse({"error": {"message": "secret"}}, 400)
@@ -243,7 +243,7 @@ def test_a_knowledge_base_that_failed_once_may_be_searched_again_and_no_more(
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
+def test_a_hanging_knowledge_base_leaves_time_for_the_answer(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -254,11 +254,11 @@ def test_a_knowledge_base_that_hangs_costs_its_time_and_the_answer_comes(
     assert turns.new() == 1
 
 
-# The web search: its failures are told to the model, too, and it is left alone when it keeps failing.
+# Faults of the web search: they are reported to the model, too, and a web search that keeps failing is skipped.
 
 
 @pytest.mark.parametrize("fault", WEB_FAULTS)
-def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
+def test_a_failing_web_search_is_reported_to_the_model_and_the_answer_is_a_fallback(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, fault: str
 ) -> None:
     web.finds("It was released in 2026 [1].", PAGE)
@@ -268,17 +268,17 @@ def test_a_web_search_that_fails_is_told_and_the_answer_is_a_fallback(
     status, body = client.ask()
     assert (status, body["status"], body["answer"]) == (200, "fallback", "Merged. [kb-1]"), body
     assert body["used_external_kb"] is False
-    assert told(model)[-1]["error"]["code"] == "unavailable"
-    require_nothing_inner(body, told(model))
+    assert tool_results(model)[-1]["error"]["code"] == "unavailable"
+    require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
-    assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing of it is learned
+    assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing is learned from a failed search
 
 
-def test_of_a_web_answer_only_pages_with_an_address_are_kept(
+def test_only_pages_with_a_web_address_are_kept_from_a_web_answer(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
-    hostile = result(2, "javascript:alert(1)", "Bad")
-    web.finds("In 2026 [1][2][3].", PAGE, hostile, {"id": 3, "title": "No address"})
+    hostile_page = result(2, "javascript:alert(1)", "Bad")
+    web.finds("In 2026 [1][2][3].", PAGE, hostile_page, {"id": 3, "title": "No address"})
     model.plays(calls(search()), ASK_WEB, calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))))
     status, body = client.ask("release of one page")
     assert (status, body["status"]) == (200, "success")
@@ -288,7 +288,7 @@ def test_of_a_web_answer_only_pages_with_an_address_are_kept(
 
 
 @pytest.mark.parametrize("drips", [False, True])
-def test_a_web_search_that_hangs_costs_its_time_and_the_answer_comes(
+def test_a_hanging_web_search_leaves_time_for_the_answer(
     environment: dict[str, str], model: ScriptedModel, turns: TurnChecks, drips: bool
 ) -> None:
     with stalling(drips=drips) as url:
@@ -299,7 +299,7 @@ def test_a_web_search_that_hangs_costs_its_time_and_the_answer_comes(
     assert turns.new() == 1
 
 
-def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
+def test_a_dead_web_search_is_skipped_by_later_questions(
     client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
     for _ in range(4):
@@ -307,12 +307,12 @@ def test_a_dead_web_search_is_left_alone_by_the_questions_that_follow(
         model.plays(calls(search()), ASK_WEB, calls(answer()))
         status, body = client.ask()
         assert (status, body["status"]) == (200, "fallback")
-    assert web.requests == []  # of the last question
-    assert "paused" in told(model)[-1]["error"]["message"]
+    assert web.requests == []  # for the last question
+    assert "paused" in tool_results(model)[-1]["error"]["message"]
     assert turns.new() == 4
 
 
-def test_when_all_but_the_model_fails_there_is_an_answer_without_sources(
+def test_if_everything_but_the_model_fails_the_answer_has_no_sources(
     environment: dict[str, str], model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
 ) -> None:
     client = Client(make_api(environment | {"PINECONE_INDEX_HOST": "http://127.0.0.1:9"}))

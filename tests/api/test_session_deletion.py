@@ -1,4 +1,4 @@
-"""What goes with a session that is deleted: records of tool calls and feedback, of answered questions and of others."""
+"""What is deleted with a session: tool call records and feedback, of answered and of failed questions."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def tool_calls(settings: dict[str, str]) -> ToolCallStore:
 def session(client: Client, model: ScriptedModel) -> str:
     """A session of `local` with a rated answer, and a question that ended in an error."""
     model.plays(calls(search()), calls(answer()))
-    asked = client.ask()[1]
-    assert client.post(f"/api/queries/{asked['query_id']}/feedback", {"rating": 1, "comment": "c"})[0] == 200
+    answered = client.ask()[1]
+    assert client.post(f"/api/queries/{answered['query_id']}/feedback", {"rating": 1, "comment": "c"})[0] == 200
     model.plays(calls(search()), NO_MODEL)
-    assert client.ask(session_id=asked["session_id"])[0] == 503
-    return str(asked["session_id"])
+    assert client.ask(session_id=answered["session_id"])[0] == 503
+    return str(answered["session_id"])
 
 
 def delete(client: Client, session_id: str, caller: str = "local") -> int:
     return client.request("DELETE", f"/api/sessions/{session_id}", caller=caller)[0]
 
 
-def test_records_and_feedback_go_with_their_session(
+def test_records_and_feedback_are_deleted_with_their_session(
     client: Client, model: ScriptedModel, session: str, items: Items
 ) -> None:
     model.plays(calls(search()), calls(answer()))
@@ -53,47 +53,47 @@ def test_records_and_feedback_go_with_their_session(
     assert delete(client, session) == 204
     assert {item["pk"] for item in items("TOOL_CALLS_TABLE")} == {f"Q#{other['query_id']}"}
     assert len(items("TOOL_CALLS_TABLE")) == 3
-    shown = client.request("GET", "/api/tool-calls", caller="admin", queryStringParameters={"status": "success"})[1]
-    assert {call["session_id"] for call in shown["tool_calls"]} == {other["session_id"]}
+    page = client.request("GET", "/api/tool-calls", caller="admin", queryStringParameters={"status": "success"})[1]
+    assert {call["session_id"] for call in page["tool_calls"]} == {other["session_id"]}
 
 
-def test_somebody_else_deletes_no_records(
+def test_another_caller_deletes_no_records(
     client: Client, session: str, items: Items, tool_calls: ToolCallStore
 ) -> None:
-    kept = sorted(map(str, items("TOOL_CALLS_TABLE")))
+    before = sorted(map(str, items("TOOL_CALLS_TABLE")))
     assert delete(client, session, "somebody") == 404
     with pytest.raises(ConditionFailed):
-        tool_calls.delete_of_session(session, "key:somebody", deadline=Deadline.after(5))
-    assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == kept
+        tool_calls.delete_for_session(session, "key:somebody", deadline=Deadline.after(5))
+    assert sorted(map(str, items("TOOL_CALLS_TABLE"))) == before
 
 
-def test_records_of_a_turn_go_that_the_index_of_sessions_does_not_show_yet(
+def test_records_of_a_turn_missing_from_the_session_index_are_deleted(
     settings: dict[str, str], client: Client, model: ScriptedModel, items: Items
 ) -> None:
     model.plays(calls(search()), calls(answer()))
-    asked = client.ask()[1]
-    client.post(f"/api/queries/{asked['query_id']}/feedback", {"rating": 1})
+    turn = client.ask()[1]
+    client.post(f"/api/queries/{turn['query_id']}/feedback", {"rating": 1})
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    for item in items("TOOL_CALLS_TABLE"):  # what is not under the session's id is not among what the index shows of it
+    for item in items("TOOL_CALLS_TABLE"):  # without a session id, they are not in the session index
         dynamodb.update_item(
             TableName=settings["TOOL_CALLS_TABLE"],
             Key={"pk": {"S": item["pk"]}, "sk": {"S": item["sk"]}},
             UpdateExpression="REMOVE session_id",
         )
-    assert delete(client, asked["session_id"]) == 204
+    assert delete(client, turn["session_id"]) == 204
     assert items("TOOL_CALLS_TABLE") == []
 
 
 @pytest.mark.parametrize("write", range(1, 6))
-def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
+def test_a_deletion_interrupted_before_any_write_can_be_repeated(
     settings: dict[str, str], client: Client, session: str, items: Items, write: int
 ) -> None:
-    made = 0
+    writes = 0
 
     def crash(**_: Any) -> None:
-        nonlocal made
-        made += 1
-        if made == write:
+        nonlocal writes
+        writes += 1
+        if writes == write:
             raise KeyboardInterrupt
 
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
@@ -112,21 +112,21 @@ def test_a_deletion_that_is_cut_off_before_any_write_can_be_done_again(
 
 
 @pytest.mark.parametrize("end", [calls(answer()), NO_MODEL])
-def test_a_question_whose_session_is_deleted_meanwhile_leaves_no_records(
+def test_a_question_whose_session_is_deleted_in_the_meantime_leaves_no_records(
     settings: dict[str, str], client: Client, model: ScriptedModel, session: str, items: Items, end: Any
 ) -> None:
-    of_another_process = Client(make_api(settings))
+    other_process = Client(make_api(settings))
 
-    def delete_then_go_on(_request: Any) -> Any:
-        assert delete(of_another_process, session) == 204
+    def delete_then_reply(_request: Any) -> Any:
+        assert delete(other_process, session) == 204
         return end
 
-    model.plays(calls(search()), delete_then_go_on)
+    model.plays(calls(search()), delete_then_reply)
     assert client.ask(session_id=session)[0] in (404, 503)
     assert items("TOOL_CALLS_TABLE") == items("CONVERSATIONS_TABLE") == []
 
 
-def test_a_question_that_fails_in_a_session_that_stays_keeps_its_records(
+def test_a_failed_question_keeps_its_records_if_its_session_remains(
     client: Client, model: ScriptedModel, session: str
 ) -> None:
     model.plays(calls(search()), NO_MODEL)
@@ -136,7 +136,9 @@ def test_a_question_that_fails_in_a_session_that_stays_keeps_its_records(
     assert [call["tool_name"] for call in page["tool_calls"]] == ["knowledge_base_search"]
 
 
-def test_records_of_many_queries_go(client: Client, session: str, items: Items, tool_calls: ToolCallStore) -> None:
+def test_records_of_many_queries_are_deleted(
+    client: Client, session: str, items: Items, tool_calls: ToolCallStore
+) -> None:
     for _ in range(40):
         query_id = new_id()
         for position in range(3):

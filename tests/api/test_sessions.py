@@ -41,25 +41,25 @@ def begin(client: Client, caller: str = "local", **body: Any) -> dict[str, Any]:
 
 def get(client: Client, path: str, caller: str = "local", **query: Any) -> tuple[int, Any]:
     texts = {name: str(value) for name, value in query.items()}
-    many = {name: [value] for name, value in texts.items()}
+    multi_value = {name: [value] for name, value in texts.items()}
     return client.request(
         "GET",
         path,
         caller=caller,
         queryStringParameters=texts or None,
-        multiValueQueryStringParameters=many or None,
+        multiValueQueryStringParameters=multi_value or None,
     )
 
 
 def all_pages(client: Client, path: str, name: str, limit: int) -> list[Any]:
-    found: list[Any] = []
+    entries: list[Any] = []
     cursor: dict[str, str] = {}
     while True:
         status, page = get(client, path, limit=limit, **cursor)
         assert status == 200 and len(page[name]) <= limit
-        found += page[name]
+        entries += page[name]
         if page["next_cursor"] is None:
-            return found
+            return entries
         cursor = {"cursor": page["next_cursor"]}
 
 
@@ -90,7 +90,7 @@ def a_turn(session_id: str, **values: Any) -> Turn:
     )
 
 
-def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client, model: ScriptedModel) -> None:
+def test_a_turn_is_stored_with_its_facts_and_counted_in_its_session(client: Client, model: ScriptedModel) -> None:
     session = begin(client, metadata={"course": "physics"})
     model.plays(calls(search()), calls(answer()))
     path = f"{PATH}/{session['session_id']}"
@@ -103,31 +103,31 @@ def test_a_turn_is_kept_with_its_facts_and_counts_in_its_session(client: Client,
         ("user", "How are duplicates merged?"),
         ("assistant", "Merged. [kb-1]"),
     ]
-    kept = history["messages"][1]
-    assert kept == turn["message"]
-    facts = kept["metadata"]
+    stored_message = history["messages"][1]
+    assert stored_message == turn["message"]
+    facts = stored_message["metadata"]
     assert (facts["tool_call_count"], facts["retrieval_count"], facts["top_chapter"]) == (2, 2, "Keywords")
     assert (facts["model"], facts["input_tokens"], facts["output_tokens"]) == ("scripted", 200, 20)
-    _, shown = get(client, path)
-    assert (shown["message_count"], shown["tool_call_count"], shown["input_tokens"]) == (2, 2, 200)
-    assert shown["metadata"] == {"course": "physics"}
-    assert shown["updated_at"] > session["updated_at"]
+    _, updated = get(client, path)
+    assert (updated["message_count"], updated["tool_call_count"], updated["input_tokens"]) == (2, 2, 200)
+    assert updated["metadata"] == {"course": "physics"}
+    assert updated["updated_at"] > session["updated_at"]
 
 
 @pytest.mark.parametrize("body", [None, "", "null", {}])
 @pytest.mark.parametrize("headers", [{}, {"content-type": "application/json"}])
-def test_a_session_may_be_begun_without_a_body(client: Client, body: Any, headers: dict[str, str]) -> None:
+def test_a_session_may_be_created_without_a_body(client: Client, body: Any, headers: dict[str, str]) -> None:
     status, session = client.post("/api/sessions", body, headers=headers)
     assert status == 201 and session["metadata"] == {}
     assert client.request("GET", f"/api/sessions/{session['session_id']}") == (200, session)
 
 
-def test_sessions_are_listed_newest_use_first_each_once(client: Client, store: ConversationStore) -> None:
+def test_sessions_are_listed_once_most_recently_used_first(client: Client, store: ConversationStore) -> None:
     ids = [begin(client)["session_id"] for _ in range(9)]
     begin(client, caller="somebody")
     store.add_turn(a_turn(ids[2]), new_session=None, deadline=Deadline.after(5))
-    listed = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
-    assert listed == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
+    listed_ids = [session["session_id"] for session in all_pages(client, PATH, "sessions", 4)]
+    assert listed_ids == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
 
 
 def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> None:
@@ -140,7 +140,7 @@ def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> 
 
 
 @pytest.mark.parametrize("position", ["A", "EXCERPT#", "M#", "Z", "M#\uffff\uffff", "x" * 700, "\x00", "", "\ud800"])
-def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
+def test_a_forged_cursor_reveals_nothing_and_breaks_nothing(
     client: Client, store: ConversationStore, position: str
 ) -> None:
     session_id = begin(client)["session_id"]
@@ -157,12 +157,14 @@ def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(
     assert get(client, PATH, cursor=cursor)[0] in (200, 400)
 
 
-def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client: Client, model: ScriptedModel) -> None:
+def test_concurrent_turns_are_all_stored_completely(
+    settings: dict[str, str], client: Client, model: ScriptedModel
+) -> None:
     session_id = begin(client)["session_id"]
 
     def echo(request: dict[str, Any]) -> dict[str, Any]:
-        asked = [m["content"] for m in request["messages"] if m["role"] == "user"][-1]
-        return calls(search()) if len(request["tools"]) == 1 else calls(answer(f"To {asked}", ()))
+        question = [m["content"] for m in request["messages"] if m["role"] == "user"][-1]
+        return calls(search()) if len(request["tools"]) == 1 else calls(answer(f"To {question}", ()))
 
     model.plays(echo)
     store = ConversationStore(
@@ -177,7 +179,7 @@ def test_two_turns_at_once_are_both_kept_whole(settings: dict[str, str], client:
     assert get(client, f"{PATH}/{session_id}")[1]["message_count"] == 24
 
 
-def test_a_turn_written_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
+def test_writing_a_turn_again_changes_nothing(client: Client, store: ConversationStore, items: Any) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id)
     store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
@@ -186,7 +188,7 @@ def test_a_turn_written_again_changes_nothing(client: Client, store: Conversatio
     assert sorted(map(str, items("CONVERSATIONS_TABLE"))) == before
 
 
-def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: ConversationStore, items: Any) -> None:
+def test_deleting_a_session_leaves_nothing_behind(client: Client, store: ConversationStore, items: Any) -> None:
     session_id, other = begin(client)["session_id"], begin(client)["session_id"]
     for _ in range(40):
         store.add_turn(
@@ -200,7 +202,7 @@ def test_deleting_a_session_leaves_nothing_of_it(client: Client, store: Conversa
     assert get(client, path)[0] == 404
 
 
-def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
+def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     settings: dict[str, str], client: Client, store: ConversationStore, items: Any
 ) -> None:
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
@@ -209,12 +211,12 @@ def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
     session_id = begin(client)["session_id"]
     for _ in range(30):
         store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
-    cut = 0
+    batches = 0
 
     def crash(**_: Any) -> None:
-        nonlocal cut
-        cut += 1
-        if cut == 2:
+        nonlocal batches
+        batches += 1
+        if batches == 2:
             raise KeyboardInterrupt
 
     events = dynamodb.meta.events
@@ -232,17 +234,17 @@ def test_a_deletion_that_was_cut_off_hides_the_session_and_goes_on(
 
 
 @pytest.mark.parametrize("text", ["𝄞" * 100_000, "".join(map(chr, range(0x20000, 0x20000 + 42_000))) * 2])
-def test_long_texts_come_back_whole(client: Client, store: ConversationStore, text: str) -> None:
+def test_long_texts_are_returned_completely(client: Client, store: ConversationStore, text: str) -> None:
     session_id = begin(client)["session_id"]
     turn = a_turn(session_id, question=text[:50_000], answer=text, selected_text=text, chapter_origin="c")
     store.add_turn(turn, new_session=None, deadline=Deadline.after(10))
     path = f"{PATH}/{session_id}/messages"
     assert [message["content"] for message in get(client, path)[1]["messages"]] == [text[:50_000], text]
-    _, selected = get(client, f"{path}/{turn.query_id}-user/selected-text")
-    assert (selected["selected_text"], selected["chapter_origin"]) == (text, "c")
+    _, excerpt = get(client, f"{path}/{turn.query_id}-user/selected-text")
+    assert (excerpt["selected_text"], excerpt["chapter_origin"]) == (text, "c")
 
 
-def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: ConversationStore, items: Any) -> None:
+def test_an_incompressible_text_is_split(client: Client, store: ConversationStore, items: Any) -> None:
     random.seed(7)
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(300_000))
     session_id = begin(client)["session_id"]
@@ -252,7 +254,7 @@ def test_a_text_that_cannot_be_compressed_is_split(client: Client, store: Conver
     assert [message["content"] for message in messages] == ["q", text]
 
 
-def test_a_page_of_long_texts_fits_an_answer_of_a_function(client: Client, store: ConversationStore) -> None:
+def test_a_page_of_long_texts_fits_a_lambda_response(client: Client, store: ConversationStore) -> None:
     session_id = begin(client, metadata={str(number): "𝄞" * 500 for number in range(20)})["session_id"]
     for number in range(4):
         turn = a_turn(session_id, question="𝄞" * 50_000, answer=f"{number}" + '"\n' * 300_000)
@@ -263,25 +265,25 @@ def test_a_page_of_long_texts_fits_an_answer_of_a_function(client: Client, store
     assert [message["content"][0] for message in messages] == list("𝄞0𝄞1𝄞2𝄞3")
 
 
-def test_a_page_of_sessions_with_long_metadata_fits_too(client: Client) -> None:
+def test_a_page_of_sessions_with_long_metadata_fits_a_lambda_response(client: Client) -> None:
     ids = [begin(client, metadata={str(n): "𝄞" * 500 for n in range(20)})["session_id"] for _ in range(50)]
-    answered = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
-    assert len(json.dumps(answered).encode()) < 6_291_556
+    response = client.send(proxy_event("GET", PATH, "local") | {"queryStringParameters": {"limit": "100"}})
+    assert len(json.dumps(response).encode()) < 6_291_556
     assert [session["session_id"] for session in all_pages(client, PATH, "sessions", 100)] == ids[::-1]
 
 
-def test_a_selected_text_comes_back_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
-    sent = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
+def test_a_selected_text_is_returned_as_it_was_sent(client: Client, model: ScriptedModel, items: Any) -> None:
+    selected_text = " The lamp\r\nis trimmed\u200b.\u0065\u0301\ud800 \n"
     model.plays(calls(search("lamp")), calls(answer("It is trimmed. [kb-1]")))
-    _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=sent, chapter_origin="Lamps")
+    _, body = client.ask("What is trimmed?", mode="selected_text", selected_text=selected_text, chapter_origin="Lamps")
     path = f"{PATH}/{body['session_id']}/messages"
     question = get(client, path)[1]["messages"][0]
     for message_id in (question["id"], body["message_id"]):
-        status, selected = get(client, f"{path}/{message_id}/selected-text")
+        status, excerpt = get(client, f"{path}/{message_id}/selected-text")
         assert status == 200
-        assert selected == {
+        assert excerpt == {
             "message_id": question["id"],
-            "selected_text": sent.replace("\ud800", "\ufffd"),
+            "selected_text": selected_text.replace("\ud800", "\ufffd"),
             "chapter_origin": "Lamps",
             "created_at": question["created_at"],
         }
@@ -291,7 +293,7 @@ def test_a_selected_text_comes_back_as_it_was_sent(client: Client, model: Script
     assert items("CONVERSATIONS_TABLE") == []
 
 
-def test_a_question_without_a_selection_has_none(client: Client, model: ScriptedModel) -> None:
+def test_a_question_without_a_selection_has_no_selected_text(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     body = client.ask()[1]
     path = f"{PATH}/{body['session_id']}/messages"
@@ -301,7 +303,7 @@ def test_a_question_without_a_selection_has_none(client: Client, model: Scripted
     assert get(client, f"{path}/{'0' * 26}/selected-text")[0] == 400
 
 
-def test_a_selection_that_cannot_be_compressed_comes_back_whole(client: Client, store: ConversationStore) -> None:
+def test_an_incompressible_selection_is_returned_completely(client: Client, store: ConversationStore) -> None:
     random.seed(7)
     text = "".join(chr(random.randrange(0x20000, 0x2A000)) for _ in range(250_000))
     session_id = begin(client)["session_id"]
@@ -320,7 +322,7 @@ def test_a_selection_that_cannot_be_compressed_comes_back_whole(client: Client, 
         lambda client, path, caller: client.request("DELETE", path, caller=caller),
     ],
 )
-def test_somebody_elses_session_is_an_unknown_one(
+def test_another_callers_session_is_unknown(
     client: Client, call: Callable[[Client, str, str], tuple[int, Any]]
 ) -> None:
     theirs = call(client, f"{PATH}/{begin(client)['session_id']}", "somebody")
@@ -330,7 +332,7 @@ def test_somebody_elses_session_is_an_unknown_one(
     assert {**theirs[1], "query_id": ""} == {**unknown[1], "query_id": ""}
 
 
-def test_tool_calls_are_shown_to_who_asked(client: Client, model: ScriptedModel) -> None:
+def test_tool_calls_are_shown_to_the_caller_who_asked(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search("merging", top_k=3)), calls(answer()))
     _, body = client.ask()
     path = f"/api/queries/{body['query_id']}/tool-calls"
@@ -352,24 +354,24 @@ def test_the_conversation_is_carried_over_twenty_turns(client: Client, model: Sc
         model.plays(calls(search()), calls(answer(f"Answer {turn}. [kb-1]")))
         status, _ = client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
         assert status == 200
-        sent = model.requests[0]["messages"]
-        assert [m["role"] for m in sent[1:]] == ["user", "assistant"] * turn + ["user"]
-        assert sent[-1]["content"] == f"Question {turn}?"
+        messages = model.requests[0]["messages"]
+        assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * turn + ["user"]
+        assert messages[-1]["content"] == f"Question {turn}?"
         if turn:
-            assert sent[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
-        assert not any(m["role"] == "tool" for m in sent)
+            assert messages[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
+        assert not any(m["role"] == "tool" for m in messages)
 
 
-def test_only_what_fits_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
+def test_only_the_newest_part_of_a_long_history_is_sent(client: Client, model: ScriptedModel) -> None:
     session_id = begin(client)["session_id"]
     for turn in range(4):
         model.plays(calls(search()), calls(answer(f"{turn} " + "long " * 2000, ("kb-1",))))
         client.post(f"{PATH}/{session_id}/chat", {"query": f"Question {turn}?"})
     model.plays(calls(search()), calls(answer()))
     client.post(f"{PATH}/{session_id}/chat", {"query": "And?"})
-    sent = model.requests[0]["messages"]
-    assert sum(len(m["content"]) for m in sent[1:]) < 30_000
-    assert [m["content"][:10] for m in sent if m["role"] == "user"] == ["Question 2", "Question 3", "And?"]
+    messages = model.requests[0]["messages"]
+    assert sum(len(m["content"]) for m in messages[1:]) < 30_000
+    assert [m["content"][:10] for m in messages if m["role"] == "user"] == ["Question 2", "Question 3", "And?"]
 
 
 def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: Client, model: ScriptedModel) -> None:
@@ -398,12 +400,12 @@ def test_a_conversation_that_the_model_finds_too_long_is_shortened_once(client: 
         "x",
     ],
 )
-def test_a_bad_session_is_refused(client: Client, body: Any) -> None:
+def test_an_invalid_session_is_refused(client: Client, body: Any) -> None:
     status, problem = client.post(PATH, body)
     assert status == 400 and problem["detail"]
 
 
-def test_api_of_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
+def test_another_process_sees_the_same_sessions(settings: dict[str, str], client: Client) -> None:
     session_id = begin(client)["session_id"]
-    other = Client(make_api(settings))
-    assert get(other, f"{PATH}/{session_id}")[0] == 200
+    other_process = Client(make_api(settings))
+    assert get(other_process, f"{PATH}/{session_id}")[0] == 200

@@ -1,4 +1,4 @@
-"""DynamoDB throttled, conflicting, failing and gone, at each single write: no half turn, no half-written keyword."""
+"""DynamoDB throttled, conflicting, failing or down at any single write leaves no incomplete turn or keyword."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.slow
 CHAT = "/api/chat/query"
 PROBLEMS = {"store-unavailable": 503, "deadline-exceeded": 504}
 BLIPS: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
-# What a question with a web answer writes, in about this order: the key, four tool calls, keywords, turn, the key.
+# The writes of a question with a web answer, roughly in order: key, four tool calls, keywords, turn, key.
 WRITES = range(1, 9)
-QUESTION_SECONDS = "3"  # so that what never succeeds is given up soon
+QUESTION_SECONDS = "3"  # so that a permanent fault is given up soon
 _keys = count()
 
 
@@ -45,27 +45,27 @@ def client(environment: dict[str, str], faulty: FaultyStore) -> Client:
 def impatient(environment: dict[str, str], faulty: FaultyStore) -> Client:
     changes = {"AWS_ENDPOINT_URL_DYNAMODB": faulty.url, "QUERY_DEADLINE_SECONDS": QUESTION_SECONDS}
     client = Client(make_api(environment | changes))
-    client.request("GET", "/api/sessions")  # what a first request sets up is not to take of a question's time
+    client.request("GET", "/api/sessions")  # the set-up of a first request must not count against a question's time
     return client
 
 
 @pytest.fixture
-def turns(kept: TurnChecks, faulty: FaultyStore, model: ScriptedModel, web: ScriptedWeb) -> TurnChecks:
-    """A question that goes to the web is scripted, and the store is well."""
+def turns(stored_turns: TurnChecks, faulty: FaultyStore, model: ScriptedModel, web: ScriptedWeb) -> TurnChecks:
+    """The stored turns, with a scripted question that searches the web and a store without faults."""
     faulty.heals()
     web.finds("Starlette 1.0 was released in 2026 [1].", result(1, "https://starlette.dev/release", "Release notes"))
     model.plays(play)
-    kept.new()
-    return kept
+    stored_turns.new()
+    return stored_turns
 
 
 def play(request: dict[str, Any]) -> dict[str, Any]:
-    """The next turn of a question that goes to the web, whichever try of it this is, and if there is time for it."""
+    """The next turn of a question that searches the web if it is offered, on any attempt."""
     offered = {tool["function"]["name"] for tool in request["tools"]}
-    said = [call["function"]["name"] for message in request["messages"] for call in message.get("tool_calls", ())]
-    if "knowledge_base_search" not in said:
+    called = [call["function"]["name"] for message in request["messages"] for call in message.get("tool_calls", ())]
+    if "knowledge_base_search" not in called:
         return calls(search("merging keywords"))
-    if "perplexity_search" in offered and "perplexity_search" not in said:
+    if "perplexity_search" in offered and "perplexity_search" not in called:
         return calls(("perplexity_search", {"query": "starlette release"}))
     if "index_keywords" in offered:
         topic = str(request["messages"][1]["content"])
@@ -84,7 +84,7 @@ def a_key() -> str:
 
 
 def require_end(status: int, body: Any) -> None:
-    """An answer, or a typed problem that tells nothing of what is inside."""
+    """Require an answer, or a typed problem that reveals nothing internal."""
     if status != 200:
         assert status == PROBLEMS[body["type"].removeprefix("urn:gleaner:problem:")], body
     assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "botocore"))
@@ -92,7 +92,7 @@ def require_end(status: int, body: Any) -> None:
 
 @pytest.mark.parametrize("how", BLIPS)
 @pytest.mark.parametrize("write", WRITES)
-def test_one_write_that_fails_is_made_again(
+def test_a_write_that_fails_once_is_retried(
     client: Client, faulty: FaultyStore, turns: TurnChecks, how: How, write: int
 ) -> None:
     key = a_key()
@@ -107,7 +107,7 @@ def test_one_write_that_fails_is_made_again(
 
 @pytest.mark.parametrize("how", ["throttled", "down", "page"])
 @pytest.mark.parametrize("write", WRITES)
-def test_a_store_that_stays_away_from_some_write_on_leaves_no_half_turn(
+def test_a_store_that_stays_down_from_any_write_on_leaves_no_incomplete_turn(
     impatient: Client, environment: dict[str, str], faulty: FaultyStore, turns: TurnChecks, how: How, write: int
 ) -> None:
     key = a_key()
@@ -120,14 +120,14 @@ def test_a_store_that_stays_away_from_some_write_on_leaves_no_half_turn(
     turns.assert_turns_complete()
     again = ask(impatient, key)
     if again[1].get("type") == "urn:gleaner:problem:request-in-progress":
-        end_of_the_first_try(environment)  # its record says that it runs, which ends with the function's time
+        expire_first_attempt(environment)  # its record stays in progress until the function would have timed out
         again = ask(impatient, key) if not first else (200, body)
     assert again[0] == 200
     assert first + turns.new() == 1
 
 
-def end_of_the_first_try(environment: dict[str, str]) -> None:
-    """Let the time pass after which a request that still runs has ended with its function."""
+def expire_first_attempt(environment: dict[str, str]) -> None:
+    """Expire the records in progress, as after the timeout of their function."""
     store = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
     for record in store.scan(TableName=environment["IDEMPOTENCY_TABLE"])["Items"]:
         if record["status"]["S"] == "INPROGRESS":
@@ -141,28 +141,28 @@ def end_of_the_first_try(environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("how", ["throttled", "error", "down"])
 @pytest.mark.parametrize(
-    ("table", "ends"),
+    ("table", "expected"),
     [
         ("KEYWORDS_TABLE", {(200, "fallback")}),
-        ("TOOL_CALLS_TABLE", {(200, "success"), (200, "fallback")}),  # by the time that is left
+        ("TOOL_CALLS_TABLE", {(200, "success"), (200, "fallback")}),  # depends on the time left
         ("CONVERSATIONS_TABLE", {(503, None), (504, None)}),
         ("IDEMPOTENCY_TABLE", {(503, None)}),
     ],
 )
-def test_a_table_that_takes_no_writes(
+def test_a_table_that_rejects_writes_ends_in_an_answer_or_a_problem(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
     turns: TurnChecks,
     how: How,
     table: str,
-    ends: set[tuple[int, str | None]],
+    expected: set[tuple[int, str | None]],
 ) -> None:
     name, key = environment[table], a_key()
     faulty.fails(how, lambda call, _: call.is_write and name in call.tables)
     status, body = ask(impatient, key)
     require_end(status, body)
-    assert (status, body["status"] if status == 200 else None) in ends, body
+    assert (status, body["status"] if status == 200 else None) in expected, body
     assert turns.new() == (status == 200)
     faulty.heals()
     again = ask(impatient, key)
@@ -178,7 +178,7 @@ def reads_of(name: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["throttled", "error", "down"])
-def test_keywords_that_cannot_be_read_cost_only_what_was_learned(
+def test_unreadable_keywords_only_cost_the_stored_web_answers(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
@@ -194,7 +194,7 @@ def test_keywords_that_cannot_be_read_cost_only_what_was_learned(
 
 
 @pytest.mark.parametrize("how", ["throttled", "error", "down"])
-def test_a_session_that_cannot_be_read_is_a_problem(
+def test_an_unreadable_session_is_a_problem(
     impatient: Client,
     environment: dict[str, str],
     faulty: FaultyStore,
@@ -205,12 +205,12 @@ def test_a_session_that_cannot_be_read_is_a_problem(
     model.plays(calls(search()), calls(answer()))
     _, first = impatient.ask()
     assert turns.new() == 1
-    asked = len(model.requests)
+    request_count = len(model.requests)
     faulty.fails(how, reads_of(environment["CONVERSATIONS_TABLE"]))
     status, body = impatient.ask(session_id=first["session_id"])
     require_end(status, body)
     assert status in (503, 504)
-    assert len(model.requests) == asked  # nothing was paid for
+    assert len(model.requests) == request_count  # nothing was paid for
     assert turns.new() == 0
 
 
@@ -227,7 +227,7 @@ def test_a_turn_in_a_session_is_added_once(
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
 
 
-def test_a_store_that_refuses_connections_is_a_problem_at_once(
+def test_a_store_that_refuses_connections_is_a_problem_immediately(
     environment: dict[str, str], turns: TurnChecks, model: ScriptedModel
 ) -> None:
     client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:9"}))
@@ -236,4 +236,4 @@ def test_a_store_that_refuses_connections_is_a_problem_at_once(
     assert (status, turns.new()) == (503, 0)
     model.requests.clear()
     require_end(*ask(client, a_key()))
-    assert model.requests == []  # without its key's record no question is worked on
+    assert model.requests == []  # no question is processed without the record of its key

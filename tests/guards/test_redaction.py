@@ -1,4 +1,4 @@
-"""Redaction: what has the form of a secret goes, ordinary technical text stays."""
+"""Redaction removes what looks like a secret and keeps ordinary technical text."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
         "ключ {} ключ",
     ],
 )
-def test_a_secret_of_a_known_form_goes_wherever_it_stands(kind: str, frame: str) -> None:
+def test_a_secret_of_a_known_form_is_redacted_in_any_context(kind: str, frame: str) -> None:
     secret = FORMS[kind]
     assert secret not in redact(frame.format(secret))
     assert "[redacted: " in redact(frame.format(secret))
 
 
 @pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
-def test_a_secret_without_a_form_is_known_by_what_stands_before_it(text: str, secret: str) -> None:
+def test_a_secret_without_a_known_form_is_recognised_by_its_name(text: str, secret: str) -> None:
     before, after = text.split(secret)
     redacted = redact(text)
     assert "[redacted: " in redacted and before[:4] == redacted[:4]
-    assert redacted.rpartition("]")[2] in ("", after)  # and nothing is left of its end
+    assert redacted.rpartition("]")[2] in ("", after)  # the end of the secret is gone, too
 
 
 @pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
-def test_what_stands_around_a_secret_stays(text: str, secret: str) -> None:
+def test_text_around_a_secret_is_kept(text: str, secret: str) -> None:
     redacted = redact(f"before\n{text}\nafter")
     assert redacted.startswith("before\n") and redacted.endswith("\nafter")
 
@@ -66,7 +66,7 @@ def test_no_punctuation_hides_a_secret(kind: str, before: str, after: str) -> No
 
 
 @given(st.lists(st.sampled_from([*FORMS.values(), *(text for text, _ in IN_CONTEXT), "word", "= 7"]), max_size=6))
-def test_what_is_redacted_stays_as_it_is(parts: list[str]) -> None:
+def test_redaction_is_idempotent(parts: list[str]) -> None:
     once = redact("\n".join(parts))
     assert redact(once) == once
 
@@ -91,7 +91,7 @@ _ORDINARY = st.one_of(
 
 
 @given(st.lists(_ORDINARY, min_size=1, max_size=10), st.sampled_from([" ", ", ", "\n", " - ", "; "]))
-def test_ordinary_technical_text_stays(words: list[str], separator: str) -> None:
+def test_ordinary_technical_text_is_kept(words: list[str], separator: str) -> None:
     text = separator.join(words)
     assert redact(text) == text
 
@@ -119,19 +119,19 @@ def test_ordinary_technical_text_stays(words: list[str], separator: str) -> None
         "chapter 01 section 02, 0800 and 0001 0010 0011",
     ],
 )
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+def test_text_that_only_resembles_a_secret_is_kept(text: str) -> None:
     assert redact(text) == text
 
 
-_OTHER_CASES = str.maketrans("skiSKI", "\u017f\u212a\u0131\u017f\u212a\u0130")  # that `re` takes for the same
+_OTHER_CASES = str.maketrans("skiSKI", "\u017f\u212a\u0131\u017f\u212a\u0130")  # equal for re.IGNORECASE
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.pattern.pattern[:40])
 @settings(max_examples=30)
 @given(st.data())
-def test_what_a_pattern_matches_is_looked_at(rule: Rule, data: st.DataObject) -> None:
-    found = data.draw(st.from_regex(rule.pattern))
-    cased = data.draw(st.sampled_from([found, found.upper(), found.lower(), found.translate(_OTHER_CASES)]))
+def test_hints_and_shapes_never_skip_a_match(rule: Rule, data: st.DataObject) -> None:
+    match = data.draw(st.from_regex(rule.pattern))
+    cased = data.draw(st.sampled_from([match, match.upper(), match.lower(), match.translate(_OTHER_CASES)]))
     assert rule.may_match(cased.casefold()) or not rule.pattern.search(cased)
 
 
@@ -143,8 +143,8 @@ def test_what_a_pattern_matches_is_looked_at(rule: Rule, data: st.DataObject) ->
     ),
     st.sampled_from(["", " ", "\n", "; ", "\\n"]),
 )
-def test_looking_for_hints_first_changes_nothing(parts: list[str], between: str) -> None:
-    text = expected = between.join(parts)
+def test_checking_hints_first_does_not_change_the_result(parts: list[str], separator: str) -> None:
+    text = expected = separator.join(parts)
     for rule in RULES:
         expected = rule.pattern.sub(rule.replace, expected)
     assert redact(text) == expected
@@ -152,12 +152,12 @@ def test_looking_for_hints_first_changes_nothing(parts: list[str], between: str)
 
 @given(st.text())
 @example("[redacted: key]")
-def test_any_text_is_taken(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     assert isinstance(redact(text), str)
 
 
 @given(st.sampled_from(sorted(FORMS)))
-def test_escapes_of_json_hide_nothing(kind: str) -> None:
+def test_json_escapes_do_not_hide_a_secret(kind: str) -> None:
     secret = FORMS[kind]
     escaped = "".join(f"\\u{ord(c):04x}" for c in secret)
     redacted = redact_json(f'{{"query": "see\\n{escaped}", "top_k": 5}}')
@@ -166,14 +166,14 @@ def test_escapes_of_json_hide_nothing(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_a_secret_behind_a_line_break_in_broken_or_twice_encoded_json(kind: str) -> None:
+def test_a_secret_after_a_line_break_is_redacted_in_broken_or_double_encoded_json(kind: str) -> None:
     secret = FORMS[kind]
     encoded = json.dumps({"query": f"see\n{secret}\nthere"})
     for text in (encoded[:-1], json.dumps(encoded), encoded[: encoded.index("there")]):
         assert json.dumps(secret)[1:-1] not in redact_json(text)
 
 
-def test_a_secret_under_the_first_of_two_equal_names_goes() -> None:
+def test_a_secret_under_the_first_of_two_duplicate_keys_is_redacted() -> None:
     secret = FORMS["openai key"]
     assert secret not in redact_json(f'{{"query": "{secret}", "query": "x"}}')
 
@@ -186,7 +186,7 @@ def test_a_secret_under_the_first_of_two_equal_names_goes() -> None:
     ),
     st.sampled_from([None, 2]),
 )
-def test_json_without_secrets_stays_to_the_letter(value: object, indent: int | None) -> None:
+def test_json_without_secrets_is_unchanged(value: object, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     assert redact_json(text) == text
 
@@ -194,24 +194,24 @@ def test_json_without_secrets_stays_to_the_letter(value: object, indent: int | N
 @pytest.mark.parametrize(
     "text", ["", "[" * 100_000, '{"a":' * 100_000, '{"a": NaN}', '{"a": "\\ud800"}', "{", "9" * 5000]
 )
-def test_no_json_is_too_broken(text: str) -> None:
+def test_invalid_json_without_secrets_is_unchanged(text: str) -> None:
     assert redact_json(text) == text
 
 
 @pytest.mark.parametrize(
     "name", ["password", "db_password", "OPENAI_API_KEY", "client_secret", "token", "Authorization"]
 )
-def test_what_stands_under_the_name_of_a_secret_goes(name: str) -> None:
+def test_the_value_of_a_field_named_like_a_secret_is_redacted(name: str) -> None:
     assert redact_value({"a": [{name: "open sesame"}]}) == {"a": [{name: "[redacted: password]"}]}
     assert redact_value({name: 4096, "max_tokens": "many"}) == {name: 4096, "max_tokens": "many"}
 
 
-def test_an_object_is_redacted_as_its_text() -> None:
+def test_an_object_is_redacted_as_text() -> None:
     assert redact_value(ValueError(FORMS["openai key"])) == "[redacted: key]"
 
 
 @pytest.mark.parametrize("secret", ["of-no-known-form", "ünï.cödé (7)"])
-def test_a_protected_value_goes_whatever_its_form(secret: str) -> None:
+def test_a_protected_value_of_any_form_is_redacted(secret: str) -> None:
     assert redact(f"a{secret}b") == f"a{secret}b"
     redaction.protect([secret, None, "", "short"])
     assert redact(f"a{secret}b, short") == "a[redacted: key]b, short"

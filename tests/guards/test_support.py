@@ -1,4 +1,4 @@
-"""Support of an answer by the passages it cites."""
+"""How well cited passages support an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.guards.support import supports
+from gleaner.guards.support import judge_support
 from gleaner.model import Passage, SourceType, Support
 
 MERGING = "Duplicate keywords are merged by a conditional write within 1,500 ms: the usage count rises by ninety-five."
@@ -26,8 +26,8 @@ def passage(content: str, number: int = 1, title: str = "") -> Passage:
     )
 
 
-def verdict(answer: str, content: str = MERGING) -> Support:
-    return supports(answer, [passage(content)])["kb-1"]
+def judge(answer: str, content: str = MERGING) -> Support:
+    return judge_support(answer, [passage(content)])["kb-1"]
 
 
 @pytest.mark.parametrize(
@@ -43,65 +43,67 @@ def verdict(answer: str, content: str = MERGING) -> Support:
         "Yes. [kb-1] Duplicate keywords are merged by a conditional write. [kb-1]",
     ],
 )
-def test_a_statement_that_the_passage_holds_is_found(answer: str) -> None:
-    assert verdict(answer) is Support.FOUND
+def test_a_fully_supported_statement_is_found(answer: str) -> None:
+    assert judge(answer) is Support.FOUND
 
 
 @pytest.mark.parametrize(
     "answer",
     [
         "Duplicate keywords are merged within 2500 ms. [kb-1]",  # another number
-        "Keywords are merged, deleted, exported and archived weekly. [kb-1]",  # some of it
-        "Keywords are merged by a conditional write. [kb-1] Lisbon was dry in August. [kb-1]",  # one of two
+        "Keywords are merged, deleted, exported and archived weekly. [kb-1]",  # partly supported
+        "Keywords are merged by a conditional write. [kb-1] Lisbon was dry in August. [kb-1]",  # one of two sentences
     ],
 )
-def test_a_statement_that_it_holds_in_part_is_weak(answer: str) -> None:
-    assert verdict(answer) is Support.WEAK
+def test_a_partly_supported_statement_is_weak(answer: str) -> None:
+    assert judge(answer) is Support.WEAK
 
 
 @pytest.mark.parametrize(
     "answer", ["Lisbon had a hot and dry summer. [kb-1]", "42 [kb-1]", "Merged keywords. Lisbon was dry. [kb-1]"]
 )
-def test_a_statement_that_it_does_not_hold_has_none(answer: str) -> None:
-    assert verdict(answer) is Support.NONE
+def test_an_unsupported_statement_has_no_support(answer: str) -> None:
+    assert judge(answer) is Support.NONE
 
 
-def test_numbers_are_the_same_in_any_spelling() -> None:
-    assert verdict("It was 41,5 degrees hot in Lisbon [kb-1]", WEATHER) is Support.FOUND
-    assert verdict("It was ４１.5 degrees hot in Lisbon [kb-1]", WEATHER) is Support.FOUND
+def test_numbers_match_in_any_spelling() -> None:
+    assert judge("It was 41,5 degrees hot in Lisbon [kb-1]", WEATHER) is Support.FOUND
+    assert judge("It was ４１.5 degrees hot in Lisbon [kb-1]", WEATHER) is Support.FOUND
 
 
-def test_a_sentence_of_two_sources_may_have_a_number_from_each() -> None:
+def test_a_sentence_with_two_sources_may_take_a_number_from_each() -> None:
     first, second = passage("The limit of a query is 2000 characters.", 1), passage("The limit of a query is 5 s.", 2)
     answer = "The limit of a query is 2000 characters and 5 s. [kb-1] [kb-2]"
-    assert set(supports(answer, [first, second]).values()) == {Support.FOUND}
-    assert supports(answer.replace("[kb-2]", ""), [first, second])["kb-1"] is Support.WEAK
+    assert set(judge_support(answer, [first, second]).values()) == {Support.FOUND}
+    assert judge_support(answer.replace("[kb-2]", ""), [first, second])["kb-1"] is Support.WEAK
 
 
 def test_a_source_without_a_mark_is_judged_by_the_sentence_it_supports_best() -> None:
     answer = f"{WEATHER} [kb-1] Duplicates of keywords are merged."
-    found = supports(answer, [passage(WEATHER, 1), passage(MERGING, 2), passage("Nothing of this kind.", 3)])
-    assert found == {"kb-1": Support.FOUND, "kb-2": Support.FOUND, "kb-3": Support.NONE}
+    verdicts = judge_support(answer, [passage(WEATHER, 1), passage(MERGING, 2), passage("Nothing of this kind.", 3)])
+    assert verdicts == {"kb-1": Support.FOUND, "kb-2": Support.FOUND, "kb-3": Support.NONE}
 
 
-def test_an_answer_of_common_words_is_compared_by_these() -> None:
-    assert verdict("Seven. [kb-1]", "The days are seven.") is Support.FOUND
-    assert verdict("Seven. [kb-1]", "The days are many.") is Support.NONE
+def test_an_answer_of_common_words_is_compared_by_them() -> None:
+    assert judge("Seven. [kb-1]", "The days are seven.") is Support.FOUND
+    assert judge("Seven. [kb-1]", "The days are many.") is Support.NONE
 
 
-def test_title_and_chapter_belong_to_the_passage() -> None:
-    assert supports("Starlette is fast. [kb-1]", [passage("It is fast.", title="Starlette")])["kb-1"] is Support.FOUND
+def test_the_title_counts_as_part_of_the_passage() -> None:
+    assert (
+        judge_support("Starlette is fast. [kb-1]", [passage("It is fast.", title="Starlette")])["kb-1"] is Support.FOUND
+    )
 
 
-def test_a_mark_in_code_is_no_mark() -> None:
+def test_a_mark_in_code_is_ignored() -> None:
     answer = "Lisbon was dry. [kb-1]\n\n```\nx = 1 # [kb-2]\n```\n\nKeywords are merged."
-    assert supports(answer, [passage(WEATHER, 1), passage(MERGING, 2)])["kb-2"] is Support.FOUND
+    assert judge_support(answer, [passage(WEATHER, 1), passage(MERGING, 2)])["kb-2"] is Support.FOUND
 
 
-def test_scripts_without_spaces_are_compared_too() -> None:
+def test_scripts_without_spaces_are_compared() -> None:
     content = "東京は日本の首都であり、世界最大の都市の一つである。"
-    assert verdict("日本の首都は東京である。[kb-1]", content) is Support.FOUND
-    assert verdict("パンダは竹を食べる動物だ。[kb-1]", content) is Support.NONE
+    assert judge("日本の首都は東京である。[kb-1]", content) is Support.FOUND
+    assert judge("パンダは竹を食べる動物だ。[kb-1]", content) is Support.NONE
 
 
 _WORDS = st.lists(
@@ -113,22 +115,22 @@ _SENTENCES = st.lists(_WORDS.map(lambda words: f"{' '.join(words)}."), min_size=
 @given(_SENTENCES)
 def test_a_quote_is_always_found(sentences: list[str]) -> None:
     answer = " ".join(f"{sentence} [kb-1]" for sentence in sentences)
-    assert supports(answer, [passage(" ".join(sentences))])["kb-1"] is Support.FOUND
+    assert judge_support(answer, [passage(" ".join(sentences))])["kb-1"] is Support.FOUND
 
 
 @given(_SENTENCES, st.integers(1000, 9999))
-def test_with_a_number_of_its_own_it_never_is(sentences: list[str], number: int) -> None:
+def test_a_quote_with_another_number_is_never_found(sentences: list[str], number: int) -> None:
     answer = " ".join(f"{sentence[:-1]} {number}. [kb-1]" for sentence in sentences)
-    assert supports(answer, [passage(" ".join(sentences))])["kb-1"] is not Support.FOUND
+    assert judge_support(answer, [passage(" ".join(sentences))])["kb-1"] is not Support.FOUND
 
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=100), max_size=3))
 def test_every_source_gets_a_verdict(answer: str, contents: list[str]) -> None:
     sources = [passage(content, number) for number, content in enumerate(contents, start=1)]
-    assert set(supports(answer, sources)) == {source.id for source in sources}
+    assert set(judge_support(answer, sources)) == {source.id for source in sources}
 
 
 @given(st.text(alphabet="a1.!? [kb-]\n", max_size=300))
 def test_nothing_supports_an_answer_without_words_in_common(answer: str) -> None:
     spoken = re.sub(r"\w", lambda letter: "q" if letter[0] == "a" else letter[0], answer)
-    assert supports(spoken.replace("1", ""), [passage("Other words entirely.")])["kb-1"] is Support.NONE
+    assert judge_support(spoken.replace("1", ""), [passage("Other words entirely.")])["kb-1"] is Support.NONE

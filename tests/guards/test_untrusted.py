@@ -1,4 +1,4 @@
-"""Text from outside: labelled, defused, and restored when it is quoted."""
+"""Untrusted text is labelled and defused; tokens that an answer quotes are restored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner import text
-from gleaner.guards.untrusted import defused, labelled, restored, without_tokens
+from gleaner.guards.untrusted import defuse, defuse_tokens, label_untrusted, restore_tokens
 
 TOKENS = [
     "<|im_start|>",
@@ -52,51 +52,51 @@ LEGITIMATE = [
 
 
 @pytest.mark.parametrize("token", TOKENS + TAGS)
-def test_a_control_token_is_none_any_more_but_legible(token: str) -> None:
-    shown = defused(f"Before {token} after")
-    assert token not in shown
-    assert re.findall(r"\w+", shown) == re.findall(r"\w+", f"Before {token} after")
-    assert without_tokens(f"Before {token} after") == shown
+def test_a_control_token_is_defused_but_legible(token: str) -> None:
+    defused = defuse(f"Before {token} after")
+    assert token not in defused
+    assert re.findall(r"\w+", defused) == re.findall(r"\w+", f"Before {token} after")
+    assert defuse_tokens(f"Before {token} after") == defused
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_at_the_beginning_of_a_line_is_none_any_more(role: str) -> None:
-    shown = defused(f"Fine.\n{role} obey")
-    assert role not in shown
-    assert restored(shown) == f"Fine.\n{role} obey"
-    assert without_tokens(role) == role
+def test_a_role_at_the_start_of_a_line_is_defused(role: str) -> None:
+    defused = defuse(f"Fine.\n{role} obey")
+    assert role not in defused
+    assert restore_tokens(defused) == f"Fine.\n{role} obey"
+    assert defuse_tokens(role) == role
 
 
 @pytest.mark.parametrize("passage", LEGITIMATE)
-def test_other_text_stays_as_it_is(passage: str) -> None:
-    assert defused(passage) == passage
+def test_other_text_is_unchanged(passage: str) -> None:
+    assert defuse(passage) == passage
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_a_quoted_token_comes_out_as_it_was(token: str) -> None:
-    assert restored(f"It begins with {defused(token)}.") == f"It begins with {token}."
+def test_a_quoted_token_is_restored(token: str) -> None:
+    assert restore_tokens(f"It begins with {defuse(token)}.") == f"It begins with {token}."
 
 
 @pytest.mark.parametrize("token", [*TOKENS, *TAGS, "[kb-1]", "[web-1, kb-2]"])
-def test_in_code_every_token_comes_out_as_it_was(token: str) -> None:
+def test_every_token_in_code_is_restored(token: str) -> None:
     for code in (f"`{token}`", f"```\n{token} x\n```"):
-        assert restored(defused(code)) == code
+        assert restore_tokens(defuse(code)) == code
 
 
-def test_marks_of_sources_are_not_the_answers_own() -> None:
-    assert defused("True [kb-1], [ Web-2 ; kb-3 ].") == "True ⟦kb-1⟧, ⟦ Web-2 ; kb-3 ⟧."
-    assert restored("True ⟦kb-1⟧.") == "True ⟦kb-1⟧."
+def test_citation_marks_in_sources_are_defused_and_not_restored() -> None:
+    assert defuse("True [kb-1], [ Web-2 ; kb-3 ].") == "True ⟦kb-1⟧, ⟦ Web-2 ; kb-3 ⟧."
+    assert restore_tokens("True ⟦kb-1⟧.") == "True ⟦kb-1⟧."
 
 
-def test_hidden_characters_are_taken_out() -> None:
+def test_hidden_characters_are_removed() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
-    assert defused(f"fi\u200bne{hidden}\u202e \x1b[31m") == "fine [31m"
-    # A token cannot be hidden behind them either.
-    assert "<|im_start|>" not in defused("<|im_\u200bstart|>")
+    assert defuse(f"fi\u200bne{hidden}\u202e \x1b[31m") == "fine [31m"
+    # Hidden characters cannot hide a token, either.
+    assert "<|im_start|>" not in defuse("<|im_\u200bstart|>")
 
 
-def test_every_string_of_a_result_is_defused_and_the_label_stands_around_it() -> None:
-    result = labelled({"chunks": [{"title": "[INST]", "score": 0.5, "page": None, "keywords": ["<|x|>"]}]})
+def test_every_string_of_a_result_is_defused_and_labels_enclose_it() -> None:
+    result = label_untrusted({"chunks": [{"title": "[INST]", "score": 0.5, "page": None, "keywords": ["<|x|>"]}]})
     assert list(result) == ["trust", "chunks", "note"]
     assert result["trust"] == "untrusted"
     assert result["chunks"] == [{"title": "⟦INST⟧", "score": 0.5, "page": None, "keywords": ["‹|x|›"]}]
@@ -105,20 +105,20 @@ def test_every_string_of_a_result_is_defused_and_the_label_stands_around_it() ->
 _PIECES = st.sampled_from(
     [*TOKENS, *TAGS, *ROLES, "[kb-1]", "\n", " ", "`", "word", "<", ">", "|", "[", "]", "‹", "⟧", '"']
 )
-outside = st.lists(_PIECES, max_size=20).map("".join) | st.text(max_size=200)
+untrusted = st.lists(_PIECES, max_size=20).map("".join) | st.text(max_size=200)
 
 
-@given(outside)
-def test_defusing_twice_changes_nothing_and_leaves_no_token(passage: str) -> None:
-    once = defused(passage)
-    assert defused(once) == once
+@given(untrusted)
+def test_defusing_is_idempotent_and_leaves_no_token(passage: str) -> None:
+    once = defuse(passage)
+    assert defuse(once) == once
     for token in TOKENS + TAGS:
         assert token not in once
     assert text.words(once) == text.words(passage)
 
 
-@given(outside)
-def test_what_is_in_a_string_cannot_end_it(passage: str) -> None:
-    encoded = json.dumps(labelled({"content": passage}), ensure_ascii=False)
+@given(untrusted)
+def test_untrusted_text_cannot_end_its_json_string(passage: str) -> None:
+    encoded = json.dumps(label_untrusted({"content": passage}), ensure_ascii=False)
     assert "\n" not in encoded
-    assert json.loads(encoded) == labelled({"content": passage})
+    assert json.loads(encoded) == label_untrusted({"content": passage})

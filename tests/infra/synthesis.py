@@ -1,4 +1,4 @@
-"""The synthesised templates, made once for all tests: every environment, and variants of them."""
+"""Synthesises the templates of every environment and of variants, once for all tests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from infra.service_stack import Code
 Template = dict[str, Any]
 
 BY_IAM = replace(STAGING, name="iam", authorizer=Authorizer.IAM)
-GIVEN_POOL = replace(
+OWN_POOL = replace(
     STAGING, name="pool", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
 )
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
-KEPT_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
+PROTECTED_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
 TWIN = replace(PROD, name="twin")
 RESERVED = replace(
     PROD,
@@ -37,7 +37,7 @@ EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """Where the assembly lies, and the templates by environment and stack."""
+    """The path of the assembly, and the templates by environment and stack."""
 
     path: Path
     data: Mapping[str, Template]
@@ -51,13 +51,13 @@ class Synthesis:
 
 @cache
 def synthesis() -> Synthesis:
-    """Synthesise over a layer of one file: what the layer holds is another test's business."""
+    """Synthesise with a layer of one file: another test checks the content of the layer."""
     path = Path(tempfile.mkdtemp(prefix="gleaner-synthesis-"))
     layer = path / "layer"
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, GIVEN_POOL, WITH_EMAIL, KEPT_KEYS, RESERVED, TWIN)
+    environments = (*ENVIRONMENTS, BY_IAM, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(
@@ -69,24 +69,24 @@ def synthesis() -> Synthesis:
 
 def resources(template: Template, type: str) -> dict[str, Any]:
     """Resources of a type, by logical id."""
-    return {name: found for name, found in template["Resources"].items() if found["Type"] == type}
+    return {name: resource for name, resource in template["Resources"].items() if resource["Type"] == type}
 
 
 def properties(template: Template, type: str) -> list[dict[str, Any]]:
     """Properties of the resources of a type."""
-    return [found.get("Properties", {}) for found in resources(template, type).values()]
+    return [resource.get("Properties", {}) for resource in resources(template, type).values()]
 
 
 def one(template: Template, type: str) -> dict[str, Any]:
     """Properties of the only resource of a type."""
-    (found,) = properties(template, type)
-    return found
+    (single,) = properties(template, type)
+    return single
 
 
 def functions(template: Template) -> dict[str, dict[str, Any]]:
     """Properties of the functions `query` and `prune`."""
-    found = properties(template, "AWS::Lambda::Function")
-    return {"query" if "answers" in function["Description"] else "prune": function for function in found}
+    every = properties(template, "AWS::Lambda::Function")
+    return {"query" if "answers" in function["Description"] else "prune": function for function in every}
 
 
 def _read(path: Path, name: str, stack: str) -> Template:

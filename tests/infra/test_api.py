@@ -1,4 +1,4 @@
-"""The REST API: who gets in, at what rate, and what it answers by itself."""
+"""The REST API: authentication, throttling, CORS, logs and outputs."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ GUARDED = {(QUESTION, "POST"), *((path, "ANY") for path in PATHS)}
 
 
 @EVERY
-def test_only_health_and_described_docs_are_open(synthesised: Synthesis, environment: Environment) -> None:
+def test_only_health_and_docs_are_open(synthesised: Synthesis, environment: Environment) -> None:
     methods = _methods(synthesised.service[environment.name])
     open_to_all = {route for route, method in methods.items() if _is_open(method)}
     docs = {(path, "GET") for path in DOCS} if environment.docs_routes else set()
     assert open_to_all == {(HEALTH, "GET"), *docs}
-    # Every path has a method for whatever method comes: the function answers it, and to callers only.
+    # Every path forwards all other methods to the function, for authenticated callers only.
     assert set(methods) - open_to_all == GUARDED | {(path, "ANY") for path, _ in docs}
 
 
-def test_docs_are_described_in_dev_alone() -> None:
+def test_only_dev_serves_docs() -> None:
     assert [environment.name for environment in ENVIRONMENTS if environment.docs_routes] == ["dev"]
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("dev", {"ApiKeyRequired": True, "AuthorizationType": "NONE"}),
         ("prod", {"AuthorizationType": "COGNITO_USER_POOLS"}),
         ("iam", {"AuthorizationType": "AWS_IAM"}),
     ],
 )
-def test_the_authorizer_is_the_records(synthesised: Synthesis, name: str, wanted: dict[str, Any]) -> None:
+def test_guarded_routes_use_the_authorizer_of_the_environment(
+    synthesised: Synthesis, name: str, expected: dict[str, Any]
+) -> None:
     methods = _methods(synthesised.service[name])
     for route in GUARDED:
-        assert wanted.items() <= methods[route].items()
+        assert expected.items() <= methods[route].items()
 
 
 @EVERY
@@ -53,22 +55,22 @@ def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: 
     (every,) = [setting for setting in stage["MethodSettings"] if setting["ResourcePath"] == "/*"]
     assert every["ThrottlingRateLimit"] == environment.throttle.rate_per_second
     assert every["ThrottlingBurstLimit"] == environment.throttle.burst
-    opened = {
+    open_routes = {
         "/" + setting["ResourcePath"].strip("/").replace("~1", "/").lstrip("/"): setting
         for setting in stage["MethodSettings"]
         if setting is not every
     }
-    assert set(opened) == {HEALTH, *(DOCS if environment.docs_routes else ())}
-    for setting in opened.values():
+    assert set(open_routes) == {HEALTH, *(DOCS if environment.docs_routes else ())}
+    for setting in open_routes.values():
         assert setting["ThrottlingRateLimit"] == environment.throttle.open_rate_per_second
     assert stage["TracingEnabled"] is True
-    logged = json.loads(stage["AccessLogSetting"]["Format"])
-    assert logged["status"] == "$context.status"
-    # Free text with quotes would make of a line what is no JSON.
-    assert not [value for value in logged.values() if "message" in value.lower()]
+    log_fields = json.loads(stage["AccessLogSetting"]["Format"])
+    assert log_fields["status"] == "$context.status"
+    # Quotes in free text would make the line invalid JSON.
+    assert not [value for value in log_fields.values() if "message" in value.lower()]
 
 
-def test_pages_of_the_origins_may_send_keys_and_idempotency_keys(synthesised: Synthesis) -> None:
+def test_pages_of_allowed_origins_may_send_api_keys_and_idempotency_keys(synthesised: Synthesis) -> None:
     preflights = _preflights(synthesised.service["dev"])
     assert preflights
     for method in preflights:
@@ -80,32 +82,32 @@ def test_pages_of_the_origins_may_send_keys_and_idempotency_keys(synthesised: Sy
 
 
 @EVERY
-def test_outputs_say_where_everything_is(synthesised: Synthesis, environment: Environment) -> None:
+def test_outputs_name_every_resource_that_operators_need(synthesised: Synthesis, environment: Environment) -> None:
     by_authorizer = {
         "api_key": {"ApiKeyId", "AdminApiKeyId"},
         "cognito": {"UserPoolId", "UserPoolClientId"},
         "iam": set(),
     }
-    wanted = {"ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName"}
-    assert wanted <= set(synthesised.service[environment.name]["Outputs"])
-    kept = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
-    kept |= by_authorizer[environment.authorizer.value]
-    assert kept <= set(synthesised.data[environment.name]["Outputs"])
+    service_outputs = {"ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName"}
+    assert service_outputs <= set(synthesised.service[environment.name]["Outputs"])
+    data_outputs = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
+    data_outputs |= by_authorizer[environment.authorizer.value]
+    assert data_outputs <= set(synthesised.data[environment.name]["Outputs"])
 
 
 def _methods(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Methods but the preflights', by path and HTTP method."""
-    found = properties(template, "AWS::ApiGateway::Method")
+    """All methods but the preflights, by path and HTTP method."""
+    methods = properties(template, "AWS::ApiGateway::Method")
     return {
         (_path(template, method["ResourceId"]), method["HttpMethod"]): method
-        for method in found
+        for method in methods
         if method["HttpMethod"] != "OPTIONS"
     }
 
 
 def _preflights(template: dict[str, Any]) -> list[dict[str, Any]]:
-    found = properties(template, "AWS::ApiGateway::Method")
-    return [method for method in found if method["HttpMethod"] == "OPTIONS"]
+    methods = properties(template, "AWS::ApiGateway::Method")
+    return [method for method in methods if method["HttpMethod"] == "OPTIONS"]
 
 
 def _is_open(method: dict[str, Any]) -> bool:

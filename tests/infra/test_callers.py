@@ -1,4 +1,4 @@
-"""Who callers are known by, which outlives the service, and how the API lets them in."""
+"""What identifies callers outlives the service, and the API admits these callers."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ IDENTIFYING = (
 
 
 @EVERY
-def test_what_identifies_callers_is_not_of_the_service(synthesised: Synthesis, environment: Environment) -> None:
+def test_the_service_stack_does_not_identify_callers(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     assert not [type for type in IDENTIFYING if resources(template, type)]
 
 
 @pytest.mark.parametrize(
-    ("name", "made", "policy"),
+    ("name", "count", "policy"),
     [("dev", 2, "Delete"), ("staging", 3, "Delete"), ("prod", 3, "Retain"), ("keys", 2, "Retain")],
 )
-def test_it_is_kept_as_the_data_is(synthesised: Synthesis, name: str, made: int, policy: str) -> None:
-    found = [one for type in IDENTIFYING for one in resources(synthesised.data[name], type).values()]
-    assert [resource["DeletionPolicy"] for resource in found] == [policy] * made
-    assert [resource["UpdateReplacePolicy"] for resource in found] == [policy] * made
+def test_what_identifies_callers_is_retained_like_the_data(
+    synthesised: Synthesis, name: str, count: int, policy: str
+) -> None:
+    identifying = [item for type in IDENTIFYING for item in resources(synthesised.data[name], type).values()]
+    assert [resource["DeletionPolicy"] for resource in identifying] == [policy] * count
+    assert [resource["UpdateReplacePolicy"] for resource in identifying] == [policy] * count
 
 
-def test_callers_with_keys_are_held_to_rate_and_quota(synthesised: Synthesis) -> None:
+def test_api_keys_are_limited_to_rate_and_quota(synthesised: Synthesis) -> None:
     template = synthesised.service["dev"]
     plan = one(template, "AWS::ApiGateway::UsagePlan")
     assert plan["Throttle"] == {"RateLimit": DEV.throttle.rate_per_second, "BurstLimit": DEV.throttle.burst}
@@ -40,12 +42,12 @@ def test_callers_with_keys_are_held_to_rate_and_quota(synthesised: Synthesis) ->
     (plan_id,) = resources(template, "AWS::ApiGateway::UsagePlan")
     assert template["Outputs"]["UsagePlanId"]["Value"] == {"Ref": plan_id}
     limited = {_imported(key["KeyId"]) for key in properties(template, "AWS::ApiGateway::UsagePlanKey")}
-    made = {json.dumps({"Ref": key}) for key in resources(synthesised.data["dev"], "AWS::ApiGateway::ApiKey")}
-    assert limited == {_exported(synthesised.data["dev"], key) for key in made}
+    key_refs = {json.dumps({"Ref": key}) for key in resources(synthesised.data["dev"], "AWS::ApiGateway::ApiKey")}
+    assert limited == {_exported(synthesised.data["dev"], key) for key in key_refs}
     assert len(limited) == 2
 
 
-def test_the_admin_key_is_an_admin_and_the_other_is_not(synthesised: Synthesis) -> None:
+def test_only_the_admin_key_is_an_admin(synthesised: Synthesis) -> None:
     data = synthesised.data["dev"]
     text = json.dumps(synthesised.service["dev"]["Resources"])
     admin, caller = (
@@ -55,19 +57,19 @@ def test_the_admin_key_is_an_admin_and_the_other_is_not(synthesised: Synthesis) 
     assert f'["key:", {json.dumps({"Fn::ImportValue": caller})}]' not in text
 
 
-def test_a_given_user_pool_is_used_and_none_is_created(synthesised: Synthesis) -> None:
+def test_a_configured_user_pool_is_used_and_none_is_created(synthesised: Synthesis) -> None:
     assert not resources(synthesised.data["pool"], "AWS::Cognito::UserPool")
     authorizer = one(synthesised.service["pool"], "AWS::ApiGateway::Authorizer")
     assert "userpool/eu-central-1_abc" in json.dumps(authorizer["ProviderARNs"])
 
 
-def test_a_created_user_pool_has_the_group_of_admins_and_no_sign_up(synthesised: Synthesis) -> None:
+def test_a_created_user_pool_has_an_admin_group_and_no_sign_up(synthesised: Synthesis) -> None:
     template = synthesised.data["prod"]
     assert one(template, "AWS::Cognito::UserPoolGroup")["GroupName"] == "admin"
     assert one(template, "AWS::Cognito::UserPool")["AdminCreateUserConfig"] == {"AllowAdminCreateUserOnly": True}
 
 
-def test_users_sign_in_by_srp_or_through_an_operator_and_at_no_hosted_page(synthesised: Synthesis) -> None:
+def test_users_sign_in_with_srp_or_through_an_operator(synthesised: Synthesis) -> None:
     client = one(synthesised.data["prod"], "AWS::Cognito::UserPoolClient")
     assert set(client["ExplicitAuthFlows"]) == {
         "ALLOW_USER_SRP_AUTH",

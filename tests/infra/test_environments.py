@@ -1,4 +1,4 @@
-"""Environments differ by their records; the checks that every template passes."""
+"""Environments differ only by their records, and every template passes the checks."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize("stack", ["data", "service"])
-def test_the_same_record_under_another_name_makes_the_same_stacks(synthesised: Synthesis, stack: str) -> None:
+def test_the_same_record_with_another_name_makes_the_same_stacks(synthesised: Synthesis, stack: str) -> None:
     templates = getattr(synthesised, stack)
     prod, twin = (json.dumps(templates[name]) for name in ("prod", "twin"))
-    assert _named_by_content(prod.replace("prod", "twin")) == _named_by_content(twin)
+    assert _lines_without_hashes(prod.replace("prod", "twin")) == _lines_without_hashes(twin)
 
 
 @EVERY
@@ -52,7 +52,7 @@ def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_a_broken_rule_fails_the_synthesis(tmp_path: Path) -> None:
+def test_a_violated_rule_fails_the_synthesis(tmp_path: Path) -> None:
     code = Code(layer=tmp_path, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
     app = make_app([], code, outdir=tmp_path / "cdk.out")
     s3.Bucket(Stack(app, "broken"), "Bucket")
@@ -60,6 +60,6 @@ def test_a_broken_rule_fails_the_synthesis(tmp_path: Path) -> None:
         app.synth()
 
 
-def _named_by_content(template: str) -> list[str]:
-    """The lines of the template less the hashes in names: of the API's deployment, and of cross-stack exports."""
+def _lines_without_hashes(template: str) -> list[str]:
+    """The lines of the template without the hashes in the names of API deployments and cross-stack exports."""
     return sorted(HASH.sub("", line) for line in json.dumps(json.loads(template), indent=0).splitlines())

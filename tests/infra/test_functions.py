@@ -1,4 +1,4 @@
-"""The functions, their logs, and the alias that the API invokes."""
+"""The functions, their logs and the alias that the API invokes."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def test_runtime_layer_and_tracing(synthesised: Synthesis, environment: Environm
 
 
 @EVERY
-def test_sizes_come_from_the_record(synthesised: Synthesis, environment: Environment) -> None:
-    made = functions(synthesised.service[environment.name])
+def test_function_sizes_are_those_of_the_environment(synthesised: Synthesis, environment: Environment) -> None:
+    deployed = functions(synthesised.service[environment.name])
     for name, size in (("query", environment.query), ("prune", environment.prune)):
-        assert made[name]["MemorySize"] == size.memory_mb
-        assert made[name]["Timeout"] == size.timeout_seconds
-        assert made[name].get("ReservedConcurrentExecutions") == size.reserved_concurrency
+        assert deployed[name]["MemorySize"] == size.memory_mb
+        assert deployed[name]["Timeout"] == size.timeout_seconds
+        assert deployed[name].get("ReservedConcurrentExecutions") == size.reserved_concurrency
 
 
-def test_concurrency_is_reserved_where_the_record_says_so(synthesised: Synthesis) -> None:
-    made = functions(synthesised.service["reserved"])
-    assert {name: one["ReservedConcurrentExecutions"] for name, one in made.items()} == {"query": 100, "prune": 1}
+def test_concurrency_is_reserved_as_configured(synthesised: Synthesis) -> None:
+    deployed = functions(synthesised.service["reserved"])
+    assert {name: one["ReservedConcurrentExecutions"] for name, one in deployed.items()} == {"query": 100, "prune": 1}
 
 
-def test_no_environment_reserves_what_a_new_account_does_not_have() -> None:
+def test_no_environment_needs_more_concurrency_than_a_new_account_has() -> None:
     for environment in ENVIRONMENTS:
         assert environment.query.reserved_concurrency is None
         assert environment.prune.reserved_concurrency is None
 
 
 @EVERY
-def test_logs_are_kept_for_the_time_of_the_record(synthesised: Synthesis, environment: Environment) -> None:
+def test_logs_are_retained_as_configured(synthesised: Synthesis, environment: Environment) -> None:
     groups = resources(synthesised.service[environment.name], "AWS::Logs::LogGroup").values()
     assert [group["Properties"]["RetentionInDays"] for group in groups] == [environment.log_retention_days] * 3
-    # Also when the service is removed, since it may be for a day.
+    # They also outlive the service, which may be removed for only a day.
     assert {group["DeletionPolicy"] for group in groups} == {"Retain" if environment.keep_data else "Delete"}
 
 
@@ -71,19 +71,19 @@ def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis
     assert all(alias_id in uri for uri in uris)
 
 
-def test_another_host_of_the_index_makes_another_version(synthesised: Synthesis) -> None:
+def test_another_index_host_publishes_another_version(synthesised: Synthesis) -> None:
     template = synthesised.service["dev"]
     host = {"Ref": "PineconeIndexHost"}
     assert functions(template)["query"]["Environment"]["Variables"]["PINECONE_INDEX_HOST"] == host
-    # CloudFormation replaces a version whose description changes, and no other of its properties knows the host.
+    # CloudFormation replaces a version when its description changes. No other property depends on the host.
     assert one(template, "AWS::Lambda::Version")["Description"] == {"Fn::Join": ["", ["Index ", host]]}
 
 
-def test_the_query_deadline_ends_before_the_gateway_gives_up() -> None:
+def test_the_query_deadline_is_shorter_than_the_timeouts() -> None:
     assert PROD.query_deadline_seconds < PROD.query.timeout_seconds <= 29
 
 
-def test_what_ships_can_be_read_whatever_the_umask(tmp_path: Path) -> None:
+def test_deployed_files_are_readable_with_any_umask(tmp_path: Path) -> None:
     code = {name: tmp_path / name for name in ("layer", "query", "prune")}
     for path in code.values():
         (path / "python").mkdir(parents=True, mode=0o700)
@@ -106,7 +106,7 @@ def test_no_variable_holds_a_key(synthesised: Synthesis, environment: Environmen
 
 
 @EVERY
-def test_metrics_of_environments_stand_apart(synthesised: Synthesis, environment: Environment) -> None:
+def test_each_environment_has_its_own_metrics_namespace(synthesised: Synthesis, environment: Environment) -> None:
     for function in functions(synthesised.service[environment.name]).values():
         namespace = function["Environment"]["Variables"]["POWERTOOLS_METRICS_NAMESPACE"]
         assert namespace == f"Gleaner/{environment.name}"

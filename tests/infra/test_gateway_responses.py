@@ -1,4 +1,4 @@
-"""What the gateway answers by itself."""
+"""The responses of API Gateway itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aws_cdk import aws_apigateway as apigateway
 from infra.environments import Environment
 from tests.infra.synthesis import EVERY, Synthesis, properties
 
-# Every type that API Gateway has: those that are not answered by name get a default, whose status a text cannot know.
+# All response types of API Gateway. Types without a response of their own get a default one, which lacks the status.
 TYPES = {
     value.response_type
     for name in vars(apigateway.ResponseType)
@@ -20,7 +20,7 @@ TYPES = {
 
 
 @EVERY
-def test_every_refusal_is_a_problem_document(synthesised: Synthesis, environment: Environment) -> None:
+def test_every_error_is_a_problem_document(synthesised: Synthesis, environment: Environment) -> None:
     responses = _responses(synthesised, environment.name)
     assert len(TYPES) > 15
     assert set(responses) == TYPES
@@ -32,7 +32,7 @@ def test_every_refusal_is_a_problem_document(synthesised: Synthesis, environment
 
 
 @EVERY
-def test_a_refusal_has_the_ids_of_an_answer(synthesised: Synthesis, environment: Environment) -> None:
+def test_errors_have_the_id_headers_of_answers(synthesised: Synthesis, environment: Environment) -> None:
     for response in _responses(synthesised, environment.name).values():
         headers = _headers(response)
         assert headers["X-Query-Id"] == headers["X-Request-Id"] == "context.requestId"
@@ -44,21 +44,21 @@ def test_a_refusal_has_the_ids_of_an_answer(synthesised: Synthesis, environment:
 @pytest.mark.parametrize(
     ("name", "status", "slug"), [("dev", 404, "not-found"), ("prod", 404, "not-found"), ("iam", 403, "not-allowed")]
 )
-def test_missing_credentials_are_told_where_requests_are_signed(
+def test_missing_credentials_are_reported_where_requests_are_signed(
     synthesised: Synthesis, name: str, status: int, slug: str
 ) -> None:
     problem = _problem(_responses(synthesised, name)["MISSING_AUTHENTICATION_TOKEN"])
     assert (problem["status"], problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
 
 
-def test_who_is_not_signed_in_is_told_how(synthesised: Synthesis) -> None:
+def test_an_unauthorized_caller_learns_the_authentication_scheme(synthesised: Synthesis) -> None:
     response = _responses(synthesised, "prod")["UNAUTHORIZED"]
     assert (response["StatusCode"], _headers(response)["WWW-Authenticate"]) == ("401", "'Bearer'")
 
 
 def _responses(synthesised: Synthesis, name: str) -> dict[str, dict[str, Any]]:
-    found = properties(synthesised.service[name], "AWS::ApiGateway::GatewayResponse")
-    return {response["ResponseType"]: response for response in found}
+    responses = properties(synthesised.service[name], "AWS::ApiGateway::GatewayResponse")
+    return {response["ResponseType"]: response for response in responses}
 
 
 def _headers(response: dict[str, Any]) -> dict[str, str]:

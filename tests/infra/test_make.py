@@ -1,7 +1,8 @@
-"""What `make deploy` and `make destroy` hand to the CDK."""
+"""The Makefile: its help, and what `make deploy` and `make destroy` pass to the CDK."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 
@@ -27,9 +28,20 @@ def test_flags_reach_the_cdk(target: str) -> None:
     assert '"gleaner-prod/service" --force' in _command(target, "ENV=prod", "STACK=service", "CDK_FLAGS=--force")
 
 
+def test_make_alone_lists_every_target() -> None:
+    lines = _run().splitlines()
+    makefile = (ROOT / "Makefile").read_text()
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+    assert [line.split()[1] for line in lines] == targets.split()
+    assert _run("help").splitlines() == lines
+    assert all(len(line.split()) > 2 for line in lines)
+
+
 def _command(*arguments: str) -> str:
     """What make would run, as one line."""
-    run = subprocess.run(
-        [MAKE, "--dry-run", "--no-print-directory", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return " ".join(run.stdout.replace("\\\n", " ").split())
+    return " ".join(_run("--dry-run", *arguments).replace("\\\n", " ").split())
+
+
+def _run(*arguments: str) -> str:
+    command = [MAKE, "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""What each role may do: nothing but what is written here."""
+"""Each role has exactly the permissions that are listed here."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ SCHEDULE_MAY = {"the prune function": {"lambda:InvokeFunction"}, "the dead lette
 
 
 @EVERY
-def test_the_query_function(synthesised: Synthesis, environment: Environment) -> None:
+def test_the_query_function_has_only_these_permissions(synthesised: Synthesis, environment: Environment) -> None:
     assert _allowed(synthesised.service[environment.name], "query") == QUERY_MAY
 
 
 @EVERY
-def test_the_prune_function_reaches_neither_conversations_nor_the_secret(
+def test_the_prune_function_can_access_neither_conversations_nor_the_secret(
     synthesised: Synthesis, environment: Environment
 ) -> None:
     assert _allowed(synthesised.service[environment.name], "prune") == PRUNE_MAY
 
 
 @EVERY
-def test_the_schedule(synthesised: Synthesis, environment: Environment) -> None:
+def test_the_schedule_has_only_these_permissions(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     (schedule,) = resources(template, "AWS::Scheduler::Schedule").values()
-    assert _of_role(template, schedule["Properties"]["Target"]["RoleArn"]) == SCHEDULE_MAY
+    assert _permissions(template, schedule["Properties"]["Target"]["RoleArn"]) == SCHEDULE_MAY
 
 
 @EVERY
-def test_no_function_has_a_policy_of_somebody_else(synthesised: Synthesis, environment: Environment) -> None:
+def test_no_function_has_a_managed_or_inline_policy(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     for function in functions(template).values():
         role = template["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
@@ -66,11 +66,11 @@ def test_no_function_has_a_policy_of_somebody_else(synthesised: Synthesis, envir
 
 
 def _allowed(template: dict[str, Any], name: str) -> dict[str, set[str]]:
-    return _of_role(template, functions(template)[name]["Role"])
+    return _permissions(template, functions(template)[name]["Role"])
 
 
-def _of_role(template: dict[str, Any], role_arn: Any) -> dict[str, set[str]]:
-    """Allowed actions by what they are allowed on."""
+def _permissions(template: dict[str, Any], role_arn: Any) -> dict[str, set[str]]:
+    """The allowed actions by resource."""
     role = role_arn["Fn::GetAtt"][0]
     allowed: dict[str, set[str]] = {}
     for policy in resources(template, "AWS::IAM::Policy").values():
@@ -78,17 +78,17 @@ def _of_role(template: dict[str, Any], role_arn: Any) -> dict[str, set[str]]:
             continue
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
             assert statement["Effect"] == "Allow"
-            for resource in _listed(statement["Resource"]):
-                allowed.setdefault(_short(resource), set()).update(_listed(statement["Action"]))
+            for resource in _as_list(statement["Resource"]):
+                allowed.setdefault(_short_name(resource), set()).update(_as_list(statement["Action"]))
     return allowed
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _short(resource: Any) -> str:
-    """What an ARN of the template stands for."""
+def _short_name(resource: Any) -> str:
+    """A short name for a resource ARN of the template."""
     if resource == "*":
         return "*"
     text = json.dumps(resource)
@@ -96,10 +96,10 @@ def _short(resource: Any) -> str:
         if f"Tables{kind}" in text:
             index = text.partition("/index/")[2].partition('"')[0]
             return f"{kind}/index/{index}" if index else kind
-    named = {
+    names = {
         "ApiKeys": "ApiKeys",
         "Logs": "its log",
         "DeadLetters": "the dead letters",
         "Function": "the prune function",
     }
-    return next((meaning for part, meaning in named.items() if part in text), text)
+    return next((meaning for part, meaning in names.items() if part in text), text)

@@ -24,29 +24,29 @@ def test_tables_are_on_demand_encrypted_and_recoverable(synthesised: Synthesis, 
 
 
 @EVERY
-def test_only_kept_data_outlives_its_stack(synthesised: Synthesis, environment: Environment) -> None:
+def test_data_outlives_its_stack_only_if_the_environment_keeps_it(
+    synthesised: Synthesis, environment: Environment
+) -> None:
     template = synthesised.data[environment.name]
-    wanted = "Retain" if environment.keep_data else "Delete"
-    kept = [*resources(template, TABLE).values(), *resources(template, SECRET).values()]
-    assert len(kept) == 5
-    assert {found["DeletionPolicy"] for found in kept} == {wanted}
-    assert {found["UpdateReplacePolicy"] for found in kept} == {wanted}
+    policy = "Retain" if environment.keep_data else "Delete"
+    stateful = [*resources(template, TABLE).values(), *resources(template, SECRET).values()]
+    assert len(stateful) == 5
+    assert {resource["DeletionPolicy"] for resource in stateful} == {policy}
+    assert {resource["UpdateReplacePolicy"] for resource in stateful} == {policy}
     for table in properties(template, TABLE):
         assert [replica["DeletionProtectionEnabled"] for replica in table["Replicas"]] == [environment.keep_data]
 
 
 def test_only_production_keeps_its_data(synthesised: Synthesis) -> None:
-    kept = {name for name in synthesised.data if '"Retain"' in json.dumps(synthesised.data[name])}
-    assert kept == {"prod", "keys", "reserved", "twin"}
+    retaining = {name for name in synthesised.data if '"Retain"' in json.dumps(synthesised.data[name])}
+    assert retaining == {"prod", "keys", "reserved", "twin"}
 
 
 def test_idempotency_keys_expire(synthesised: Synthesis) -> None:
-    expiring = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
-    assert [table["TimeToLiveSpecification"] for table in expiring] == [
-        {"AttributeName": "expiration", "Enabled": True}
-    ]
+    tables = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
+    assert [table["TimeToLiveSpecification"] for table in tables] == [{"AttributeName": "expiration", "Enabled": True}]
 
 
-def test_the_secret_has_a_field_for_every_key_and_no_key(synthesised: Synthesis) -> None:
+def test_the_secret_has_an_empty_field_for_every_key(synthesised: Synthesis) -> None:
     secret = one(synthesised.data["prod"], SECRET)
     assert json.loads(secret["SecretString"]) == dict.fromkeys(SECRET_FIELDS, "")

@@ -25,25 +25,25 @@ def stored(query: str, answer: str = "It depends. [1]", title: str = "") -> WebA
 RELEASE = stored("When was the Starlette framework released?", "Starlette 1.0 came in 2026 and needs Python 3.10. [1]")
 
 
-def test_the_same_question_in_other_words_is_as_close_as_can_be() -> None:
+def test_the_same_question_in_other_words_scores_one() -> None:
     assert closeness("the release of framework Starlette", RELEASE, ("Starlette",), {}) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("query", ["chemistry of proteins", "the", "", "what is that?"])
-def test_a_query_without_a_common_term_is_not_close(query: str) -> None:
+def test_a_query_without_a_common_term_scores_zero(query: str) -> None:
     assert closeness(query, RELEASE, ("Starlette",), {}) == 0.0
 
 
-def test_a_shared_name_alone_is_less_than_half_of_the_scale() -> None:
+def test_a_shared_name_alone_scores_low() -> None:
     assert closeness("Starlette behind a reverse proxy of nginx", RELEASE, ("Starlette",), {}) < 0.4
 
 
-def test_a_long_stored_question_is_not_close_to_one_of_its_words() -> None:
+def test_a_single_word_is_less_close_to_a_long_question_than_to_itself() -> None:
     long = stored("deploy a Starlette application with Docker behind nginx on Debian")
     assert closeness("nginx", long, (), {}) < closeness("nginx", stored("nginx"), (), {}) == pytest.approx(1.0)
 
 
-def test_where_a_term_stands_decides_what_it_counts() -> None:
+def test_the_weight_of_a_term_depends_on_where_it_occurs() -> None:
     query = "Starlette sessions"
     question = closeness(query, stored("Starlette sessions"), (), {})
     keyword = closeness(query, stored("Starlette"), ("sessions",), {})
@@ -52,16 +52,16 @@ def test_where_a_term_stands_decides_what_it_counts() -> None:
     assert question > keyword > mentioned > nowhere > 0
 
 
-def test_an_answer_to_another_question_that_mentions_what_is_asked_is_worth_reading() -> None:
+def test_an_answer_to_another_question_that_mentions_the_query_scores_in_the_middle() -> None:
     assert 0.4 <= closeness("Python 2026", RELEASE, (), {}) < 0.7
 
 
-def test_the_title_of_the_page_is_as_good_as_the_question() -> None:
+def test_the_title_of_the_page_counts_as_much_as_the_question() -> None:
     answer = stored("strike text", title="Strikethrough with GitHub Markdown")
     assert closeness("GitHub markdown strikethrough", answer, (), {}) == pytest.approx(1.0)
 
 
-def test_a_rare_term_that_is_missing_costs_more_than_a_common_one() -> None:
+def test_a_missing_rare_term_lowers_the_score_more_than_a_common_one() -> None:
     weights = {"python": 0.44, "zig": 1.0}
     common = closeness("python zig", stored("python"), (), weights)
     rare = closeness("python zig", stored("zig"), (), weights)
@@ -72,7 +72,7 @@ WORDS = st.lists(st.sampled_from("alpha beta gamma delta the of".split()), max_s
 
 
 @given(WORDS, WORDS, WORDS, WORDS, st.dictionaries(st.sampled_from(["alpha", "beta"]), st.floats(0.4, 1.0)))
-def test_it_is_a_share_and_more_of_the_query_in_the_question_never_lowers_it(
+def test_the_score_is_at_most_one_and_a_question_equal_to_the_query_never_lowers_it(
     query: str, question: str, answer: str, keyword: str, weights: dict[str, float]
 ) -> None:
     score = closeness(query, stored(question, answer), (keyword,), weights)

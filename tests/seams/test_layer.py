@@ -1,4 +1,4 @@
-"""What the layer ships, built for real: for Lambda's architecture, with our package, without what never runs."""
+"""The content of a layer that is really built for Lambda's architecture."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from infra.layer_build import Layer
 
 pytestmark = pytest.mark.slow
 
-LARGEST_BYTES = 60_000_000
-ARM64 = 183  # in the header of an ELF file
-UNCHECKED_HASH = 0b01  # in the header of bytecode
-NOT_SHIPPED = {"boto3", "botocore", "gleaner_local", "infra", "ministack", "moto", "aws_cdk", "pytest", "starlette"}
+MAX_BYTES = 60_000_000
+ARM64 = 183  # machine type in the header of an ELF file
+UNCHECKED_HASH = 0b01  # flags in the header of bytecode
+EXCLUDED = {"boto3", "botocore", "gleaner_local", "infra", "ministack", "moto", "aws_cdk", "pytest", "starlette"}
 
 
 @pytest.fixture(scope="module")
 def layer() -> Layer:
-    """The layer that `make synth` and `make deploy` ship."""
-    built = layer_build.build()
-    print(layer_build.describe(built))  # noqa: T201 - the size is a figure that a check prints
-    return built
+    """The layer that `make synth` and `make deploy` use."""
+    layer = layer_build.build()
+    print(layer_build.describe(layer))  # noqa: T201 - `make check` prints the size
+    return layer
 
 
-def test_it_is_small(layer: Layer) -> None:
-    assert layer.size <= LARGEST_BYTES
+def test_the_layer_is_small(layer: Layer) -> None:
+    assert layer.size <= MAX_BYTES
 
 
-def test_it_holds_our_package_as_it_is(layer: Layer) -> None:
+def test_the_layer_contains_our_package_unchanged(layer: Layer) -> None:
     for source in layer_build.PACKAGE.rglob("*"):
         if source.is_file() and "__pycache__" not in source.parts:
-            shipped = layer.path / "python" / "gleaner" / source.relative_to(layer_build.PACKAGE)
-            assert shipped.read_bytes() == source.read_bytes()
+            copy = layer.path / "python" / "gleaner" / source.relative_to(layer_build.PACKAGE)
+            assert copy.read_bytes() == source.read_bytes()
 
 
-def test_it_holds_no_local_code_no_boto3_no_tests(layer: Layer) -> None:
-    assert not NOT_SHIPPED & {path.name for path in (layer.path / "python").iterdir()}
+def test_the_layer_contains_no_local_code_boto3_or_tests(layer: Layer) -> None:
+    assert not EXCLUDED & {path.name for path in (layer.path / "python").iterdir()}
     assert not [path for path in layer.path.rglob("*") if path.is_dir() and path.name in ("tests", "test")]
 
 
-def test_extension_modules_are_for_the_architecture(layer: Layer) -> None:
+def test_extension_modules_are_built_for_arm64(layer: Layer) -> None:
     extensions = list(layer.path.rglob("*.so"))
     assert extensions
     for path in extensions:
@@ -53,17 +53,17 @@ def test_extension_modules_are_for_the_architecture(layer: Layer) -> None:
 
 def test_bytecode_is_complete_and_not_checked(layer: Layer) -> None:
     if not layer.has_bytecode:
-        pytest.skip("there is no Python 3.13 here to make bytecode with")
+        pytest.skip("no Python 3.13 was found to compile bytecode")
     tag = layer_build.LAMBDA.python_version.replace(".", "")
     for source in (layer.path / "python").rglob("*.py"):
         bytecode = source.parent / "__pycache__" / f"{source.stem}.cpython-{tag}.pyc"
         assert _flags(bytecode) == UNCHECKED_HASH
 
 
-def test_the_same_content_is_built_once(layer: Layer) -> None:
-    made = layer.path.stat().st_mtime_ns
+def test_an_unchanged_layer_is_not_rebuilt(layer: Layer) -> None:
+    modified_at = layer.path.stat().st_mtime_ns
     assert layer_build.build() == layer
-    assert layer.path.stat().st_mtime_ns == made
+    assert layer.path.stat().st_mtime_ns == modified_at
 
 
 def _flags(bytecode: Path) -> int:

@@ -1,4 +1,4 @@
-"""The metrics that the dashboard and the alarms watch are those that the deployed functions write."""
+"""The deployed functions emit the metrics that the dashboard and the alarms watch."""
 
 from __future__ import annotations
 
@@ -18,37 +18,41 @@ from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, sa
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.infra.synthesis import Template, resources, synthesis
 
-README = ROOT / "README.md"
+COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 0.1, "output": 10}', "WEB_SEARCH_PRICE": "0.005"}
 
-Named = set[tuple[str, str]]  # service and metric
+MetricNames = set[tuple[str, str]]  # service and metric
 
 
-def test_what_is_watched_is_written(
+def test_watched_metrics_are_emitted(
     settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb, tmp_path: Path
 ) -> None:
     environment = settings | PRICES | {"POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(DEV)}
     log = tmp_path / "log"
     web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
-    for handler, use in ((QUERY_HANDLER, lambda made: _turns(made, model)), (PRUNE_HANDLER, _prune)):
-        made = ExecutionEnvironments(handler, environment, log_path=log, timeout_seconds=29, concurrency=1)
+    for handler, use in (
+        (QUERY_HANDLER, lambda environments: _run_turns(environments, model)),
+        (PRUNE_HANDLER, _prune),
+    ):
+        environments = ExecutionEnvironments(handler, environment, log_path=log, timeout_seconds=29, concurrency=1)
         try:
-            use(made)
+            use(environments)
         finally:
-            made.stop()
-    watched = _watched(synthesis().service["dev"])
+            environments.stop()
+    watched = _watched_metrics(synthesis().service["dev"])
     assert {(criteria.SERVICE, share.metric) for share in criteria.shares(DEV)} < watched
-    written = _written(log)
-    assert watched - written == set()
-    # Each of them is paid for by the month.
-    of_service = Counter(service for service, _ in written)
-    assert f"the function's {of_service[criteria.SERVICE]} metrics" in " ".join(README.read_text().split())
-    assert f"pruning's {of_service[criteria.PRUNE_SERVICE]} metrics" in README.read_text()
+    emitted = _emitted_metrics(log)
+    assert watched - emitted == set()
+    # Each of them is billed monthly.
+    counts = Counter(service for service, _ in emitted)
+    costs = " ".join(COSTS.read_text().split())
+    assert f"the function's {counts[criteria.SERVICE]} metrics" in costs
+    assert f"pruning's {counts[criteria.PRUNE_SERVICE]} metrics" in costs
 
 
-def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:
-    """A question that takes the web and a retry, one that goes on with its session by what it taught, and a rating."""
+def _run_turns(environments: ExecutionEnvironments, model: ScriptedModel) -> None:
+    """Ask a question that needs the web and a retry, then one that uses the learned answer, and rate an answer."""
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette"})),
@@ -56,48 +60,48 @@ def _turns(made: ExecutionEnvironments, model: ScriptedModel) -> None:
         says("In 2026."),
         calls(answer("In 2026. [web-1]", ("web-1",))),
     )
-    first = _post(made, "/api/chat/query", {"query": "When was Starlette 1.0 released?"})
+    first = _post(environments, "/api/chat/query", {"query": "When was Starlette 1.0 released?"})
     model.plays(calls(search("Starlette release")), calls(answer("In 2026. [web-1]", ("web-1",))))
-    _post(made, "/api/chat/query", {"query": "Which year was that?", "session_id": first["session_id"]})
-    _post(made, f"/api/queries/{first['query_id']}/feedback", {"rating": 4})
+    _post(environments, "/api/chat/query", {"query": "Which year was that?", "session_id": first["session_id"]})
+    _post(environments, f"/api/queries/{first['query_id']}/feedback", {"rating": 4})
 
 
-def _prune(made: ExecutionEnvironments) -> None:
-    assert made.invoke({}, "request-p")["finished"]
+def _prune(environments: ExecutionEnvironments) -> None:
+    assert environments.invoke({}, "request-p")["finished"]
 
 
-def _post(made: ExecutionEnvironments, path: str, body: Any) -> Any:
-    answered = made.invoke(proxy_event("POST", path, "local") | {"body": json.dumps(body)}, "request-q")
-    assert answered["statusCode"] == 200, answered
-    return json.loads(answered["body"])
+def _post(environments: ExecutionEnvironments, path: str, body: Any) -> Any:
+    response = environments.invoke(proxy_event("POST", path, "local") | {"body": json.dumps(body)}, "request-q")
+    assert response["statusCode"] == 200, response
+    return json.loads(response["body"])
 
 
-def _written(log: Path) -> Named:
-    """The metrics in the embedded metric format (EMF) of CloudWatch."""
-    named: Named = set()
+def _emitted_metrics(log: Path) -> MetricNames:
+    """The metrics of the log, which are in CloudWatch's embedded metric format (EMF)."""
+    names: MetricNames = set()
     for line in log.read_text().splitlines():
         if '"_aws"' not in line:
             continue
         entry = json.loads(line)
         for metrics in entry["_aws"]["CloudWatchMetrics"]:
             assert metrics["Namespace"] == criteria.namespace(DEV)
-            named |= {(entry["service"], metric["Name"]) for metric in metrics["Metrics"]}
-    return named
+            names |= {(entry["service"], metric["Name"]) for metric in metrics["Metrics"]}
+    return names
 
 
-def _watched(template: Template) -> Named:
+def _watched_metrics(template: Template) -> MetricNames:
     alarms = [alarm["Properties"] for alarm in resources(template, "AWS::CloudWatch::Alarm").values()]
-    judged = [metric for alarm in alarms for metric in _judged(alarm)]
-    own = [metric for metric in judged if metric["Namespace"] == criteria.namespace(DEV)]
+    alarm_metrics = [metric for alarm in alarms for metric in _metrics_of(alarm)]
+    own = [metric for metric in alarm_metrics if metric["Namespace"] == criteria.namespace(DEV)]
     (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard").values()
     body = json.dumps(dashboard).replace("\\", "")
-    shown = re.findall(rf'\["{criteria.namespace(DEV)}","(\w+)","service","([\w-]+)"', body)
+    widget_metrics = re.findall(rf'\["{criteria.namespace(DEV)}","(\w+)","service","([\w-]+)"', body)
     return {(metric["Dimensions"][0]["Value"], metric["MetricName"]) for metric in own} | {
-        (service, name) for name, service in shown
+        (service, name) for name, service in widget_metrics
     }
 
 
-def _judged(alarm: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metrics that an alarm judges: its own one, or those of its expression."""
+def _metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics of an alarm: its single one or those of its expression."""
     queries = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
     return queries or [alarm]

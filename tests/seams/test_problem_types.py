@@ -1,4 +1,4 @@
-"""The types of problems: those of the function and of API Gateway are those that the handbook lists."""
+"""The handbook lists the problem types of the function and of API Gateway."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ROW = re.compile(r"^\| `([a-z-]+)` \| (\d{3}) \|", re.MULTILINE)
 Kinds = set[tuple[str, int]]
 
 
-def listed(heading: str) -> Kinds:
-    """Slugs and statuses of the table under a heading of the handbook."""
+def of_handbook(heading: str) -> Kinds:
+    """The slugs and statuses of the table under a heading of the handbook."""
     section = CHAPTER.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return {(slug, int(status)) for slug, status in ROW.findall(section)}
 
@@ -35,28 +35,28 @@ def of_gateway() -> Kinds:
     return {(slug, status.value) for status, slug in problems.OF_GATEWAY}
 
 
-def deployed(template: dict[str, Any]) -> Kinds:
-    found = [item["Properties"] for item in resources(template, "AWS::ApiGateway::GatewayResponse").values()]
-    documents = [(json.loads(item["ResponseTemplates"]["application/json"]), item["StatusCode"]) for item in found]
+def of_template(template: dict[str, Any]) -> Kinds:
+    properties = [item["Properties"] for item in resources(template, "AWS::ApiGateway::GatewayResponse").values()]
+    documents = [(json.loads(item["ResponseTemplates"]["application/json"]), item["StatusCode"]) for item in properties]
     return {(document["type"].removeprefix(problems.TYPE_PREFIX), int(status)) for document, status in documents}
 
 
 def test_the_handbook_lists_the_types_of_the_function() -> None:
-    assert listed("Which problem types are there?") == of_function()
+    assert of_handbook("Which problem types are there?") == of_function()
 
 
 def test_the_handbook_lists_the_types_of_api_gateway() -> None:
-    assert listed("Which errors does API Gateway answer by itself?") == of_gateway()
+    assert of_handbook("Which errors does API Gateway answer by itself?") == of_gateway()
 
 
 @pytest.mark.parametrize("environment", synthesis().service)
-def test_api_gateway_answers_no_other_type(environment: str) -> None:
-    own = deployed(synthesis().service[environment])
-    assert own and own <= of_gateway() | of_function()
-    assert {slug for slug, _ in of_gateway() - of_function()} - {"unauthorized"} <= {slug for slug, _ in own}
+def test_api_gateway_uses_no_other_type(environment: str) -> None:
+    types = of_template(synthesis().service[environment])
+    assert types and types <= of_gateway() | of_function()
+    assert {slug for slug, _ in of_gateway() - of_function()} - {"unauthorized"} <= {slug for slug, _ in types}
 
 
-def test_the_description_promises_the_types_of_api_gateway(client: Client) -> None:
+def test_the_openapi_document_lists_the_types_of_api_gateway(client: Client) -> None:
     _, document = client.request("GET", "/openapi.json")
     for operations in document["paths"].values():
         for operation in operations.values():

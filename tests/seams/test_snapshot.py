@@ -1,4 +1,4 @@
-"""Environments that begin with the same snapshot share nothing that must be unique, open or fresh."""
+"""Environments restored from one snapshot share no ids, connections, random state or API keys."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def secrets(tmp_path: Path) -> Iterator[Any]:
     server.stop()
 
 
-def test_restored_environments(settings: dict[str, str], model: ScriptedModel, secrets: Any) -> None:
+def test_restored_environments_share_no_state(settings: dict[str, str], model: ScriptedModel, secrets: Any) -> None:
     secret = secrets.create_secret(Name="keys", SecretString=_keys("old"))["ARN"]
     env = {name: value for name, value in settings.items() if not name.endswith("_API_KEY")}
     env |= {"API_KEYS_SECRET_ARN": secret, "AWS_ENDPOINT_URL_SECRETS_MANAGER": secrets.meta.endpoint_url}
@@ -54,7 +54,7 @@ def test_restored_environments(settings: dict[str, str], model: ScriptedModel, s
     first, second = map(json.loads, output.splitlines())
     for restored in (first, second):
         assert restored["answer"]["status"] == "success"
-        assert restored["connections"] > 0  # so that connections would have been seen
+        assert restored["connections"] > 0  # proves that the count sees connections
     for name in ("query_id", "session_id", "message_id"):
         assert first["answer"][name] != second["answer"][name]
     assert first["jitter"] != second["jitter"]

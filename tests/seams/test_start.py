@@ -1,4 +1,4 @@
-"""What a new environment loads before it is ready: the part of a cold start that does not depend on the machine."""
+"""The modules that a new environment loads: the part of a cold start that is the same on every machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from infra import layer_build
 pytestmark = pytest.mark.slow
 
 FUNCTIONS = Path(__file__).resolve().parents[2] / "functions"
-RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # what Lambda's runtime brings
+RUNTIME = ("boto3", "botocore", "s3transfer", "jmespath")  # packages of Lambda's runtime
 VARIABLES = {
-    "LAMBDA_TASK_ROOT": "/var/task",  # by which tracing is on
+    "LAMBDA_TASK_ROOT": "/var/task",  # turns tracing on
     "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
     "API_KEYS_SECRET_ARN": "arn:aws:secretsmanager:us-east-1:000000000000:secret:keys",
     "PINECONE_INDEX_HOST": "https://index.example",
@@ -39,9 +39,9 @@ for hook, args, kwargs in get_before_snapshot():
     hook(*args, **kwargs)
 print(json.dumps({"ready": ready, "snapshot": loaded()}))
 """
-# Packages and modules that a function has no use for before it is ready.
+# Packages that no function may load before it is ready.
 NEVER = ("requests", "sqlalchemy", "psycopg2", "aiohttp", "aiobotocore", "numpy", "rich", "click")
-# What only questions need is loaded at the first one, or before a snapshot is taken.
+# Modules that only questions need. They are loaded at the first question or before a snapshot is taken.
 FOR_QUESTIONS = (
     *("openai", "pinecone", "httpx", "httpx2"),
     *(
@@ -53,25 +53,25 @@ FOR_QUESTIONS = (
     ),
 )
 NOT_FOR_PRUNING = (*FOR_QUESTIONS, "pydantic", "aws_xray_sdk", "aws_lambda_powertools.event_handler", "gleaner.api")
-# The types of services of OpenAI that are not called; they would take longer to load than all the rest of the SDK.
+# Types of OpenAI services that are not called. Loading them would take longer than the rest of the SDK.
 NEVER_OF_OPENAI = ("openai.types.responses.response", "openai.types.beta", "openai.resources")
-# Not of the standard library, which differs by version. A new dependency that loads more must be worth its time.
-MOST_MODULES = {"keyword_prune": 280, "query": 500, "query, in a snapshot": 1_000}
+# Without the standard library, which differs by version. A dependency that loads more must be worth the time.
+MAX_MODULES = {"keyword_prune": 280, "query": 500, "query, in a snapshot": 1_000}
 
 
-class Loaded(NamedTuple):
-    """The names of modules."""
+class LoadedModules(NamedTuple):
+    """The names of the modules that are loaded when the function is ready, and in a snapshot."""
 
     ready: list[str]
     snapshot: list[str]
 
 
-Load = Callable[[str], Loaded]
+Load = Callable[[str], LoadedModules]
 
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """Loads a function's handler in a fresh process that sees the layer and what the runtime brings."""
+    """Loads a function's handler in a fresh process with the layer and the packages of the runtime."""
     layer = layer_build.build(layer_build.THIS_MACHINE)
     runtime = tmp_path_factory.mktemp("runtime")
     for name in RUNTIME:
@@ -81,38 +81,38 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
         (runtime / name).symlink_to(Path(spec.origin).parent)
     tables = {variable: variable.lower() for variable in ministack.TABLES}
 
-    def modules(function: str) -> Loaded:
+    def load_modules(function: str) -> LoadedModules:
         paths = (FUNCTIONS / function, layer.path / "python", runtime)
         env = ministack.CREDENTIALS | VARIABLES | tables | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-        command = [sys.executable, "-S", "-c", LOAD]  # without the packages of this environment
+        command = [sys.executable, "-S", "-c", LOAD]  # -S excludes the packages of this environment
         run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-        return Loaded(**json.loads(run.stdout))
+        return LoadedModules(**json.loads(run.stdout))
 
-    return modules
+    return load_modules
 
 
 def test_pruning_loads_neither_the_sdks_nor_the_api(load: Load) -> None:
     loaded = load("keyword_prune").ready
-    assert _of(loaded, NEVER + NOT_FOR_PRUNING) == []
-    assert len(loaded) <= MOST_MODULES["keyword_prune"], _packages(loaded)
+    assert _select(loaded, NEVER + NOT_FOR_PRUNING) == []
+    assert len(loaded) <= MAX_MODULES["keyword_prune"], _count_packages(loaded)
 
 
-def test_the_query_function_is_ready_without_what_only_questions_need(load: Load) -> None:
+def test_the_query_function_loads_no_question_modules_before_it_is_ready(load: Load) -> None:
     loaded = load("query").ready
-    assert _of(loaded, NEVER + FOR_QUESTIONS) == []
-    assert len(loaded) <= MOST_MODULES["query"], _packages(loaded)
+    assert _select(loaded, NEVER + FOR_QUESTIONS) == []
+    assert len(loaded) <= MAX_MODULES["query"], _count_packages(loaded)
 
 
-def test_a_snapshot_holds_what_questions_need(load: Load) -> None:
+def test_a_snapshot_contains_the_question_modules(load: Load) -> None:
     loaded = load("query").snapshot
-    assert _of(loaded, NEVER + NEVER_OF_OPENAI) == []
+    assert _select(loaded, NEVER + NEVER_OF_OPENAI) == []
     assert {"openai", "pinecone.index", "gleaner.answering.question", "aws_xray_sdk.ext.httpx"} <= set(loaded)
-    assert len(loaded) <= MOST_MODULES["query, in a snapshot"], _packages(loaded)
+    assert len(loaded) <= MAX_MODULES["query, in a snapshot"], _count_packages(loaded)
 
 
-def _of(loaded: list[str], packages: tuple[str, ...]) -> list[str]:
+def _select(loaded: list[str], packages: tuple[str, ...]) -> list[str]:
     return [name for name in loaded if any(f"{name}.".startswith(f"{package}.") for package in packages)]
 
 
-def _packages(loaded: list[str]) -> Counter[str]:
+def _count_packages(loaded: list[str]) -> Counter[str]:
     return Counter(name.split(".")[0] for name in loaded)

@@ -1,4 +1,4 @@
-"""Statements about concurrency, idempotency tokens and transaction reasons, against a strict DynamoDB."""
+"""Concurrent writers, request tokens and failed conditions, against a strict DynamoDB."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.exceptions import ClientError
 
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 WRITERS = 16
 CALLS = 12
 POOL = [f"topic {letter}" for letter in "abcdefgh"]
 
 
-def test_concurrent_writers_lose_and_double_nothing(keywords: Keywords) -> None:
+def test_concurrent_writers_neither_lose_nor_duplicate_uses(keywords: Keywords) -> None:
     expected: Counter[str] = Counter()
     plans = [
         (f"Q{writer}-{call}", [POOL[(writer + call + step) % len(POOL)] for step in range(3)])
@@ -34,7 +35,7 @@ def test_concurrent_writers_lose_and_double_nothing(keywords: Keywords) -> None:
     assert len(keywords.items("A#")) == sum(expected.values())
 
 
-def test_the_same_call_made_at_once_counts_once(keywords: Keywords) -> None:
+def test_identical_concurrent_calls_count_once(keywords: Keywords) -> None:
     answer = web_answer()
     with ThreadPoolExecutor(WRITERS) as pool:
         calls = [pool.submit(keywords.index, *POOL, answer=answer) for _ in range(WRITERS)]
@@ -45,20 +46,18 @@ def test_the_same_call_made_at_once_counts_once(keywords: Keywords) -> None:
 
 
 def test_a_failed_condition_names_its_action(keywords: Keywords) -> None:
-    from gleaner.runtime.deadline import Deadline
-
     table = keywords.table
     item = {"pk": "X", "sk": "1"}
     assert table.put_new(item, deadline=Deadline.after(5))
     assert not table.put_new(item, deadline=Deadline.after(5))
-    with pytest.raises(ConditionFailed) as failed:
+    with pytest.raises(ConditionFailed) as failure:
         table.transact([table.new_item({"pk": "X", "sk": "2"}), table.new_item(item)], deadline=Deadline.after(5))
-    assert failed.value.positions == (1,)
-    assert [found["sk"] for found in keywords.items()] == ["1"]
+    assert failure.value.positions == (1,)
+    assert [stored["sk"] for stored in keywords.items()] == ["1"]
 
 
 def test_the_store_honours_a_request_token(keywords: Keywords) -> None:
-    """The tests above rest on a store that tells a repeated transaction from a second one."""
+    """The tests above rely on a store that distinguishes a retried transaction from a second one."""
     add = {
         "Update": {
             "TableName": keywords.table_name,

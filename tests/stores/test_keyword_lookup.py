@@ -1,4 +1,4 @@
-"""From the words of a query to keywords."""
+"""Finding keywords by the words of a query."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gleaner.stores.keyword_lookup import (
     MAX_STEMS,
     UNKNOWN_WEIGHT,
 )
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 
 @pytest.mark.parametrize(
@@ -29,29 +29,29 @@ from tests.stores.conftest import Keywords, web_answer
         "Quantum computing applications",
     ],
 )
-def test_words_and_beginnings_of_words_find_a_keyword(keywords: Keywords, query: str) -> None:
+def test_words_and_prefixes_of_words_find_a_keyword(keywords: Keywords, query: str) -> None:
     keywords.index("quantum computing applications")
     assert keywords.find(query) == ["quantum computing applications"]
 
 
 @pytest.mark.parametrize("query", ["", "the", "chemistry", "ap", "quan#"])
-def test_other_words_do_not(keywords: Keywords, query: str) -> None:
+def test_other_words_do_not_find_a_keyword(keywords: Keywords, query: str) -> None:
     keywords.index("applications of things")
     assert keywords.find(query) == []
 
 
-def test_more_of_the_keyword_and_of_the_query_comes_first(keywords: Keywords) -> None:
+def test_keywords_that_match_more_of_themselves_and_of_the_query_come_first(keywords: Keywords) -> None:
     keywords.index("quantum", "quantum computing", "quantum chemistry of proteins", "computing")
     assert keywords.find("quantum computing")[0] == "quantum computing"
     assert keywords.find("quantum")[0] == "quantum"
 
 
-def test_rarer_terms_come_first_then_use(keywords: Keywords) -> None:
+def test_keywords_are_ranked_by_rarity_of_terms_then_by_use(keywords: Keywords) -> None:
     keywords.index(*[f"python {name}" for name in ("flask", "django", "numpy", "pandas")], "zig compiler")
     keywords.index("python numpy", query_id="Q2")
-    found = keywords.find("python zig")
-    assert found[0] == "zig compiler"
-    assert found[1] == "python numpy"
+    results = keywords.find("python zig")
+    assert results[0] == "zig compiler"
+    assert results[1] == "python numpy"
 
 
 def test_a_keyword_is_found_in_its_knowledge_base_only(keywords: Keywords) -> None:
@@ -62,7 +62,7 @@ def test_a_keyword_is_found_in_its_knowledge_base_only(keywords: Keywords) -> No
     assert keywords.find("quantum", "other_kb") == ["quantum computing"]
 
 
-def test_answers_come_newest_first_and_from_this_knowledge_base(keywords: Keywords) -> None:
+def test_answers_are_newest_first_and_from_this_knowledge_base(keywords: Keywords) -> None:
     for number in range(12):
         keywords.index("quantum computing", query_id=f"Q{number:02}", answer=web_answer(f"R{number}"))
     other = web_answer("R99", kb_id="other_kb")
@@ -73,20 +73,20 @@ def test_answers_come_newest_first_and_from_this_knowledge_base(keywords: Keywor
 
 
 @pytest.mark.parametrize("size", [10, pytest.param(120, marks=pytest.mark.slow)])
-def test_the_cost_of_a_look_up_is_bounded_whatever_the_table_holds(keywords: Keywords, size: int) -> None:
+def test_the_cost_of_a_look_up_is_bounded_at_any_table_size(keywords: Keywords, size: int) -> None:
     for start in range(0, size, 20):
         keywords.index(*[f"common word{n}" for n in range(start, min(size, start + 20))], query_id=f"Q{start}")
     requests: Counter[str] = Counter()
-    read: list[int] = []
+    read_counts: list[int] = []
 
     def count(model: Any, parsed: Any, **_: Any) -> None:
         requests[model.name] += 1
-        read.append(parsed.get("Count", 0) or len(parsed.get("Responses", {}).get(keywords.table_name, ())))
+        read_counts.append(parsed.get("Count", 0) or len(parsed.get("Responses", {}).get(keywords.table_name, ())))
 
     keywords.client.meta.events.register("after-call.dynamodb", count)
     assert keywords.find("common")
     assert requests["Query"] <= 1 + MAX_KEYWORDS and requests["BatchGetItem"] == 1
-    assert sum(read) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
+    assert sum(read_counts) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
 
 
 @pytest.mark.slow
@@ -98,15 +98,15 @@ def test_a_keyword_of_common_terms_is_found_by_their_pair(keywords: Keywords) ->
     assert keywords.find("alpha beta")[0] == "alpha beta of long names indeed"
 
 
-def test_terms_are_weighed_by_rarity(keywords: Keywords) -> None:
+def test_terms_are_weighted_by_rarity(keywords: Keywords) -> None:
     keywords.index(*[f"python {name}" for name in ("flask", "django", "numpy", "pandas")], "zig compiler")
     weights = keywords.lookup.look_up("default_kb", "python zig cobol", deadline=Deadline.after(5)).weights
     assert weights["zig"] == 1.0 > weights["cobol"] == UNKNOWN_WEIGHT > weights["python"] > 0
 
 
-def test_a_very_long_query_asks_for_no_more_terms_than_the_limit(keywords: Keywords) -> None:
+def test_a_very_long_query_looks_up_no_more_terms_than_the_limit(keywords: Keywords) -> None:
     keywords.index("quantum computing")
     query = " ".join(["quantum", *(f"w{number}" for number in range(500))])
-    found = keywords.lookup.look_up("default_kb", query, deadline=Deadline.after(5))
-    assert len(found.weights) == MAX_STEMS
-    assert [match.keyword_text for match in found.matches] == ["quantum computing"]
+    result = keywords.lookup.look_up("default_kb", query, deadline=Deadline.after(5))
+    assert len(result.weights) == MAX_STEMS
+    assert [match.keyword_text for match in result.matches] == ["quantum computing"]

@@ -1,4 +1,4 @@
-"""Merging keywords: identity, counting, retries and bounds of a transaction."""
+"""Merging keywords: identity, counting, retries and transaction limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gleaner import text
 from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
-from tests.stores.conftest import Keywords, web_answer
+from gleaner.stores.keyword_items import KeywordUse
+from tests.keyword_fixtures import Keywords, web_answer
 
 
 def counts(keywords: Keywords) -> dict[str, int]:
@@ -37,29 +38,29 @@ def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywor
     assert answer["citations"] == [{"url": "https://q.example/a", "title": "Quantum", "snippet": ""}]
 
 
-def test_spellings_merge_and_the_first_is_shown(keywords: Keywords) -> None:
+def test_spellings_merge_and_the_first_is_displayed(keywords: Keywords) -> None:
     keywords.index("Straße")
     [merged] = keywords.index("STRASSE", query_id="Q2")
     assert merged.existed and merged.keyword_text == "Straße"
     assert counts(keywords) == {"Straße": 2}
 
 
-def requests(keywords: Keywords) -> list[str]:
-    """The operations that are asked for from now on."""
-    seen: list[str] = []
+def record_requests(keywords: Keywords) -> list[str]:
+    """Record the names of DynamoDB operations from now on."""
+    operations: list[str] = []
     keywords.client.meta.events.register(
-        "before-parameter-build.dynamodb", lambda model, **_: seen.append(model.name), unique_id="requests"
+        "before-parameter-build.dynamodb", lambda model, **_: operations.append(model.name), unique_id="requests"
     )
-    return seen
+    return operations
 
 
-def test_new_keywords_are_one_request_and_known_ones_two(keywords: Keywords) -> None:
-    seen = requests(keywords)
+def test_new_keywords_take_one_request_and_known_ones_two(keywords: Keywords) -> None:
+    operations = record_requests(keywords)
     keywords.index("one topic", "another topic", answer=web_answer())
-    assert seen == ["TransactWriteItems"]
-    seen.clear()
+    assert operations == ["TransactWriteItems"]
+    operations.clear()
     indexed = keywords.index("One Topic", "a third topic", query_id="Q2", answer=web_answer("R2"))
-    assert seen == ["TransactWriteItems"] * 2
+    assert operations == ["TransactWriteItems"] * 2
     assert {item.keyword_text: item.existed for item in indexed} == {"one topic": True, "a third topic": False}
 
 
@@ -71,10 +72,10 @@ def test_a_keyword_of_another_knowledge_base_becomes_findable_in_this_one(keywor
     assert keywords.find("quantum") == keywords.find("quantum", "other_kb") == ["Quantum Computing"]
 
 
-def test_a_repeated_call_merges_no_more_than_the_first_did(keywords: Keywords) -> None:
+def test_a_repeated_call_reports_the_same_merges_as_the_first(keywords: Keywords) -> None:
     keywords.index("known topic", query_id="Q0")
     first, again = ({i.keyword_text: i.existed for i in keywords.index("known topic", "new topic")} for _ in range(2))
-    keywords.index("new topic", query_id="Q2")  # a use in between changes nothing of what the first call did
+    keywords.index("new topic", query_id="Q2")  # a use in between does not change what the first call reported
     later = {item.keyword_text: item.existed for item in keywords.index("known topic", "new topic")}
     assert first == again == later == {"known topic": True, "new topic": False}
 
@@ -87,7 +88,7 @@ def test_a_repeated_call_changes_nothing(keywords: Keywords) -> None:
     assert sorted(map(str, keywords.items())) == before
 
 
-def test_a_repeated_call_with_more_keywords_adds_those_alone(keywords: Keywords) -> None:
+def test_a_repeated_call_with_more_keywords_adds_only_the_new_ones(keywords: Keywords) -> None:
     keywords.index("one topic", answer=web_answer())
     keywords.index("one topic", "another topic", answer=web_answer())
     assert counts(keywords) == {"one topic": 1, "another topic": 1}
@@ -95,7 +96,7 @@ def test_a_repeated_call_with_more_keywords_adds_those_alone(keywords: Keywords)
     assert len(answer["keyword_ids"]) == 2
 
 
-def test_one_call_is_all_or_nothing(keywords: Keywords) -> None:
+def test_a_call_writes_all_or_nothing(keywords: Keywords) -> None:
     keywords.index("kept", answer=web_answer(kb_id="other_kb"), kb_id="other_kb")
     before = sorted(map(str, keywords.items()))
     with pytest.raises(StoreUnavailable):  # the answer belongs to another knowledge base
@@ -103,7 +104,7 @@ def test_one_call_is_all_or_nothing(keywords: Keywords) -> None:
     assert sorted(map(str, keywords.items())) == before
 
 
-def test_a_pruned_keyword_is_learned_anew_with_its_history(keywords: Keywords) -> None:
+def test_a_pruned_keyword_keeps_its_history_when_it_is_learned_again(keywords: Keywords) -> None:
     [indexed] = keywords.index("Quantum Computing")
     [created] = [item["created_at"] for item in keywords.items("KEYWORD")]
     keywords.client.update_item(
@@ -120,7 +121,7 @@ def test_a_pruned_keyword_is_learned_anew_with_its_history(keywords: Keywords) -
     assert keyword["queue"].startswith("ACTIVE#2#")
 
 
-def test_the_most_keywords_of_the_most_terms_are_written_in_legal_chunks(keywords: Keywords) -> None:
+def test_the_maximum_of_keywords_and_terms_is_written_in_valid_transactions(keywords: Keywords) -> None:
     sizes: list[int] = []
     keywords.client.meta.events.register(
         "provide-client-params.dynamodb.TransactWriteItems",
@@ -132,14 +133,14 @@ def test_the_most_keywords_of_the_most_terms_are_written_in_legal_chunks(keyword
     assert counts(keywords) == dict.fromkeys(long, 1)
 
 
-def test_a_crash_between_two_transactions_is_mended_by_the_retry(keywords: Keywords) -> None:
+def test_a_retry_completes_what_a_crash_between_two_transactions_left(keywords: Keywords) -> None:
     long = [" ".join(f"{chr(97 + n)}{chr(97 + i)}" for i in range(16)) for n in range(20)]
-    sent = 0
+    request_count = 0
 
     def crash(**_: Any) -> None:
-        nonlocal sent
-        sent += 1
-        if sent == 2:
+        nonlocal request_count
+        request_count += 1
+        if request_count == 2:
             raise KeyboardInterrupt
 
     keywords.client.meta.events.register("before-call.dynamodb.TransactWriteItems", crash)
@@ -150,8 +151,8 @@ def test_a_crash_between_two_transactions_is_mended_by_the_retry(keywords: Keywo
     assert counts(keywords) == dict.fromkeys(long, 1)
 
 
-def refusals(keywords: Keywords, body: str, times: int) -> list[int]:
-    """Make DynamoDB answer the next transactions with an error; the attempts are counted."""
+def fail_transactions(keywords: Keywords, body: str, times: int) -> list[int]:
+    """Make DynamoDB answer the next transactions with an error. The list has one element for each attempt."""
     attempts: list[int] = []
 
     class Raw:
@@ -177,11 +178,11 @@ THROTTLED = '{"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", 
 REFUSED = '{"__type": "com.amazonaws.dynamodb.v20120810#AccessDeniedException", "message": "m"}'
 
 
-def test_a_known_keyword_that_another_writes_is_looked_at_again(keywords: Keywords) -> None:
+def test_a_conflict_on_a_known_keyword_is_retried(keywords: Keywords) -> None:
     keywords.index("Quantum Computing", query_id="Q0")
     keywords.index("quantum computing")
     both = CONFLICT.replace('{"Code": "None"}, {"Code": "TransactionConflict"}', CONFLICT_AND_CONDITION)
-    attempts = refusals(keywords, both, times=1)
+    attempts = fail_transactions(keywords, both, times=1)
     [again] = keywords.index("quantum computing")
     assert len(attempts) == 2
     assert again.existed and again.keyword_text == "Quantum Computing"
@@ -189,24 +190,22 @@ def test_a_known_keyword_that_another_writes_is_looked_at_again(keywords: Keywor
 
 
 @pytest.mark.parametrize("error", [CONFLICT, THROTTLED])
-def test_conflicts_and_throttling_are_waited_out(keywords: Keywords, error: str) -> None:
-    attempts = refusals(keywords, error, times=3)
+def test_conflicts_and_throttling_are_retried(keywords: Keywords, error: str) -> None:
+    attempts = fail_transactions(keywords, error, times=3)
     keywords.index("Quantum Computing")
     assert len(attempts) == 4
     assert counts(keywords) == {"Quantum Computing": 1}
 
 
-def test_a_final_error_is_not_retried(keywords: Keywords) -> None:
-    attempts = refusals(keywords, REFUSED, times=100)
+def test_a_permanent_error_is_not_retried(keywords: Keywords) -> None:
+    attempts = fail_transactions(keywords, REFUSED, times=100)
     with pytest.raises(StoreUnavailable, match="AccessDenied"):
         keywords.index("Quantum Computing")
     assert len(attempts) == 1
 
 
-def test_conflicts_end_with_the_deadline(keywords: Keywords) -> None:
-    from gleaner.stores.keyword_items import KeywordUse
-
-    refusals(keywords, CONFLICT, times=10_000)
+def test_retries_of_conflicts_end_at_the_deadline(keywords: Keywords) -> None:
+    fail_transactions(keywords, CONFLICT, times=10_000)
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
     with pytest.raises(StoreUnavailable):
         keywords.store.index(["Quantum Computing"], use, deadline=Deadline.after(0.3))
@@ -227,7 +226,7 @@ def test_conflicts_end_with_the_deadline(keywords: Keywords) -> None:
         ":x y",
     ],
 )
-def test_strange_keywords_are_stored_or_refused_and_never_fail(keywords: Keywords, keyword: str) -> None:
+def test_unusual_keywords_are_either_stored_or_rejected_without_an_error(keywords: Keywords, keyword: str) -> None:
     valid, rejected = check_keywords([keyword])
     assert len(valid) + len(rejected) == 1
     if valid:
@@ -246,7 +245,7 @@ def test_strange_keywords_are_stored_or_refused_and_never_fail(keywords: Keyword
         max_size=8,
     )
 )
-def test_usage_equals_associations_whatever_is_repeated(
+def test_usage_counts_equal_associations_after_any_repetitions(
     keywords: Keywords, history: list[tuple[int, list[str]]]
 ) -> None:
     for item in keywords.items():

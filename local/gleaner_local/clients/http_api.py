@@ -25,7 +25,9 @@ class OutOfReach(CallFailed):
 class ApiClient:
     """Calls the service at `url` with `credentials`."""
 
-    def __init__(self, url: str, credentials: Credentials | None = None, *, timeout: float = MIN_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, url: str, credentials: Credentials | None = None, *, timeout: float = MIN_TIMEOUT_SECONDS
+    ) -> None:
         self.url = url.rstrip("/")
         self.credentials = credentials or Credentials()
         # One client for all calls: loading the certificates takes longer than a local call.

@@ -25,7 +25,7 @@ from gleaner_local.service.running import NotReady
 
 RUN_ID = "01KB3Z9Q6M5T8W2X4Y7R0N1C3D"
 PRUNED = {"run_id": RUN_ID, "dry_run": False, "finished": True, "candidate_count": 0, "pruned_count": 1}
-REFUSED = {"type": "urn:gleaner:problem:not-allowed", "detail": "This is for admins."}
+REFUSED = {"type": "urn:gleaner:problem:not-allowed", "detail": "Only admins may do this."}
 
 
 class Service:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.tools.parameter_checks import query_objection
+from gleaner.tools.parameter_checks import check_query
 from gleaner_local.extractive._follow_up import reword, standalone_query
 
 EARLIER = [
@@ -81,8 +81,8 @@ def test_a_long_question_keeps_its_beginning_and_end() -> None:
     ],
 )
 def test_a_refused_query_is_accepted_once_reworded(query: str) -> None:
-    assert query_objection(query) is not None
-    assert query_objection(reword(query)) is None
+    assert check_query(query) is not None
+    assert check_query(reword(query)) is None
 
 
 def test_rewording_keeps_the_topic() -> None:

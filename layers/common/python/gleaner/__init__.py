@@ -1,3 +1,3 @@
-"""Gleaner: a question-answering service over your own documents that learns from the web."""
+"""Gleaner answers questions from your own documents and learns from the web."""
 
 __version__ = "0.1.0"

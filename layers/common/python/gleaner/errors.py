@@ -1,20 +1,20 @@
 """The error tree.
 
 GleanerError
-├── InvalidInput              the caller can mend it (4xx)
-│   ├── PayloadTooLarge       the body is longer than any that is valid
-│   ├── InvalidCursor         a cursor that this service did not give, or not for this list
-│   ├── NotFound              it does not exist, or belongs to somebody else
+├── InvalidInput              the caller can fix it (4xx)
+│   ├── PayloadTooLarge       the body is longer than any valid one
+│   ├── InvalidCursor         this service did not issue the cursor for this list
+│   ├── NotFound              it does not exist, or belongs to another caller
 │   │   ├── UnknownSession
 │   │   ├── UnknownSelection
 │   │   ├── UnknownQuery
 │   │   ├── UnknownKeyword
 │   │   └── UnknownRun
-│   ├── UnknownKnowledgeBase  the knowledge base named does not exist
+│   ├── UnknownKnowledgeBase  the knowledge base does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
 │   ├── RequestInProgress     the first request with this idempotency key is still running
-│   └── NotAllowed            the caller lacks the right for this
-├── AnswerFailed              the model did not do its part after the retry (502)
+│   └── NotAllowed            the caller lacks permission
+├── AnswerFailed              the model failed, even after a retry (502)
 │   ├── MandatoryToolMissing  a mandatory tool was never called
 │   └── AnswerRejected        the answer's arguments stayed invalid
 ├── DeadlineExceeded          no time is left (504)
@@ -25,46 +25,46 @@ GleanerError
 │   ├── StoreUnavailable      DynamoDB
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
-├── ToolCallRejected          a tool call that is answered in band: what is wrong and how to mend it
+├── ToolCallRejected          a tool call that the model should fix; the message says how
 └── ConfigurationError        a setting is missing or malformed; raised at start
 
-Messages are for people: they say what is wrong and how to mend it, and never hold a key, a prompt or the
-text of a remote service's answer.
+Messages are for people: they say what is wrong and how to fix it. They never contain a key, a prompt or the text of a
+remote service's response.
 """
 
 from __future__ import annotations
 
 
 class GleanerError(Exception):
-    """Root of all errors this package raises on purpose."""
+    """The base class of all errors that this package raises on purpose."""
 
 
 class InvalidInput(GleanerError):
-    """The caller sent something that cannot be served; the message says how to mend it."""
+    """The request cannot be served; the message says how to fix it."""
 
 
 class PayloadTooLarge(InvalidInput):
-    """The body is longer than any that is valid."""
+    """The body is longer than any valid one."""
 
 
 class NotFound(InvalidInput):
-    """The thing named does not exist, or belongs to somebody else (the two are indistinguishable)."""
+    """It does not exist, or belongs to another caller; the two are indistinguishable."""
 
 
 class InvalidCursor(InvalidInput):
-    """The cursor was not given by this service for this list."""
+    """This service did not issue the cursor for this list."""
 
 
 class UnknownSession(NotFound):
-    """The session does not exist, or belongs to somebody else."""
+    """The session does not exist, or belongs to another caller."""
 
 
 class UnknownSelection(NotFound):
-    """The session has no such message, or it is of no question about a selected text."""
+    """The session has no such message, or it did not ask about a selected text."""
 
 
 class UnknownQuery(NotFound):
-    """The query does not exist, or belongs to somebody else."""
+    """The query does not exist, or belongs to another caller."""
 
 
 class UnknownKeyword(NotFound):
@@ -76,7 +76,7 @@ class UnknownRun(NotFound):
 
 
 class UnknownKnowledgeBase(InvalidInput):
-    """The knowledge base named does not exist."""
+    """The knowledge base does not exist."""
 
 
 class IdempotencyKeyReused(InvalidInput):
@@ -88,15 +88,15 @@ class RequestInProgress(InvalidInput):
 
 
 class NotAllowed(InvalidInput):
-    """The caller is known but lacks the right for this."""
+    """The caller is known but lacks permission."""
 
 
 class AnswerFailed(GleanerError):
-    """The model did not do its part, also after feedback and one retry."""
+    """The model failed to answer, even after feedback and one retry."""
 
 
 class MandatoryToolMissing(AnswerFailed):
-    """A mandatory tool was never called."""
+    """The model never called a mandatory tool."""
 
 
 class AnswerRejected(AnswerFailed):
@@ -132,7 +132,7 @@ class WebSearchUnavailable(ServiceUnavailable):
 
 
 class StoreUnavailable(ServiceUnavailable):
-    """DynamoDB failed, throttled beyond the deadline or could not be reached."""
+    """DynamoDB failed, throttled requests beyond the deadline or could not be reached."""
 
     service = "store"
 
@@ -148,7 +148,7 @@ class ContextTooLong(GleanerError):
 
 
 class ToolCallRejected(GleanerError):
-    """A tool call that was not executed; the message is feedback for the model, `code` its stable reason."""
+    """A tool call was not executed; the message is feedback for the model, `code` a stable reason."""
 
     def __init__(self, message: str, *, code: str = "rejected") -> None:
         super().__init__(message)

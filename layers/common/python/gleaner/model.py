@@ -1,4 +1,4 @@
-"""Domain types: what the parts of the service hand to each other."""
+"""Domain types that the parts of the service exchange."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ulid import ULID
 
 JsonObject = dict[str, Any]
 
-KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # no separator of a key can hide in it
+KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # contains no separator of keys
 
 
 def new_id() -> str:
-    """A new identifier: a ULID, so that ids sort by the time they were made (millisecond resolution)."""
+    """Return a new ULID, so that ids sort by creation time (in milliseconds)."""
     return str(ULID())
 
 
 def utc_now() -> datetime:
-    """The present moment, aware, in UTC."""
+    """Return the current time in UTC, with its time zone."""
     return datetime.now(UTC)
 
 
 class Mode(StrEnum):
-    """What a question is asked of."""
+    """The text that a question is about."""
 
     WHOLE_BOOK = "whole_book"
     SELECTED_TEXT = "selected_text"
@@ -40,10 +40,10 @@ class Grounding(StrEnum):
 
 
 class Support(StrEnum):
-    """How well a passage supports what the answer says on it."""
+    """How well a passage supports the statements that cite it."""
 
-    FOUND = "found"  # it holds the statement's key terms, and every number
-    WEAK = "weak"  # it holds some of them, or not every number
+    FOUND = "found"  # it contains the key terms of the statement, and every number
+    WEAK = "weak"  # it contains some of them, or not every number
     NONE = "none"
 
 
@@ -55,7 +55,7 @@ class SourceType(StrEnum):
 
 
 class AnswerStatus(StrEnum):
-    """`fallback`: answered on a degraded path (web search failed, answer forced by the deadline)."""
+    """The status of an answer; `fallback` means a degraded path, such as a failed web search or a late answer."""
 
     SUCCESS = "success"
     FALLBACK = "fallback"
@@ -63,14 +63,14 @@ class AnswerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One chunk of a document as it stands in the vector index. `id` is `<document id>#<chunk index>`."""
+    """One chunk of a document in the vector index. `id` is `<document id>#<chunk index>`."""
 
     id: str
     text: str
     title: str
     source_file_path: str
     chunk_index: int
-    content_hash: str  # of the whole document: all chunks of one version share it
+    content_hash: str  # hash of the entire document; all chunks of a version share it
     chapter: str | None = None
     source_url: str | None = None
     page_number: int | None = None
@@ -86,7 +86,7 @@ class RecordHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """One page the web search relied on."""
+    """One page that the web search used."""
 
     url: str
     title: str
@@ -96,7 +96,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebAnswer:
-    """A complete answer of the web search, as it is stored for reuse within one knowledge base."""
+    """A complete answer of the web search, stored for reuse within one knowledge base."""
 
     result_id: str
     kb_id: str
@@ -111,10 +111,10 @@ class WebAnswer:
 class Passage:
     """A piece of context that the model may cite by `id`, which is unique within one query."""
 
-    key: str  # of what it stands for: a record, a stored web answer, a page; the same in every search
-    id: str = ""  # empty until it is handed to the model
+    key: str  # identifies the record, stored web answer or page; the same in every search
+    id: str = ""  # empty until the model sees it
     content: str
-    score: float  # 0 to 1, one scale for both kinds of source
+    score: float  # 0 to 1, on one scale for both source types
     source_type: SourceType
     title: str
     chapter: str | None = None
@@ -122,16 +122,16 @@ class Passage:
     source_url: str | None = None
     page_number: int | None = None
     chunk_index: int | None = None
-    position: int | None = None  # of its first character in the selected text
-    keywords: tuple[str, ...] = ()  # that led to it, when it is a stored web answer
+    position: int | None = None  # offset of its first character in the selected text
+    keywords: tuple[str, ...] = ()  # the keywords that led to a stored web answer
     keyword_ids: tuple[str, ...] = ()
     date: str | None = None
-    urls: tuple[str, ...] = ()  # every address an answer resting on this passage may link to
+    urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call as the model made it; `arguments` is unparsed text that is not to be trusted."""
+    """A tool call of the model; `arguments` is unparsed and untrusted text."""
 
     id: str
     name: str
@@ -151,10 +151,10 @@ class ChatMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """A tool as it is offered to the model; `parameters` is a JSON schema.
+    """A tool as the model sees it; `parameters` is a JSON schema.
 
-    `choices` names, for a parameter of strings, the only values that are valid at the moment. They are not part of
-    the schema, because providers cache a list of tools that stays the same.
+    `choices` holds, for a parameter of strings, the only values that are valid at the moment. They are not part of the
+    schema, because providers cache a list of tools that does not change.
     """
 
     name: str
@@ -165,7 +165,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage:
-    """Tokens as the model's provider counts them."""
+    """Tokens as counted by the provider of the model."""
 
     input_tokens: int = 0
     cached_input_tokens: int = 0  # of the input tokens
@@ -174,7 +174,7 @@ class TokenUsage:
     reasoning_tokens: int = 0  # of the output tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
-        """The sum, field by field."""
+        """Add all fields."""
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
@@ -186,7 +186,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTurn:
-    """What the model answered to one request.
+    """The response of the model to one request.
 
     `opaque` holds fields of the provider that must come back unchanged in the next request of the same question, such
     as encrypted reasoning. Only the client reads them; they are never stored, logged or shown.

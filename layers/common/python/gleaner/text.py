@@ -9,14 +9,14 @@ from functools import cache, lru_cache
 
 import Stemmer
 
-# A word: letters and digits, with a trailing + or # kept ("c++", "c#").
+# A word: letters and digits with trailing + or # ("c++", "c#").
 _WORD = re.compile(r"[^\W_]+[+#]*")
 _SPACES = re.compile(r"\s+")
-# Every way to end a line, made a newline.
+# All line endings.
 _LINE_END = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls, lone surrogates, noncharacters, and what is not seen and serves to hide or reorder text: bidirectional
-# controls, tags, zero-width characters and fillers (Unicode Technical Report 36, sections 2.10 and 3; Technical
-# Standard 39, section 3.1).
+# Controls, lone surrogates, noncharacters, and invisible characters that hide or reorder text: bidirectional controls,
+# tags, zero-width characters and fillers (Unicode Technical Report 36, sections 2.10 and 3; Technical Standard 39,
+# section 3.1).
 _HIDDEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\ufdd0-\ufdef\ufffe\uffff"
@@ -24,21 +24,21 @@ _HIDDEN = re.compile(
 )
 _HAN = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _PICTURES = "\xa9\xae\u2010-\u32ff\U0001f000-\U0001faff"
-# The scripts in which joining or not joining two letters is spelling: Arabic and its kin, and those of India.
+# Scripts in which joiners are part of the spelling: Arabic and related scripts, and those of India.
 _JOINED = "\u0600-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc\U00011000-\U00011fff\U0001e900-\U0001e95f"
 _JOINERS_AND_SELECTORS = "\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef"
-# A variation selector belongs to the one character before it; a row of them, or one after a letter, carries
+# A variation selector belongs to the character before it. A sequence of selectors, or one after a letter, carries
 # hidden data.
 _STRAY_SELECTOR = f"(?<![#*0-9{_PICTURES}{_HAN}\u1000-\u109f])[\ufe00-\ufe0f]|(?<![{_HAN}])[\U000e0100-\U000e01ef]"
-# Zero-width joiner and non-joiner: text between two such letters or pictures, hidden everywhere else.
+# Zero-width joiners and non-joiners are text between two such letters or pictures, and hidden elsewhere.
 _STRAY_JOINER = f"(?<![{_JOINED}{_PICTURES}\ufe0f])[\u200c\u200d]|[\u200c\u200d](?![{_JOINED}{_PICTURES}])"
 _JOINER_OR_SELECTOR = re.compile(f"[{_JOINERS_AND_SELECTORS}]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Joiners and selectors in front have nothing to belong to.
-_UNSEEN_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[{_JOINERS_AND_SELECTORS}])*")
+# Joiners and selectors at the start have no character to belong to.
+_INVISIBLE_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[{_JOINERS_AND_SELECTORS}])*")
 _IGNORED_IN_IDENTITY = re.compile(f"[\u180b-\u180f{_JOINERS_AND_SELECTORS}]")
 
-# Words of the stop-words list that name topics all the same: it was made from web pages, not for keywords.
+# Words of the stop-words list that do name topics: the list was made from web pages, not for keywords.
 _TOPICAL = frozenset(
     "area areas arpa auth bill biol call case cases cause causes computer copy effect empty face "
     "faces fire group groups home homepage html http index info interest interests invention join key "
@@ -47,7 +47,7 @@ _TOPICAL = frozenset(
     "room rooms side site state states system test text uucp value webpage website width word words "
     "world www year years zero".split()
 )
-# Words that every question and every answer might hold, so that they tell nothing about its topic.
+# Words that any question or answer might contain, so that they say nothing about its topic.
 _GENERIC = frozenset(
     "answer answers data details explanation guide info information introduction issue issues item "
     "items list lists overview question questions stuff summary things topic topics tutorial various "
@@ -55,47 +55,47 @@ _GENERIC = frozenset(
 )
 
 _stemmer = Stemmer.Stemmer("english")
-_stemmer_lock = threading.Lock()  # a Snowball stemmer keeps the word it works on in itself
+_stemmer_lock = threading.Lock()  # a Snowball stemmer is not thread-safe
 
 
 def clean(text: str) -> str:
-    """`text` in NFC, its lines ended by newlines, without controls (but tab), lone surrogates and hidden characters.
+    """Convert to NFC and newlines, and remove controls (except tab), lone surrogates and hidden characters.
 
-    Joiners and variation selectors stay where they are spelling: in emoji and in the scripts that use them.
+    Joiners and variation selectors stay where they are part of the spelling: in emoji and in scripts that use them.
     """
     visible = _HIDDEN.sub("", _LINE_END.sub("\n", unicodedata.normalize("NFC", text)))
-    if _JOINER_OR_SELECTOR.search(visible):  # else the patterns, which take long to compile, are not needed
+    if _JOINER_OR_SELECTOR.search(visible):  # otherwise skip these patterns, which are slow to compile
         visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))
     return unicodedata.normalize("NFC", visible)
 
 
-def encodable(text: str) -> str:
-    """`text` without lone surrogates, which no encoding of the wire or the store can hold."""
+def drop_surrogates(text: str) -> str:
+    """Remove lone surrogates, which cannot be encoded for the wire or the store."""
     return text.encode("utf-8", "ignore").decode("utf-8")
 
 
-def replaced(text: str) -> str:
-    """`text` with U+FFFD for each lone surrogate, so that every other character keeps its place."""
+def replace_surrogates(text: str) -> str:
+    """Replace each lone surrogate with U+FFFD, so that all other characters keep their position."""
     return _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def visible_start(text: str) -> int:
-    """How many characters `text` begins with that are white space or that `clean` takes out."""
-    found = _UNSEEN_START.match(text)
-    return found.end() if found else 0
+def find_visible_start(text: str) -> int:
+    """Return the number of leading characters that are whitespace or that `clean` removes."""
+    match = _INVISIBLE_START.match(text)
+    return match.end() if match else 0
 
 
 def collapse(text: str) -> str:
-    """`text` trimmed, with every run of white space made one space."""
+    """Trim `text` and replace every run of whitespace with one space."""
     return _SPACES.sub(" ", text).strip()
 
 
 def fold(text: str) -> str:
-    """The identity of a keyword: two texts are the same keyword exactly when their folds are equal.
+    """Return the identity of a keyword: two texts are the same keyword if and only if their folds are equal.
 
-    Compatibility caseless form (Unicode Standard, section 3.13, definition D146) in NFKC, with white space
-    collapsed and without what that form ignores, joiners and variation selectors. "Straße" = "STRASSE",
-    full-width = ASCII, NFC = NFD; dotless "ı" stays distinct from "i". Folding twice changes nothing.
+    This is the compatibility caseless form (Unicode Standard, section 3.13, definition D146) in NFKC, with
+    whitespace collapsed and without joiners and variation selectors. "Straße" = "STRASSE", full-width = ASCII,
+    NFC = NFD; dotless "ı" stays distinct from "i". Folding is idempotent.
     """
     nfd = unicodedata.normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
     once = unicodedata.normalize("NFKD", nfd.casefold())
@@ -107,27 +107,27 @@ def stop_words() -> frozenset[str]:
     """Return English words that carry no topic, folded: the list of the stop-words package, corrected."""
     from stop_words import get_stop_words
 
-    listed = frozenset(part for word in get_stop_words("english") for part in _WORD.findall(fold(word)))
-    return (listed - _TOPICAL) | _GENERIC
+    package_words = frozenset(part for word in get_stop_words("english") for part in _WORD.findall(fold(word)))
+    return (package_words - _TOPICAL) | _GENERIC
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The English Snowball (Porter 2) stem of a folded word."""
+    """Return the English Snowball (Porter 2) stem of a folded word."""
     with _stemmer_lock:
         return str(_stemmer.stemWord(word))
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`, folded, in order, stop words included."""
+    """Return the folded words of `text` in order, including stop words."""
     return _WORD.findall(fold(text))
 
 
 def terms(text: str) -> list[str]:
-    """The words of `text` that carry a topic, folded, in order, without repeats."""
+    """Return the folded words of `text` that carry a topic, in order, without duplicates."""
     return [word for word in dict.fromkeys(words(text)) if word not in stop_words()]
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the terms of `text`, in order, without repeats."""
+    """Return the stems of the terms of `text`, in order, without duplicates."""
     return list(dict.fromkeys(stem(term) for term in terms(text)))

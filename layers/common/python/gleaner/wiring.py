@@ -1,5 +1,7 @@
-"""Builds the clients once per process. The only module that imports inside functions: what a function
-does not need it does not load."""
+"""The composition root: builds clients, stores and routes once per process.
+
+It imports inside functions, so that a Lambda function loads only what it uses.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,11 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from gleaner.answering.exchange import Answer, Asked, Observation
+    from gleaner.answering.exchange import Answer, Observation, QuestionRequest
     from gleaner.answering.question import Services
     from gleaner.api.app import Api
-    from gleaner.api.request import Current, Route
+    from gleaner.api.request import Current
+    from gleaner.api.routes import Route
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
     from gleaner.pruning.run import Pruner
@@ -28,16 +31,16 @@ if TYPE_CHECKING:
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.tool_calls import ToolCallStore
 
-_TOOL_THREADS = 8  # calls of one turn
-_IO_THREADS = 48  # reads of one keyword look-up and what goes on beside it
+_TOOL_THREADS = 8  # for the tool calls of one turn
+_IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
-_ANSWER_SECONDS = 8.0  # kept back for the answer
-_ANSWER_GRACE_DAYS = 7.0  # of web answers that a run by hand leaves without keywords
+_ANSWER_SECONDS = 8.0  # reserved for the answer
+_ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """What both the routes and the answering of questions read and write."""
+    """The stores that both the routes and the answering of questions use."""
 
     client: DynamoDBClient
     io_executor: ThreadPoolExecutor
@@ -47,7 +50,7 @@ class Stores:
 
 
 def build_stores(settings: Settings) -> Stores:
-    """The stores in the tables that `settings` name; sends nothing yet."""
+    """The stores in the tables that `settings` names; sends nothing yet."""
     from gleaner.stores import dynamodb
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
@@ -66,7 +69,7 @@ def build_stores(settings: Settings) -> Stores:
 
 
 def build_services(settings: Settings, stores: Stores) -> Services:
-    """What answering a question needs, connected as `settings` say; sends nothing yet."""
+    """The services that answering a question needs, connected as `settings` says; sends nothing yet."""
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import chat_model, pinecone
@@ -107,13 +110,12 @@ def build_services(settings: Settings, stores: Stores) -> Services:
 
 
 def _answer_seconds(deadline: float) -> float:
-    """What is kept back for the answer: a third of a short deadline, a quarter of a long one, which is for models
-    that take long for everything."""
+    """Seconds reserved for the answer: a third of a short deadline, a quarter of a long one for slow models."""
     return max(min(_ANSWER_SECONDS, deadline / 3), deadline / 4)
 
 
 class Answering:
-    """Answers questions. What only questions need is loaded at the first one: it takes longer than all the rest."""
+    """Answers questions. Loads what only questions need at the first one, because it takes longer than all the rest."""
 
     def __init__(self, settings: Settings, stores: Stores, tracer: Tracer) -> None:
         self._settings = settings
@@ -123,7 +125,7 @@ class Answering:
         self._services: Services | None = None
 
     def prepare(self) -> Services:
-        """Load it now: before a snapshot of the process is taken, or when a question is here."""
+        """Load what questions need: before a snapshot of the process is taken, or at the first question."""
         from gleaner.text import stop_words
 
         with self._lock:
@@ -134,13 +136,13 @@ class Answering:
             return self._services
 
     def __call__(
-        self, asked: Asked, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
+        self, request: QuestionRequest, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
     ) -> Answer:
-        """As gleaner.answering.question.answer_question."""
+        """See gleaner.answering.question.answer_question."""
         services = self.prepare()
         from gleaner.answering.question import answer_question
 
-        return answer_question(asked, query_id, services, deadline, observe)
+        return answer_question(request, query_id, services, deadline, observe)
 
 
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
@@ -149,9 +151,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.feedback import FeedbackRoutes
+    from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.messages import MessageRoutes
-    from gleaner.api.once import Once
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
@@ -166,17 +168,17 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
-    pruner = _pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
-    once = Once(client, settings.idempotency_table)
+    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
+    idempotent = IdempotentRunner(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
         chat = ChatRoutes(
-            answering, stores.conversations, once, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
+            answering, stores.conversations, idempotent, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
         )
         areas = (
             chat,
             SessionRoutes(stores.conversations, deletion, current),
-            MessageRoutes(stores.conversations, chat.answer, once, current),
+            MessageRoutes(stores.conversations, chat.answer, idempotent, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
             FeedbackRoutes(feedback, current, metrics),
             KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
@@ -188,14 +190,14 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
 
 
 def build_pruner(settings: PruneSettings) -> Pruner:
-    """What the prune function runs; loads neither the model's SDK nor the vector index's nor the API."""
+    """The pruner of the prune function; loads neither the API nor the SDKs of the model and the vector index."""
     from gleaner.stores import dynamodb
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    return _pruner(client, settings.keywords_table, settings.answer_grace_days)
+    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days)
 
 
-def _pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
+def _build_pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
     from gleaner.pruning.run import Pruner
     from gleaner.stores.dynamodb import Table
 

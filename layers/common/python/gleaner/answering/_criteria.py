@@ -1,4 +1,4 @@
-"""The success criteria, as one question shows them."""
+"""Assesses the success criteria for one question."""
 
 from __future__ import annotations
 
@@ -13,60 +13,60 @@ from gleaner.tools.workspace import Workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """Whether each criterion was met; None: the question does not concern it."""
+    """Whether each criterion was met; None means that it does not apply to the question."""
 
-    knowledge_base_searched: bool | None  # SC-001; None: the model could not be asked
-    answered_on_first_attempt: bool | None  # SC-002; None: no answer was due yet
-    keywords_after_web: bool | None  # SC-003; None: the web was not asked
-    helped_by_keywords: bool | None  # SC-006; None: nothing learned was found, or it was not needed
-    retry_recovered: bool | None  # SC-007, whether the model then did all it was told; None: it needed no feedback
+    knowledge_base_searched: bool | None  # SC-001; None: the model did not reply
+    answered_on_first_attempt: bool | None  # SC-002; None: the question failed before an answer was due
+    keywords_after_web: bool | None  # SC-003; None: the web was not searched
+    helped_by_keywords: bool | None  # SC-006; None: no stored web answer was found or needed
+    retry_recovered: bool | None  # SC-007; None: the model needed no feedback
     context_carried: bool | None  # SC-008; None: there are no earlier turns
 
 
 def assess(
     progress: Progress, outcomes: Sequence[CallOutcome], workspace: Workspace, *, context_carried: bool | None
 ) -> Criteria:
-    """What a question that is over, with an answer or without, shows of the criteria."""
+    """Assess a finished question, whether it was answered or failed."""
     searched = any(outcome.executed and outcome.call.name == knowledge_base_search.NAME for outcome in outcomes)
     return Criteria(
         knowledge_base_searched=searched if progress.model_calls else None,
-        answered_on_first_attempt=_on_first_attempt(progress, outcomes),
+        answered_on_first_attempt=_answered_on_first_attempt(progress, outcomes),
         keywords_after_web=set(workspace.web_answers) <= workspace.learned_results if workspace.web_answers else None,
         helped_by_keywords=_helped_by_keywords(workspace),
-        retry_recovered=_recovered(progress, outcomes, workspace, searched=searched),
+        retry_recovered=_recovered_from_feedback(progress, outcomes, workspace, searched=searched),
         context_carried=context_carried,
     )
 
 
-def _recovered(
+def _recovered_from_feedback(
     progress: Progress, outcomes: Sequence[CallOutcome], workspace: Workspace, *, searched: bool
 ) -> bool | None:
-    """Whether the model made every call that feedback asked it for, whatever else became of the question."""
-    done = {
+    """Whether the model made every call that feedback asked for, however the question ended."""
+    is_done = {
         knowledge_base_search.NAME: searched,
         generate_response.NAME: workspace.answer is not None,
-        # By a call of its own: what it does not index, the service does. Before the feedback there was no such call.
+        # Only the model's own call counts, since the service indexes otherwise; there was none before the feedback.
         index_keywords.NAME: any(o.succeeded and o.call.name == index_keywords.NAME for o in outcomes),
     }
-    asked_for = [tool for tool, failures in progress.failures.items() if failures]
-    return all(done[tool] for tool in asked_for) if asked_for else None
+    missed_tools = [tool for tool, failures in progress.failures.items() if failures]
+    return all(is_done[tool] for tool in missed_tools) if missed_tools else None
 
 
 def _helped_by_keywords(workspace: Workspace) -> bool | None:
-    """Whether the answer rests on what earlier web answers taught, of the questions that this could have helped.
+    """Whether the answer cites stored web answers; None if they could not have helped.
 
-    Those are the ones for which something learned was found, and which the knowledge base alone did not answer: they
-    were answered from what was learned, or went to the web once more.
+    They could have helped if some were found and the knowledge base alone did not answer the question: it was
+    answered from them, or searched the web again.
     """
     if workspace.answer is None or not any(passage.keyword_ids for passage in workspace.passages()):
         return None
-    helped = any(source.keyword_ids for source in workspace.answer.sources)
-    return helped if helped or workspace.web_answers else None
+    is_cited = any(source.keyword_ids for source in workspace.answer.sources)
+    return is_cited if is_cited or workspace.web_answers else None
 
 
-def _on_first_attempt(progress: Progress, outcomes: Sequence[CallOutcome]) -> bool | None:
+def _answered_on_first_attempt(progress: Progress, outcomes: Sequence[CallOutcome]) -> bool | None:
     attempts = [outcome for outcome in outcomes if outcome.call.name == generate_response.NAME]
-    missed = generate_response.NAME in progress.failures
-    if not attempts and not missed:
+    was_missed = generate_response.NAME in progress.failures
+    if not attempts and not was_missed:
         return None
-    return not missed and attempts[0].succeeded
+    return not was_missed and attempts[0].succeeded

@@ -1,4 +1,4 @@
-"""The agent loop: it offers tools, executes what the model calls, and enforces what must be called."""
+"""The agent loop: offers tools, executes the model's calls, and enforces the mandatory ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from gleaner.answering._execution import CallOutcome, Execution
-from gleaner.answering.conversation import shortened
+from gleaner.answering.conversation import shorten
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools, searches_left
 from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
@@ -30,9 +30,9 @@ from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-# What the model is told of a reply that did not come to its end, by finish_reason.
+# Feedback for the model on an incomplete reply, by finish_reason.
 _CUT_OFF = {
-    "length": "The reply was cut off at its longest length. Make the call again, and shorter.",
+    "length": "The reply was cut off at the maximum length. Repeat the call and make it shorter.",
     "content_filter": "The reply was stopped by the provider's content filter. Put it in other words.",
 }
 
@@ -40,11 +40,11 @@ _CUT_OFF = {
 class OutcomeListener(Protocol):
     """Called with every finished tool call, in the order of the calls within a turn."""
 
-    def __call__(self, outcome: CallOutcome) -> None: ...
+    def __call__(self, outcome: CallOutcome, /) -> None: ...
 
 
 class Agent:
-    """One query's way through the steps; `run` leaves the accepted answer in the workspace."""
+    """Takes one query through its steps; `run` leaves the accepted answer in the workspace."""
 
     def __init__(
         self,
@@ -58,49 +58,48 @@ class Agent:
         self._workspace = workspace
         self._limits = limits
         self.progress = Progress()
-        self._execution = Execution(workspace, executor, listener, most_calls=limits.calls_per_turn)
-        self._web_answers_seen = 0
-        self.shortened = False  # whether earlier turns were left out because the conversation was too long
+        self._execution = Execution(workspace, executor, listener, max_calls=limits.calls_per_turn)
+        self._web_answer_count = 0
+        self.is_shortened = False  # earlier turns were dropped because the conversation was too long
         self.usage = TokenUsage()
         self.model_name = ""
 
     def run(self, conversation: Sequence[ChatMessage]) -> None:
-        """Work until an answer is accepted and what the web taught is indexed.
+        """Run until an answer is accepted and web answers are indexed.
 
-        Raises MandatoryToolMissing or AnswerRejected when the model fails twice at what it must do,
+        Raises MandatoryToolMissing or AnswerRejected if the model misses a mandatory call twice, or
         ModelUnavailable, ContextTooLong, DeadlineExceeded.
         """
         messages = list(conversation)
-        while not self._finished():
-            self._hurry()
+        while not self._is_finished():
+            self._force_answer_when_late()
             offered = offered_tools(self.progress, self._workspace, self._limits)
             try:
                 turn = self._ask(messages, offered)
             except GleanerError:
                 if self._workspace.answer is None:
                     raise
-                self._end_learning()  # only keywords were still asked for: the answer stands
+                self._finish_learning()  # only keywords were missing: keep the answer
                 continue
-            left = searches_left(self.progress, self._limits)
-            outcomes = self._execution.run(turn.tool_calls, offered, left)
+            outcomes = self._execution.run(turn.tool_calls, offered, searches_left(self.progress, self._limits))
             messages += _as_messages(turn, outcomes)
             feedback = self._advance(turn, outcomes)
             if feedback is not None:
                 messages.append(ChatMessage(role="user", content=feedback))
 
-    def _finished(self) -> bool:
+    def _is_finished(self) -> bool:
         return self._workspace.answer is not None and self.progress.step is not Step.LEARN
 
-    def _hurry(self) -> None:
-        """Force the answer when the budget of model calls or the time is nearly spent."""
+    def _force_answer_when_late(self) -> None:
+        """Force the answer when time or the budget of model calls is running out."""
         if self.progress.step not in (Step.DECIDE, Step.LEARN) or self._workspace.answer is not None:
             return
-        if self._late():
+        if self._is_running_out():
             self._workspace.degraded.add("the answer was forced by the deadline")
-        if self._late() or self.progress.model_calls >= self._limits.model_calls - 2:
-            self._end_learning()
+        if self._is_running_out() or self.progress.model_calls >= self._limits.model_calls - 2:
+            self._finish_learning()
 
-    def _late(self) -> bool:
+    def _is_running_out(self) -> bool:
         return self._workspace.deadline.remaining() < self._limits.answer_seconds
 
     def _ask(self, messages: list[ChatMessage], offered: Sequence[str]) -> ModelTurn:
@@ -113,10 +112,10 @@ class Agent:
         try:
             turn = complete(messages)
         except ContextTooLong:
-            if self.shortened:
+            if self.is_shortened:
                 raise
-            self.shortened = True
-            messages[:] = shortened(messages, self._workspace.question)
+            self.is_shortened = True
+            messages[:] = shorten(messages, self._workspace.question)
             turn = complete(messages)
         self.progress.model_calls += 1
         self.usage += turn.usage
@@ -124,7 +123,7 @@ class Agent:
         return turn
 
     def _advance(self, turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> str | None:
-        """Take the step that the outcomes allow; feedback for the model when it did not do what was due."""
+        """Move to the step that the outcomes allow. Returns feedback for the model if it missed a mandatory call."""
         self._count(outcomes)
         executed = {outcome.call.name for outcome in outcomes if outcome.executed}
         if self.progress.step is Step.SEARCH:
@@ -132,13 +131,13 @@ class Agent:
                 return self._enforce(knowledge_base_search.NAME, turn)
             self.progress.step = Step.DECIDE
             return None
-        if len(self._workspace.web_answers) > self._web_answers_seen:
-            self._web_answers_seen = len(self._workspace.web_answers)
+        if len(self._workspace.web_answers) > self._web_answer_count:
+            self._web_answer_count = len(self._workspace.web_answers)
             self.progress.step = Step.LEARN
             return None
         if self._workspace.answer is not None:
-            return self._after_answer()
-        return self._before_answer(turn, executed)
+            return self._advance_after_answer()
+        return self._advance_before_answer(turn, executed)
 
     def _count(self, outcomes: Sequence[CallOutcome]) -> None:
         progress = self.progress
@@ -149,26 +148,26 @@ class Agent:
                 if outcome.error is not None:
                     progress.errors[tool] = progress.errors.get(tool, 0) + 1
 
-    def _before_answer(self, turn: ModelTurn, executed: set[str]) -> str | None:
+    def _advance_before_answer(self, turn: ModelTurn, executed: set[str]) -> str | None:
         if executed & {knowledge_base_search.NAME, perplexity_search.NAME}:
             return None
         feedback = None if index_keywords.NAME in executed else self._enforce(generate_response.NAME, turn)
-        self._end_learning()
+        self._finish_learning()
         return feedback
 
-    def _after_answer(self) -> str | None:
-        """Keywords are indexed after every web answer: asked for once, then made by the service."""
+    def _advance_after_answer(self) -> str | None:
+        """Ask the model once to index keywords for web answers; otherwise the service indexes them."""
         progress, tool = self.progress, index_keywords.NAME
-        # When the store failed at the model's keywords, asking for them again is of no use.
-        asked = tool in progress.failures or tool in progress.errors
-        if self._workspace.web_answers and not self._workspace.learned and not asked and not self._late():
+        # If the store failed on the model's keywords, asking again would not help.
+        was_tried = tool in progress.failures or tool in progress.errors
+        if self._workspace.web_answers and not self._workspace.learned and not was_tried and not self._is_running_out():
             progress.failures[tool] = 1
             return read_prompt("learn_keywords")
-        self._end_learning()
+        self._finish_learning()
         return None
 
-    def _end_learning(self) -> None:
-        """Index what the model did not, from the web answers themselves; only the answer is left then."""
+    def _finish_learning(self) -> None:
+        """Index the web answers that the model did not, under extracted keywords; then only the answer is missing."""
         for answer in self._workspace.web_answers.values():
             if answer.result_id in self._workspace.learned_results:
                 continue
@@ -180,23 +179,23 @@ class Agent:
         self.progress.step = Step.ANSWER
 
     def _enforce(self, expected: str, turn: ModelTurn) -> str:
-        """Feedback that `expected` was due; the second time, an error."""
+        """Return feedback that the call of `expected` is mandatory. Raises AnswerFailed the second time."""
         failures = self.progress.failures.get(expected, 0) + 1
         self.progress.failures[expected] = failures
         attempted = any(call.name == expected for call in turn.tool_calls)
         if failures > 1:
             if attempted and expected == generate_response.NAME:
-                raise AnswerRejected("The language model gave no valid answer, also after a retry. Ask again.")
+                raise AnswerRejected("The language model gave no valid answer, even after a retry. Ask again.")
             raise MandatoryToolMissing(
-                f"The language model did not make the mandatory call of {expected}, also after a retry. Ask again."
+                f"The language model did not make the mandatory call of {expected}, even after a retry. Ask again."
             )
-        told = "The call was refused, see its result." if attempted else "A plain text answer is not delivered."
-        reason = _CUT_OFF.get(turn.finish_reason, told)
+        default = "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
+        reason = _CUT_OFF.get(turn.finish_reason, default)
         return read_prompt("enforcement").format(expected=expected, step=self.progress.step.value, reason=reason)
 
 
 def _as_messages(turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> list[ChatMessage]:
-    """The model's turn and one tool message for each of its calls."""
+    """The model's turn as a message, and one tool message for each of its calls."""
     if not turn.tool_calls and not turn.content:
         return []
     messages = [ChatMessage(role="assistant", content=turn.content, tool_calls=turn.tool_calls, opaque=turn.opaque)]

@@ -1,4 +1,4 @@
-"""What is asked, what is answered, and what is seen on the way."""
+"""The request, answer and observation of one question, as the API sees them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gleaner.model import AnswerStatus, Grounding, Mode, Passage, SourceType, Su
 from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import TurnFacts
 
-if TYPE_CHECKING:  # else the API would load the whole agent before the first question
+if TYPE_CHECKING:  # otherwise the API would load the whole agent before the first question
     from gleaner.answering._criteria import Criteria
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question and who asks it; `session_id` None begins a session, `kb_id` None is the default."""
+class QuestionRequest:
+    """A question and its caller; `session_id` None starts a session, `kb_id` None is the default knowledge base."""
 
     query: str
     caller_id: str
@@ -25,14 +25,14 @@ class Asked:
     kb_id: str | None = None
     mode: Mode = Mode.WHOLE_BOOK
     grounding: Grounding = Grounding.OPEN
-    selected_text: str | None = None  # in the mode selected_text
-    chapter_origin: str | None = None  # where it was selected
+    selected_text: str | None = None  # required in the mode selected_text
+    chapter_origin: str | None = None  # where the text was selected
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with the facts of how it came about."""
+    """An answer, with facts about how it was produced."""
 
     query_id: str
     session_id: str
@@ -41,18 +41,18 @@ class Answer:
     status: AnswerStatus
     text: str
     sources: tuple[Passage, ...]
-    supports: Mapping[str, Support]  # by the id of the source
+    supports: Mapping[str, Support]  # by source id
     confidence_score: float | None
     facts: TurnFacts
 
     def used(self, source_type: SourceType) -> bool:
-        """Whether the answer rests on a source of this type: a fact, whatever the model claims."""
+        """Whether the answer cites a source of this type, whatever the model claims."""
         return any(source.source_type is source_type for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What a question showed and took, whether it ended in an answer or not."""
+    """Success criteria, cost and latency of a question, whether it was answered or failed."""
 
     criteria: Criteria
     cost: Cost

@@ -1,4 +1,4 @@
-"""Answers one question: loads the conversation, runs the agent, keeps the turn and its tool calls."""
+"""Answers one question: loads the conversation, runs the agent, stores the turn and its tool calls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from datetime import datetime
 from gleaner.answering._criteria import assess
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering.agent import Agent
-from gleaner.answering.conversation import conversation
-from gleaner.answering.exchange import Answer, Asked, Observation
+from gleaner.answering.conversation import build_conversation
+from gleaner.answering.exchange import Answer, Observation, QuestionRequest
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
 from gleaner.clients.perplexity import WebSearch
@@ -27,7 +27,7 @@ from gleaner.errors import (
     UnknownSession,
 )
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieval, Retrieved
+from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
 from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
@@ -40,14 +40,14 @@ from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 logger = logging.getLogger(__name__)
 
-_OF_ONE_QUESTION = 2  # messages of a conversation without earlier turns: the system prompt and the question
-_FORGET_SECONDS = 1.0  # what a question that has failed may take to look after its session
-_HISTORY_MESSAGES = 40  # that are read; how many reach the model is a matter of their length
+_MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
+_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
+_MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What answering needs; built once per process."""
+    """The services that answering needs; built once per process."""
 
     model: ChatModel
     retrieval: Retrieval
@@ -55,7 +55,7 @@ class Services:
     learning: Learning
     conversations: ConversationStore
     tool_calls: ToolCallStore
-    tool_executor: Executor  # runs tools, which wait for work on io_executor: one pool for both would deadlock
+    tool_executor: Executor  # runs tools, which wait for work on io_executor: a shared pool would deadlock
     io_executor: Executor
     default_kb_id: str
     prices: Prices
@@ -63,67 +63,69 @@ class Services:
 
 
 def answer_question(
-    asked: Asked,
+    request: QuestionRequest,
     query_id: str,
     services: Services,
     deadline: Deadline,
     observe: Callable[[Observation], None] = lambda _observation: None,
 ) -> Answer:
-    """Answer `asked` and keep the turn in its session; `observe` is called once the model was asked, also on failure.
+    """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
     Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, ServiceUnavailable, ContextTooLong or
-    DeadlineExceeded; in each of these cases the session is as it was.
+    DeadlineExceeded; in each of these cases the session is unchanged.
     """
-    began, asked_at = time.monotonic(), utc_now()
-    kb_id = asked.kb_id or services.default_kb_id
+    started_at, asked_at = time.monotonic(), utc_now()
+    kb_id = request.kb_id or services.default_kb_id
     kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
-    history = _history(asked, services, deadline)
+    history = _load_history(request, services, deadline)
     kb_check.result()
-    workspace = _workspace(asked, query_id, kb_id, services, deadline)
-    recorder = _Recorder(workspace, asked.caller_id, services.tool_calls)
+    workspace = _make_workspace(request, query_id, kb_id, services, deadline)
+    recorder = _Recorder(workspace, request.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
-    messages = conversation(workspace.question, history)
+    messages = build_conversation(workspace.question, history)
     try:
         agent.run(messages)
-        answer = _to_answer(workspace, agent, recorder.outcomes, _cost(agent, workspace, services), began)
-        _keep(answer, asked, asked_at, services, deadline)
+        answer = _to_answer(workspace, agent, recorder.outcomes, _cost(agent, workspace, services), started_at)
+        _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
         workspace.background.flush()
-        if asked.session_id is not None:
-            _forget_if_deleted(recorder, workspace.question, services, deadline.part(_FORGET_SECONDS))
+        if request.session_id is not None:
+            _delete_orphaned_records(recorder, workspace.question, services, deadline.part(_CLEANUP_SECONDS))
         raise
     finally:
-        # Of a session that is deleted while the last records are written, after its turn, these may stay.
+        # If the session is deleted while the last records are written, after its turn, they may remain.
         workspace.background.flush()
-        carried = len(messages) > _OF_ONE_QUESTION and not agent.shortened if history else None
-        criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=carried)
+        context_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened if history else None
+        criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=context_carried)
         cost = _cost(agent, workspace, services)
-        observe(Observation(criteria=criteria, cost=cost, latency_ms=_milliseconds_since(began)))
+        observe(Observation(criteria=criteria, cost=cost, latency_ms=_milliseconds_since(started_at)))
     return answer
 
 
-def _milliseconds_since(began: float) -> float:
-    return round((time.monotonic() - began) * 1000, 1)
+def _milliseconds_since(started_at: float) -> float:
+    return round((time.monotonic() - started_at) * 1000, 1)
 
 
 def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
     return estimate_cost(agent.usage, workspace.web_costs, services.prices)
 
 
-def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, deadline: Deadline) -> Workspace:
+def _make_workspace(
+    request: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline
+) -> Workspace:
     question = Question(
         query_id=query_id,
-        session_id=asked.session_id or new_id(),
-        text=asked.query,
+        session_id=request.session_id or new_id(),
+        text=request.query,
         kb_id=kb_id,
-        kb_ids=asked.kb_ids,
-        mode=asked.mode,
-        grounding=asked.grounding,
+        kb_ids=request.kb_ids,
+        mode=request.mode,
+        grounding=request.grounding,
     )
     return Workspace(
         question=question,
-        search=_passage_search(asked, services),
-        knows=lambda other: services.retrieval.knows(other, deadline=deadline),
+        search=_passage_search(request, services),
+        has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
         web=services.web if services.web.is_configured() else None,
         learning=services.learning,
         deadline=deadline,
@@ -131,38 +133,40 @@ def _workspace(asked: Asked, query_id: str, kb_id: str, services: Services, dead
     )
 
 
-def _passage_search(asked: Asked, services: Services) -> PassageSearch:
-    if asked.mode is Mode.SELECTED_TEXT:
-        selection = Selection(asked.selected_text or "", asked.chapter_origin)
-        return lambda _kb_id, query, top_k, _deadline: Retrieved(tuple(selection.search(query, top_k=top_k)), False)
-    with_stored = asked.grounding is not Grounding.STRICT  # what the web taught earlier is the web, too
+def _passage_search(request: QuestionRequest, services: Services) -> PassageSearch:
+    if request.mode is Mode.SELECTED_TEXT:
+        selection = Selection(request.selected_text or "", request.chapter_origin)
+        return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
+    with_stored_answers = request.grounding is not Grounding.STRICT  # stored web answers count as the web
     return lambda kb_id, query, top_k, deadline: services.retrieval.search(
-        kb_id, query, top_k=top_k, deadline=deadline, with_stored=with_stored
+        kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=with_stored_answers
     )
 
 
 def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
-    if kb_id == services.default_kb_id:  # may be empty: the web teaches it
+    if kb_id == services.default_kb_id:  # may be empty: it can learn from the web
         return
     try:
-        known = services.retrieval.knows(kb_id, deadline=deadline)
+        exists = services.retrieval.has_knowledge_base(kb_id, deadline=deadline)
     except KnowledgeBaseUnavailable:
-        return  # the search that follows meets the same failure and reports it to the model
-    if not known:
+        return  # the search will fail in the same way and report it to the model
+    if not exists:
         raise UnknownKnowledgeBase(
             f"There is no knowledge base {kb_id!r}. Ingest documents into it, or leave kb_id out."
         )
 
 
-def _history(asked: Asked, services: Services, deadline: Deadline) -> list[Message]:
-    if asked.session_id is None:
+def _load_history(request: QuestionRequest, services: Services, deadline: Deadline) -> list[Message]:
+    if request.session_id is None:
         return []
-    return services.conversations.recent_messages(
-        asked.session_id, asked.caller_id, limit=_HISTORY_MESSAGES, deadline=deadline
+    return services.conversations.get_recent_messages(
+        request.session_id, request.caller_id, limit=_MAX_HISTORY_MESSAGES, deadline=deadline
     )
 
 
-def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], cost: Cost, began: float) -> Answer:
+def _to_answer(
+    workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], cost: Cost, started_at: float
+) -> Answer:
     question, accepted = workspace.question, workspace.answer
     if accepted is None:
         raise AssertionError("the agent ended without an answer")
@@ -182,44 +186,46 @@ def _to_answer(workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcom
             keyword_count=len(workspace.learned),
             retrieval_count=workspace.passage_count(),
             top_chapter=accepted.sources[0].chapter if accepted.sources else None,
-            latency_ms=_milliseconds_since(began),
+            latency_ms=_milliseconds_since(started_at),
             model=agent.model_name,
             cost=cost,
         ),
     )
 
 
-def _keep(answer: Answer, asked: Asked, asked_at: datetime, services: Services, deadline: Deadline) -> None:
+def _store_turn(
+    answer: Answer, request: QuestionRequest, asked_at: datetime, services: Services, deadline: Deadline
+) -> None:
     turn = Turn(
         query_id=answer.query_id,
         session_id=answer.session_id,
-        owner=asked.caller_id,
-        question=asked.query,
+        owner=request.caller_id,
+        question=request.query,
         answer=answer.text,
-        mode=asked.mode.value,
+        mode=request.mode.value,
         asked_at=asked_at,
         answered_at=answer.created_at,
         facts=answer.facts,
-        selected_text=asked.selected_text,
-        chapter_origin=asked.chapter_origin,
+        selected_text=request.selected_text,
+        chapter_origin=request.chapter_origin,
     )
-    begun = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
-    new_session = begun if asked.session_id is None else None
+    session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
+    new_session = session if request.session_id is None else None
     services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)
 
 
-def _forget_if_deleted(recorder: _Recorder, question: Question, services: Services, deadline: Deadline) -> None:
-    """Delete the records of a question that leaves no turn, when its session was deleted meanwhile.
+def _delete_orphaned_records(recorder: _Recorder, question: Question, services: Services, deadline: Deadline) -> None:
+    """Delete the tool call records of a question that stored no turn, if its session was deleted in the meantime.
 
-    A deletion marks the session before it deletes records. Of a session without the mark, now that the records are
-    written, any deletion will find them; one that began before may have missed them. They stay when there is no time
-    left for this, when the store fails, and when a record's write takes longer than it is waited for.
+    A deletion marks the session before it deletes records. If the session is unmarked, a later deletion finds our
+    records; otherwise delete them here. They remain if time runs out, if the store fails, or if a record's write
+    takes longer than `Background.flush` waits for it.
     """
     try:
         if not _exists(question.session_id, recorder.owner, services, deadline):
-            recorder.forget(deadline)
+            recorder.delete_records(deadline)
     except (StoreUnavailable, DeadlineExceeded):
-        logger.exception("records of a deleted session may stay")
+        logger.exception("records of a deleted session may remain")
 
 
 def _exists(session_id: str, owner: str, services: Services, deadline: Deadline) -> bool:
@@ -231,7 +237,7 @@ def _exists(session_id: str, owner: str, services: Services, deadline: Deadline)
 
 
 class _Recorder:
-    """Writes the records of tool calls beside the work."""
+    """Writes the records of tool calls in the background."""
 
     def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
         self._workspace = workspace
@@ -240,7 +246,7 @@ class _Recorder:
         self.outcomes: list[CallOutcome] = []
 
     def record(self, outcome: CallOutcome) -> None:
-        repeats = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
+        retry_count = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
         question = self._workspace.question
         record = ToolCallRecord(
             query_id=question.query_id,
@@ -254,7 +260,7 @@ class _Recorder:
             status="error" if outcome.error else "success",
             error_message=outcome.error,
             duration_ms=outcome.duration_ms,
-            retry_count=repeats,
+            retry_count=retry_count,
             created_at=utc_now(),
         )
         self.outcomes.append(outcome)
@@ -263,7 +269,7 @@ class _Recorder:
             "tool call record", lambda: self._tool_calls.record(record, deadline=deadline)
         )
 
-    def forget(self, deadline: Deadline) -> None:
+    def delete_records(self, deadline: Deadline) -> None:
         """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
         counts = {self._workspace.question.query_id: len(self.outcomes)}
-        self._tool_calls.delete_of_queries(counts, self.owner, deadline=deadline)
+        self._tool_calls.delete_for_queries(counts, self.owner, deadline=deadline)

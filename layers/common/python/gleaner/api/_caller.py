@@ -1,4 +1,4 @@
-"""Who is calling: taken from what API Gateway's authorizer established, never from the body."""
+"""Identifies the caller from what API Gateway's authorizer established, never from the body."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from gleaner.errors import NotAllowed
 
 ANONYMOUS = "anonymous"
-ADMIN_GROUP = "admin"  # of a Cognito user pool
+ADMIN_GROUP = "admin"  # a group of the Cognito user pool
 _GROUPS = "cognito:groups"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The caller of a request; `id` tells apart callers of one kind and of different kinds."""
+    """The caller of a request; `id` is unique across all kinds of callers."""
 
     id: str
     is_admin: bool = False
-    kb_ids: frozenset[str] | None = None  # None: every knowledge base
+    kb_ids: frozenset[str] | None = None  # None allows every knowledge base
 
     def require_admin(self) -> None:
         """Raises NotAllowed unless the caller is an admin."""
         if not self.is_admin:
-            raise NotAllowed("This is for admins.")
+            raise NotAllowed("Only admins may do this.")
 
     def require_knowledge_base(self, kb_id: str) -> None:
         """Raises NotAllowed unless the caller may use this knowledge base."""
@@ -34,11 +34,11 @@ class Caller:
             raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id.")
 
 
-def caller_of(event: Mapping[str, Any], *, admins: frozenset[str], access: Mapping[str, frozenset[str]]) -> Caller:
-    """The caller named by the authorizer part of a REST proxy event: Cognito, IAM or API key.
+def read_caller(event: Mapping[str, Any], *, admins: frozenset[str], access: Mapping[str, frozenset[str]]) -> Caller:
+    """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
-    `admins` are ids of callers who are admins; members of the Cognito group `admin` are, too. `access` limits
-    the callers it names to some knowledge bases.
+    `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `access` restricts the
+    callers it names to certain knowledge bases.
     """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
@@ -56,28 +56,28 @@ def caller_of(event: Mapping[str, Any], *, admins: frozenset[str], access: Mappi
 
 
 def _is_group_admin(event: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
-    """Whether the group `admin` is among the caller's, and not only a part of the name of another group.
+    """Whether the caller is in the group `admin`, rather than in a group whose name contains that word.
 
-    API Gateway writes the claim, a list in the token, as one text with commas between the groups (other gateways in
-    brackets with spaces), and the name of a group may hold a comma itself. So the list is read from the token, which
+    API Gateway turns the claim, a list in the token, into one string with commas between the groups (other gateways
+    use brackets and spaces), but a group name may itself contain a comma. So the list is read from the token, which
     API Gateway has verified.
     """
-    told = claims.get(_GROUPS)
-    if told == ADMIN_GROUP:
+    claim = claims.get(_GROUPS)
+    if claim == ADMIN_GROUP:
         return True
-    groups = _groups_of_token(event)
-    # Were the header not the one that was verified, the claim would tell other groups.
-    return ADMIN_GROUP in groups and told in (",".join(groups), f"[{' '.join(groups)}]")
+    groups = _groups_in_token(event)
+    # A header other than the verified one would not match the claim.
+    return ADMIN_GROUP in groups and claim in (",".join(groups), f"[{' '.join(groups)}]")
 
 
-def _groups_of_token(event: Mapping[str, Any]) -> list[str]:
-    """The groups in the token that the request was sent with; none when it has no such token, or several."""
-    many = event.get("multiValueHeaders") or {name: [value] for name, value in (event.get("headers") or {}).items()}
-    tokens = [value for name, values in many.items() if name.lower() == "authorization" for value in values]
+def _groups_in_token(event: Mapping[str, Any]) -> list[str]:
+    """The groups in the token of the request; none if it has no such token or several."""
+    headers = event.get("multiValueHeaders") or {name: [value] for name, value in (event.get("headers") or {}).items()}
+    tokens = [value for name, values in headers.items() if name.lower() == "authorization" for value in values]
     try:
         [token] = tokens
         _, payload, _ = token.split(".")
         groups = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))[_GROUPS]
-    except (ValueError, KeyError, TypeError, RecursionError):  # no token of this kind
+    except (ValueError, KeyError, TypeError, RecursionError):  # not a Cognito token
         return []
     return [str(group) for group in groups] if isinstance(groups, list) else []

@@ -1,4 +1,4 @@
-"""Opaque cursors: where a page of a list ended, for the caller to hand back."""
+"""Opaque cursors: the position where a page of a list ended, which the caller sends back for the next page."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _CHECK_LENGTH = 8  # bytes
 
 
 def encode(position: Sequence[str], *, scope: Sequence[str]) -> str:
-    """The cursor of a position in the list that `scope` names: its path, parameters and caller.
+    """The cursor of a position in the list that `scope` names by path, parameters and caller.
 
-    The check is against mistakes and tampering by hand. It guards no right: a forged position only names
-    another place in a list that the caller may read anyway.
+    The checksum catches mistakes and manual tampering. It is not access control: a forged position only points
+    elsewhere in a list that the caller may read anyway.
     """
     payload = json.dumps(list(position)).encode()
     return base64.urlsafe_b64encode(_check(payload, scope) + payload).decode().rstrip("=")
 
 
 def decode(cursor: str, *, scope: Sequence[str], length: int) -> tuple[str, ...]:
-    """The position, of `length` strings. Raises InvalidCursor unless `encode` gave this very cursor for this scope."""
+    """The position, of `length` strings. Raises InvalidCursor unless `encode` returned this cursor for this scope."""
     position = _position(cursor, scope)
-    # base64 has several spellings of the same bytes; only the one that was given is taken.
+    # base64 can encode the same bytes in several ways; only the one that `encode` returned is accepted.
     if position is None or len(position) != length or encode(position, scope=scope) != cursor:
         raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
     return position
@@ -40,14 +40,14 @@ def _position(cursor: str, scope: Sequence[str]) -> tuple[str, ...] | None:
         position = json.loads(payload) if check == _check(payload, scope) else None
     except (binascii.Error, ValueError, RecursionError):
         return None
-    # No position holds an empty text, which is no key, or half a surrogate pair, which no store can hold.
+    # A position never contains an empty string, which cannot be a key, or a lone surrogate, which cannot be stored.
     if not isinstance(position, list) or not all(
-        isinstance(part, str) and part and part == text.encodable(part) for part in position
+        isinstance(part, str) and part and part == text.drop_surrogates(part) for part in position
     ):
         return None
     return tuple(position)
 
 
 def _check(payload: bytes, scope: Sequence[str]) -> bytes:
-    named = json.dumps(list(scope)).encode()
-    return hashlib.sha256(named + b"\x00" + payload).digest()[:_CHECK_LENGTH]
+    prefix = json.dumps(list(scope)).encode()
+    return hashlib.sha256(prefix + b"\x00" + payload).digest()[:_CHECK_LENGTH]

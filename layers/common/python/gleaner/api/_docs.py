@@ -1,4 +1,4 @@
-"""Routes that describe the API: to programs, and to people as a page that needs no other host."""
+"""Routes that describe the API: an OpenAPI document, and a Swagger page that loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from string import Template
 
 from aws_lambda_powertools.event_handler import Response
 
-from gleaner.api.request import JSON, Current, Route
+from gleaner.api.request import JSON, Current
+from gleaner.api.routes import Endpoint, Route
 from gleaner.model import JsonObject
 
 _HTML = "text/html"
-# The browser itself is told to load nothing from elsewhere, whatever the page's script may come to ask for.
+# The browser blocks requests to other hosts, whatever the page's script tries to load.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
@@ -42,26 +43,26 @@ class DocsRoutes:
         document = {JSON: {"schema": {"type": "object"}}}
         page = {_HTML: {"schema": {"type": "string"}}}
         return (
-            Route("GET", "/openapi.json", self._openapi, summary="Describe the API to programs", content=document),
-            Route("GET", "/swagger", self._swagger, summary="Describe the API to people", content=page),
+            Route(Endpoint.OPENAPI, self._openapi, content=document),
+            Route(Endpoint.SWAGGER, self._swagger, content=page),
         )
 
     @cached_property
-    def _described(self) -> JsonObject:
-        # Made when it is first asked for: few processes ever are, and a cold start would pay for it.
+    def _document(self) -> JsonObject:
+        # Built on first use: few processes need it, and it would slow down every cold start.
         return self._describe()
 
     def _openapi(self) -> Response[str]:
         servers = [{"url": self._current().base_path or "/"}]
-        return Response(200, JSON, json.dumps(self._described | {"servers": servers}))
+        return Response(200, JSON, json.dumps(self._document | {"servers": servers}))
 
     def _swagger(self) -> Response[str]:
-        # The framework's own page of these files names a service that validates schemas on the internet.
+        # The framework's own page for these files refers to a schema validator on the internet.
         assets = files("aws_lambda_powertools.event_handler.openapi.swagger_ui")
         page = _PAGE.substitute(
-            title=self._described["info"]["title"],
+            title=self._document["info"]["title"],
             style=assets.joinpath("swagger-ui.min.css").read_text("utf-8"),
             script=assets.joinpath("swagger-ui-bundle.min.js").read_text("utf-8"),
-            url=f"{self._current().base_path}/openapi.json",
+            url=self._current().base_path + Endpoint.OPENAPI.path,
         )
         return Response(200, f"{_HTML}; charset=utf-8", page, headers={"Content-Security-Policy": _POLICY})

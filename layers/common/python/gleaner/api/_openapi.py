@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI 3.1), made from the routes that are served."""
+"""Builds the description of the API (OpenAPI 3.1) from the routes that are served."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 import gleaner
 from gleaner.api import problems
-from gleaner.api.request import Route
+from gleaner.api.routes import Route
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -22,11 +22,11 @@ _NOTES = """
 An error is a problem document (RFC 9457); its `type` is stable. A path that is not listed here is a 404
 `not-found`, a method that is not listed a 405 `method-not-allowed`.
 
-The answers with the types {of_gateway} come from API Gateway, which stands before the service where it is deployed.
-Their `query_id` is the id of the request in the access log.
+Problems of the types {of_gateway} come from API Gateway, which fronts the deployed service. Their `query_id` is the
+id of the request in the access log.
 
-An answer that is given again under its Idempotency-Key goes out as it was kept: when the service was updated meanwhile,
-it may lack a field that is new."""
+An answer that is repeated for an Idempotency-Key is sent exactly as it was stored: if the service was updated in the
+meantime, it may lack new fields."""
 _SCHEMAS = "#/components/schemas/"
 _FRAMEWORK_SCHEMAS = ("HTTPValidationError", "ValidationError")
 _HEADERS = {
@@ -35,33 +35,34 @@ _HEADERS = {
 }
 
 
-def declaration(route: Route) -> dict[str, Any]:
-    """How the framework is told of a route: its keyword arguments beside method and path."""
+def declare(route: Route) -> dict[str, Any]:
+    """The keyword arguments, besides method and path, that declare a route to the framework."""
+    endpoint = route.endpoint
     success: dict[str, Any] = {"description": route.status.phrase}
     if route.content is not None:
         success["content"] = dict(route.content)
     return {
-        "summary": route.summary,
-        "tags": [route.path.split("/")[2] if route.path.startswith("/api/") else "docs"],
-        "operation_id": re.sub(r"\W+", "_", f"{route.method.lower()}{route.path}").strip("_"),
+        "summary": endpoint.summary,
+        "tags": [endpoint.path.split("/")[2] if endpoint.path.startswith("/api/") else "docs"],
+        "operation_id": re.sub(r"\W+", "_", f"{endpoint.method.lower()}{endpoint.path}").strip("_"),
         "responses": {route.status.value: success},
     }
 
 
 def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject:
-    """The description of `routes`, which are registered with `app`."""
+    """The OpenAPI document of `routes`, which are registered with `app`."""
     schema: JsonObject = json.loads(
         app.get_openapi_json_schema(
             title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _notes()
         )
     )
-    by_operation = {(_template(route.path), route.method.lower()): route for route in routes}
+    by_operation = {(_template(route.endpoint.path), route.endpoint.method.lower()): route for route in routes}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             _complete(operation, path, by_operation[path, method])
     schema["paths"] = dict(sorted(schema["paths"].items()))
     _complete_components(schema["components"])
-    # Whether a key is asked for is up to API Gateway: where callers are told apart otherwise, none is.
+    # API Gateway decides whether a key is required; with another authorizer it is not.
     schema["security"] = [{"apiKey": []}, {}]
     return schema
 
@@ -77,7 +78,7 @@ def _template(path: str) -> str:
 
 
 def _complete(operation: JsonObject, path: str, route: Route) -> None:
-    """Replace what the framework assumes about an operation's answers by what they are."""
+    """Replace the responses that the framework assumes for an operation with the actual ones."""
     for parameter in operation.get("parameters", ()):
         _correct_parameter(parameter)
     kinds: list[problems.Kind] = [problems.TABLE[error] for error in route.raises]
@@ -85,13 +86,13 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
         kinds.append(problems.VALIDATION_FAILED)
     if "requestBody" in operation:
         kinds += [problems.UNSUPPORTED_MEDIA_TYPE, problems.PAYLOAD_TOO_LARGE]
-    if "{" in path:  # a value with characters that no identifier has meets no route
+    if "{" in path:  # a value with characters that no identifier has matches no route
         kinds.append(problems.NO_SUCH_PATH)
     kinds += [problems.INTERNAL, *problems.OF_GATEWAY]
     success = operation["responses"][str(route.status.value)]
     if not success.get("content"):
         success.pop("content", None)
-    # The framework's own 422 for invalid requests goes: here they are a 400.
+    # Drop the framework's 422 for invalid requests: this API answers 400.
     responses = {str(route.status.value): success} | _problem_responses(kinds)
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
@@ -99,11 +100,11 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
 
 def _correct_parameter(parameter: JsonObject) -> None:
     schema = parameter["schema"]
-    # A parameter can be absent, never null; the null is that of the handler's default.
-    [present] = [kind for kind in schema.pop("anyOf", [{}]) if kind != {"type": "null"}]
-    parameter["schema"] = schema | present
+    # A parameter can be absent but never null; the null comes from the handler's default.
+    [non_null] = [kind for kind in schema.pop("anyOf", [{}]) if kind != {"type": "null"}]
+    parameter["schema"] = schema | non_null
     if parameter["in"] == "header":
-        parameter["name"] = parameter["name"].title()  # which the framework writes in lower case
+        parameter["name"] = parameter["name"].title()  # the framework writes it in lower case
 
 
 def _problem_responses(kinds: Iterable[problems.Kind]) -> dict[str, JsonObject]:
@@ -126,13 +127,13 @@ def _complete_components(components: JsonObject) -> None:
     schemas = components["schemas"]
     for name in _FRAMEWORK_SCHEMAS:
         schemas.pop(name, None)
-    # The form for validation: `errors`, which has a default, is left out where there are none.
-    _, made = models_json_schema([(problems.Problem, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
-    components["schemas"] = dict(sorted((schemas | made["$defs"]).items()))
+    # Validation mode, because `errors`, which has a default, is omitted when there are none.
+    _, problem_schemas = models_json_schema([(problems.Problem, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
+    components["schemas"] = dict(sorted((schemas | problem_schemas["$defs"]).items()))
     components["headers"] = {
         name: {"description": text, "required": True, "schema": {"type": "string"}} for name, text in _HEADERS.items()
     }
-    key = "Names the caller to API Gateway; the service on one machine takes any text."
+    key = "Identifies the caller to API Gateway; a local service accepts any text."
     components["securitySchemes"] = {
         "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": key}
     }

@@ -1,4 +1,4 @@
-"""How much of a list goes into one answer."""
+"""Limits a page of a list to what one response can hold."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-_LARGEST_PAGE = 4_000_000  # bytes of the 6 MB that a function's answer holds
+_MAX_PAGE_BYTES = 4_000_000  # of the 6 MB that the response of a Lambda function may have
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def fitting(items: Sequence[M]) -> list[M]:
-    """The first of `items` that one answer holds: all of them unless their texts are long, and one at the least."""
-    room = _LARGEST_PAGE
+def take_fitting(items: Sequence[M]) -> list[M]:
+    """The first `items` that fit into one response: all of them unless their texts are long, but at least one."""
+    bytes_left = _MAX_PAGE_BYTES
     for count, item in enumerate(items):
-        # The body is JSON, and goes out as a text within the JSON of the function's answer.
-        room -= len(json.dumps(json.dumps(item.model_dump(mode="json"))))
-        if room < 0:
+        # The JSON body is sent as a string within the JSON of the function's response, so it is escaped twice.
+        bytes_left -= len(json.dumps(json.dumps(item.model_dump(mode="json"))))
+        if bytes_left < 0:
             return list(items[: max(count, 1)])
     return list(items)

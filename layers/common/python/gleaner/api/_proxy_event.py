@@ -1,4 +1,4 @@
-"""REST proxy events as API Gateway really sends them, brought into one form."""
+"""Normalises REST proxy events, which API Gateway sends in several forms."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NO_TEXT = "\ufffd"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
 
 
-def normalised(event: Mapping[str, Any]) -> JsonObject:
-    """The event with maps for nulls, its body decoded, and its path without the stage.
+def normalise(event: Mapping[str, Any]) -> JsonObject:
+    """The event with empty maps instead of nulls, a decoded body, and a path without the stage.
 
-    A body that is no base64 of UTF-8 text becomes one that is no JSON either, so that no route takes it.
+    A body that is not base64 of UTF-8 text becomes one that is not JSON either, so every route rejects it.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
     maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items() if value}
@@ -25,18 +25,18 @@ def normalised(event: Mapping[str, Any]) -> JsonObject:
 
 
 def _content_type(name: str, value: str) -> str:
-    """A content type in the form that the framework compares; one that no route takes gets a name it does not know.
+    """A content type as the framework compares it; one that no route accepts gets a name it does not know.
 
-    It compares the beginning of the text, in lower case, and would read a form.
+    The framework compares prefixes in lower case, and would parse a form.
     """
     if name.lower() != "content-type":
         return value
-    media_type = value.partition(";")[0].strip().lower()  # case does not matter in it (RFC 9110, section 8.3.1)
+    media_type = value.partition(";")[0].strip().lower()  # case-insensitive (RFC 9110, section 8.3.1)
     return media_type if media_type in ("", JSON) else f"unsupported/{media_type}"
 
 
 def base_path(event: Mapping[str, Any]) -> str:
-    """What stands before the path in the URL that the client used: `/stage`, or nothing behind a custom domain."""
+    """The prefix of the path in the URL that the client used: `/stage`, or nothing behind a custom domain."""
     context = event.get("requestContext") or {}
     prefix = f"/{context.get('stage')}"
     return prefix if str(context.get("path") or "").startswith(f"{prefix}/") else ""
@@ -55,5 +55,5 @@ def _body(event: Mapping[str, Any]) -> str:
 def _path(event: Mapping[str, Any]) -> str:
     path = str(event.get("path") or "/")
     stage = (event.get("requestContext") or {}).get("stage")
-    # Behind a custom domain whose base path is the stage, the stage stands in the path.
+    # Behind a custom domain whose base path is the stage, the path includes the stage.
     return path.removeprefix(f"/{stage}") if stage and path.startswith(f"/{stage}/") else path

@@ -1,4 +1,4 @@
-"""The HTTP application: its routes together, validation, and the errors they end in."""
+"""The HTTP application: registers the routes, validates requests, and turns errors into responses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 )
 
 from gleaner.api import _openapi, problems
-from gleaner.api._caller import caller_of
-from gleaner.api._proxy_event import base_path, normalised
+from gleaner.api._caller import read_caller
+from gleaner.api._proxy_event import base_path, normalise
+from gleaner.api.idempotency import StoredAnswerFound
 from gleaner.api.invalid import invalid_fields, summary
-from gleaner.api.once import KeptAnswer
-from gleaner.api.request import JSON, Current, RequestContext, Route
+from gleaner.api.request import JSON, Current, RequestContext
+from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
@@ -31,10 +32,10 @@ from gleaner.runtime.settings import Settings
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
-_RESPONSE_SECONDS = 1.0  # of the Lambda's time kept back for sending the response
+_RESPONSE_SECONDS = 1.0  # reserved for sending the response before Lambda times out
 _PREFLIGHT_SECONDS = 600
-# Characters of a body. The longest valid question, each of its characters escaped as a pair of surrogates, has fewer.
-_LONGEST_BODY = 2_000_000
+# In characters. The longest valid question has fewer, even with every character escaped as a surrogate pair.
+_MAX_BODY = 2_000_000
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -49,14 +50,14 @@ class Api:
         logger: Logger,
         prepare: Callable[[], object],
     ) -> None:
-        """`prepare` loads what the routes load when they first need it."""
+        """`prepare` loads what the routes otherwise load on first use."""
         self.prepare = prepare
         self._settings = settings
         self._logger = logger
         self._app = APIGatewayRestResolver(
             cors=_cors(settings.cors_origins), enable_validation=True, json_body_deserializer=_parse_json
         )
-        self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # by path
+        self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # keyed by path
         self._routes = tuple(make_routes(self._current))
         if settings.docs_routes:
             from gleaner.api._docs import DocsRoutes
@@ -67,21 +68,21 @@ class Api:
 
     def handle(self, event: JsonObject, context: LambdaContext) -> JsonObject:
         """Answer one REST proxy event."""
-        left = context.get_remaining_time_in_millis() / 1000 - _RESPONSE_SECONDS
+        seconds_left = context.get_remaining_time_in_millis() / 1000 - _RESPONSE_SECONDS
         request = RequestContext(
             query_id=new_id(),
-            caller=caller_of(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
-            deadline=Deadline.after(min(self._settings.query_deadline_seconds, left)),
+            caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
+            deadline=Deadline.after(min(self._settings.query_deadline_seconds, seconds_left)),
             lambda_context=context,
             base_path=base_path(event),
         )
         self._logger.append_keys(query_id=request.query_id)
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
-        answer = self._app.resolve(normalised(event), context)
+        answer = self._app.resolve(normalise(event), context)
         request_id = (event.get("requestContext") or {}).get("requestId") or context.aws_request_id
         answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
         if self._settings.cors_origins:
-            # Also where no origin is allowed: a cache must not hand that answer to a page of one that is.
+            # Also on responses without an allowed origin: a cache must not serve them to an allowed one.
             answer["multiValueHeaders"] |= {"Vary": ["Origin"]}
         return answer
 
@@ -93,33 +94,34 @@ class Api:
         return request
 
     def _add_routes(self, routes: Sequence[Route]) -> None:
-        for route in sorted(routes, key=lambda route: "<" in route.path):  # the most specific path is met first
-            self._app.route(route.path, method=[route.method], **_openapi.declaration(route))(route.handler)
-            path = re.compile(_PARAMETER.sub("[^/]+", route.path) + "/*")
-            self._methods[path].add(route.method)
+        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):  # fixed paths match first
+            endpoint = route.endpoint
+            self._app.route(endpoint.path, method=[endpoint.method], **_openapi.declare(route))(route.handler)
+            path = re.compile(_PARAMETER.sub("[^/]+", endpoint.path) + "/*")
+            self._methods[path].add(endpoint.method)
 
     def _add_error_handlers(self) -> None:
         handle = self._app.exception_handler
         handle(RequestValidationError)(self._invalid)
         handle(RequestUnsupportedContentType)(self._unsupported)
         handle(NotFoundError)(self._no_route)
-        handle(KeptAnswer)(lambda kept: Response(HTTPStatus.OK.value, JSON, kept.body))
+        handle(StoredAnswerFound)(lambda stored: Response(HTTPStatus.OK.value, JSON, stored.body))
         handle(GleanerError)(lambda error: problems.from_error(error, query_id=self._query_id()))
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
     def _no_route(self, _error: NotFoundError) -> Response[str]:
-        detail = "There is no such path. A question is a POST to /api/chat/query."
+        detail = f"There is no such path. A question is a POST to {Endpoint.ASK.path}."
         return self._other_method() or problems.problem(problems.NO_SUCH_PATH, detail, query_id=self._query_id())
 
     def _other_method(self) -> Response[str] | None:
-        """The answer when the path is served, and not with this method."""
+        """The response if the path is served, but not with this method."""
         event = self._app.current_event
-        taken = next((methods for path, methods in self._methods.items() if path.fullmatch(event.path)), None)
-        # That a path matches does not say that it was routed: a parameter takes fewer characters there.
-        if taken is None or event.http_method in taken:
+        allowed_methods = next((methods for path, methods in self._methods.items() if path.fullmatch(event.path)), None)
+        # A match here does not mean the router took it: parameters match fewer characters there.
+        if allowed_methods is None or event.http_method in allowed_methods:
             return None
-        allowed = ", ".join(sorted(taken))
-        detail, headers = f"This path takes {allowed} only.", {"Allow": allowed}
+        allowed = ", ".join(sorted(allowed_methods))
+        detail, headers = f"This path accepts {allowed} only.", {"Allow": allowed}
         return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=self._query_id(), headers=headers)
 
     def _unsupported(self, _error: RequestUnsupportedContentType) -> Response[str]:
@@ -127,13 +129,13 @@ class Api:
         return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, detail, query_id=self._query_id())
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
-        # The method may be that of a path with a parameter, which takes the word of this path for its value.
+        # The request may have been routed to a path whose parameter matched the last word of this path.
         if other_method := self._other_method():
             return other_method
-        found = error.errors()
-        told = invalid_fields(found)
+        errors = error.errors()
+        fields = invalid_fields(errors)
         return problems.problem(
-            problems.VALIDATION_FAILED, summary(told, len(found)), query_id=self._query_id(), invalid=told
+            problems.VALIDATION_FAILED, summary(fields, len(errors)), query_id=self._query_id(), invalid=fields
         )
 
     def _query_id(self) -> str:
@@ -153,12 +155,12 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
 
 
 def _parse_json(body: str) -> Any:
-    if len(body) > _LONGEST_BODY:
-        raise PayloadTooLarge(f"The body has more than {_LONGEST_BODY:,} characters. Send less.")
+    if len(body) > _MAX_BODY:
+        raise PayloadTooLarge(f"The body has more than {_MAX_BODY:,} characters. Send less.")
     try:
         value = json.loads(body)
-    except (RecursionError, ValueError):  # nested too deeply; malformed, or a number of thousands of digits
+    except (RecursionError, ValueError):  # nested too deeply; malformed, or a number with thousands of digits
         raise json.JSONDecodeError("not readable", "", 0) from None
-    if isinstance(value, list):  # of which the framework would take the first item
+    if isinstance(value, list):  # the framework would use its first item
         raise json.JSONDecodeError("not an object", "", 0)
     return value

@@ -10,9 +10,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
-from gleaner.answering.exchange import Answer, Asked, Observation
-from gleaner.api.once import Once
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.answering.exchange import Answer, Observation, QuestionRequest
+from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
 from gleaner.errors import (
     AnswerRejected,
@@ -30,12 +31,10 @@ from gleaner.model import AnswerStatus, JsonObject
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 
-PATH = "/api/chat/query"
+# Like gleaner.answering.question.answer_question: answers the request with this id and reports observations.
+AnswerQuestion = Callable[[QuestionRequest, str, Deadline, Callable[[Observation], None]], Answer]
 
-# As gleaner.answering.question.answer_question: answers a question under its id, and reports what it observed.
-AnswerQuestion = Callable[[Asked, str, Deadline, Callable[[Observation], None]], Answer]
-
-# What a route raises that answers a question under an idempotency key.
+# What a route raises that answers questions and accepts idempotency keys.
 ANSWER_FAILURES = (
     UnknownSession,
     UnknownKnowledgeBase,
@@ -58,7 +57,7 @@ class ChatRoutes:
         self,
         answer_question: AnswerQuestion,
         conversations: ConversationStore,
-        once: Once,
+        idempotent: IdempotentRunner,
         current: Current,
         *,
         default_kb_id: str,
@@ -68,20 +67,20 @@ class ChatRoutes:
         self._answer_question = answer_question
         self._conversations = conversations
         self._default_kb_id = default_kb_id
-        self._once = once
+        self._idempotent = idempotent
         self._current = current
         self._tracer = tracer
         self._metrics = metrics
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route("POST", PATH, self._query, summary="Ask a question", raises=ANSWER_FAILURES)]
+        return [Route(Endpoint.ASK, self._query, raises=ANSWER_FAILURES)]
 
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
         request = self._current()
         request.caller.require_knowledge_base(body.kb_id or self._default_kb_id)
-        asked = Asked(
+        question = QuestionRequest(
             query=body.query,
             caller_id=request.caller.id,
             session_id=body.session_id,
@@ -93,7 +92,7 @@ class ChatRoutes:
             kb_ids=request.caller.kb_ids,
         )
         with self._tracer.provider.in_subsegment("## answer"):
-            answer = self._answer_question(asked, request.query_id, request.deadline, self._observe)
+            answer = self._answer_question(question, request.query_id, request.deadline, self._observe)
         self._measure(answer)
         return answer
 
@@ -103,11 +102,11 @@ class ChatRoutes:
         def produce() -> ChatAnswer:
             return to_chat_answer(self.answer(body))
 
-        def recheck(kept: JsonObject) -> None:  # a deleted session gives nothing out
+        def recheck(stored: JsonObject) -> None:  # answers of a deleted session are not replayed
             request = self._current()
-            self._conversations.get(kept["session_id"], request.caller.id, deadline=request.deadline)
+            self._conversations.get(stored["session_id"], request.caller.id, deadline=request.deadline)
 
-        return ok(self._once.run(idempotency_key, self._current(), PATH, body, produce, recheck))
+        return ok(self._idempotent.run(idempotency_key, self._current(), Endpoint.ASK.path, body, produce, recheck))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)
@@ -115,7 +114,7 @@ class ChatRoutes:
         self._count("Fallbacks", int(answer.status is AnswerStatus.FALLBACK))
 
     def _observe(self, observation: Observation) -> None:
-        """Count what a question shows of the success criteria, and what it takes, also when it has no answer."""
+        """Record success criteria, latency and cost of a question, even if it was not answered."""
         criteria, cost = observation.criteria, observation.cost
         for name, met in (
             ("KnowledgeBaseSearched", criteria.knowledge_base_searched),

@@ -1,4 +1,4 @@
-"""Routes on which a caller says how good an answer was."""
+"""Routes on which callers rate answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.metrics import MetricUnit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
-from gleaner.api.schemas import QueryId, cleaned
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
+from gleaner.api.schemas import QueryId, clean
 from gleaner.errors import UnknownQuery
 from gleaner.model import utc_now
 from gleaner.stores.feedback import Feedback, FeedbackStore
 
-PATH = "/api/queries/<query_id>/feedback"
-LONGEST_COMMENT = 2_000  # characters
+MAX_COMMENT = 2_000  # characters
 
 Id = Annotated[QueryId, Path()]
 
@@ -28,11 +28,11 @@ class Rating(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     rating: int = Field(ge=1, le=5, description="1 is poor, 5 is very good.")
-    comment: Annotated[str, Field(max_length=LONGEST_COMMENT), BeforeValidator(cleaned)] = ""
+    comment: Annotated[str, Field(max_length=MAX_COMMENT), BeforeValidator(clean)] = ""
 
 
 class KeptRating(BaseModel):
-    """The feedback that is kept on a query."""
+    """The stored feedback on a query."""
 
     query_id: str
     rating: int
@@ -52,8 +52,8 @@ class FeedbackRoutes:
         """The routes."""
         raises = (UnknownQuery, *STORE_FAILURES)
         return [
-            Route("POST", PATH, self._rate, summary="Rate the answer to a query", raises=raises),
-            Route("GET", PATH, self._show, summary="Show your feedback on a query", raises=raises),
+            Route(Endpoint.RATE_ANSWER, self._rate, raises=raises),
+            Route(Endpoint.SHOW_RATING, self._show, raises=raises),
         ]
 
     def _rate(self, query_id: Id, body: Annotated[Rating, Body()]) -> Response[KeptRating]:
@@ -65,14 +65,14 @@ class FeedbackRoutes:
             comment=body.comment,
             created_at=utc_now(),
         )
-        first = self._feedback.keep(feedback, deadline=request.deadline)
-        if first:  # a rating that is changed was counted before, and a count cannot be taken back
+        is_first = self._feedback.save(feedback, deadline=request.deadline)
+        if is_first:  # a changed rating was already counted, and metrics cannot be corrected
             self._metrics.add_metric("FeedbackRating", MetricUnit.Count, body.rating)
         return ok(_to_kept(feedback))
 
     def _show(self, query_id: Id) -> Response[KeptRating]:
         request = self._current()
-        return ok(_to_kept(self._feedback.of_query(query_id, request.caller.id, deadline=request.deadline)))
+        return ok(_to_kept(self._feedback.get(query_id, request.caller.id, deadline=request.deadline)))
 
 
 def _to_kept(feedback: Feedback) -> KeptRating:

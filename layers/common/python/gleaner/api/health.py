@@ -1,11 +1,12 @@
-"""The route that says whether the service is up."""
+"""The route of health checks."""
 
 from __future__ import annotations
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel
 
-from gleaner.api.request import Route, ok
+from gleaner.api.request import ok
+from gleaner.api.routes import Endpoint, Route
 
 
 class Health(BaseModel):
@@ -15,8 +16,8 @@ class Health(BaseModel):
 
 
 def health() -> Response[Health]:
-    """Answers without asking any other service: it tells that this one runs."""
+    """Answer without calling any other service: it only shows that this one is running."""
     return ok(Health(status="ok"))
 
 
-ROUTES = [Route("GET", "/api/health", health, summary="Say that the service is up")]
+ROUTES = [Route(Endpoint.HEALTH, health)]

@@ -1,4 +1,4 @@
-"""What is wrong with an invalid request, in plain words that say how to mend it."""
+"""Explains in plain words what is wrong with an invalid request and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,69 +8,69 @@ from typing import Any
 from gleaner.api.problems import InvalidField
 from gleaner.api.schemas import FORMS
 
-NO_OBJECT = "must be one JSON object"
-_MOST_ERRORS = 20  # that are told at once, each of a field whose name is cut to
-_LONGEST_FIELD = 200
+_NOT_AN_OBJECT = "must be one JSON object"
+_MAX_ERRORS = 20  # reported at once
+_MAX_FIELD_NAME = 200  # characters; longer names are cut
 
-Error = Mapping[str, Any]  # as pydantic describes it: type, loc, ctx
+Error = Mapping[str, Any]  # an error of pydantic, with type, loc and ctx
 Context = Mapping[str, Any]
 
 
 def invalid_fields(errors: Sequence[Error]) -> list[InvalidField]:
-    """The first of the errors: each names a field, and says what to mend."""
-    if any(_is_no_object(error) for error in errors):
-        return [InvalidField(field="body", message=NO_OBJECT)]
-    return [InvalidField(field=_field(error["loc"]), message=_message(error)) for error in errors[:_MOST_ERRORS]]
+    """The first of the errors, each with the name of a field and how to fix it."""
+    if any(_is_not_an_object(error) for error in errors):
+        return [InvalidField(field="body", message=_NOT_AN_OBJECT)]
+    return [InvalidField(field=_field(error["loc"]), message=_message(error)) for error in errors[:_MAX_ERRORS]]
 
 
-def summary(told: Sequence[InvalidField], total: int) -> str:
-    """What is told of `total` errors, in one text."""
-    text = "; ".join(f"{item.field}: {item.message}" for item in told)
-    return text + (f"; and {total - len(told)} more" if total > _MOST_ERRORS else "")
+def summary(fields: Sequence[InvalidField], total: int) -> str:
+    """The reported fields in one text, and how many of the `total` errors were left out."""
+    text = "; ".join(f"{item.field}: {item.message}" for item in fields)
+    return text + (f"; and {total - len(fields)} more" if total > _MAX_ERRORS else "")
 
 
-def _is_no_object(error: Error) -> bool:
-    """Whether a body is missing, is not JSON, or is JSON of another kind."""
+def _is_not_an_object(error: Error) -> bool:
+    """Whether the body is missing, is not JSON, or is JSON but not an object."""
     of_body = ("missing", "model_attributes_type", "model_type")
     return error["type"] == "json_invalid" or (tuple(error["loc"]) == ("body",) and error["type"] in of_body)
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    """The field without the part of the request it stands in, which comes first."""
-    return (".".join(map(str, location[1:])) or str(location[0]))[:_LONGEST_FIELD]
+    """The name of the field, without the leading part of the request (body, query, header)."""
+    return (".".join(map(str, location[1:])) or str(location[0]))[:_MAX_FIELD_NAME]
 
 
 def _message(error: Error) -> str:
     if error["loc"][0] in ("query", "header") and isinstance(error.get("input"), list):
         return "must be given once"
     words = _WORDS.get(error["type"])
-    return words(error.get("ctx") or {}) if words else "is not valid; the description of the API says what it takes"
+    return words(error.get("ctx") or {}) if words else "is not valid; see the description of the API"
 
 
 def _at_least_characters(context: Context) -> str:
-    shortest = context["min_length"]
-    return "must not be empty" if shortest == 1 else f"must have at least {shortest:,} characters"
+    minimum = context["min_length"]
+    return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} characters"
 
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.9f}".rstrip("0").rstrip(".")
 
 
-def _says(text: str) -> Callable[[Context], str]:
+def _say(text: str) -> Callable[[Context], str]:
     return lambda _context: text
 
 
-_WHOLE_NUMBER = _says("must be a whole number")
-_NUMBER = _says("must be a number")
-_TRUTH = _says("must be true or false")
-_TEXT = _says("must be a text")
+_WHOLE_NUMBER = _say("must be a whole number")
+_NUMBER = _say("must be a number")
+_BOOLEAN = _say("must be true or false")
+_TEXT = _say("must be a string")
 
-# By pydantic's type of error. Its own words are for those who know Python and regular expressions.
+# By pydantic's error type. Pydantic's own messages assume knowledge of Python and regular expressions.
 _WORDS: Mapping[str, Callable[[Context], str]] = {
-    "missing": _says("is missing"),
-    "extra_forbidden": _says("is not a field of this request; leave it out, or mend its spelling"),
+    "missing": _say("is missing"),
+    "extra_forbidden": _say("is not a field of this request; leave it out or fix its spelling"),
     "string_type": _TEXT,
-    "string_unicode": _says("must be a text of valid Unicode characters"),
+    "string_unicode": _say("must be a string of valid Unicode characters"),
     "string_too_short": _at_least_characters,
     "string_too_long": lambda context: f"must have at most {context['max_length']:,} characters",
     "string_pattern_mismatch": lambda context: f"must be {FORMS[context['pattern']]}",
@@ -83,11 +83,11 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
     "finite_number": _NUMBER,
-    "bool_type": _TRUTH,
-    "bool_parsing": _TRUTH,
+    "bool_type": _BOOLEAN,
+    "bool_parsing": _BOOLEAN,
     "greater_than_equal": lambda context: f"must be at least {_number(context['ge'])}",
     "less_than_equal": lambda context: f"must be at most {_number(context['le'])}",
-    "dict_type": _says("must be an object of names and texts"),
+    "dict_type": _say("must be an object whose values are strings"),
     "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
     "value_error": lambda context: str(context["error"]),
 }

@@ -1,4 +1,4 @@
-"""Routes that show what was learned."""
+"""Routes that show the learned keywords."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel
 
 from gleaner.api import _cursors
-from gleaner.api._pages import fitting
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api._pages import take_fitting
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
 from gleaner.model import Citation, WebAnswer
@@ -18,12 +19,11 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
 
-PATH = "/api/keywords"
-_LONGEST_START = 6  # digits of a place in a list of matches
+_MAX_START_DIGITS = 5  # of a position in a list of matches
 
 
 class KeywordItem(BaseModel):
-    """A keyword; moments are ISO 8601, UTC."""
+    """A keyword; times are ISO 8601 in UTC."""
 
     keyword_id: str
     keyword_text: str
@@ -35,14 +35,14 @@ class KeywordItem(BaseModel):
 
 
 class KeywordPage(BaseModel):
-    """A page of keywords; `next_cursor` brings the next one, null ends the list."""
+    """A page of keywords; `next_cursor` requests the next one and is null on the last page."""
 
     keywords: list[KeywordItem]
     next_cursor: str | None
 
 
 class AssociationItem(BaseModel):
-    """What a keyword was indexed for, or served."""
+    """A query that indexed or used a keyword."""
 
     association_id: str
     kb_id: str
@@ -54,7 +54,7 @@ class AssociationItem(BaseModel):
 
 
 class CitationItem(BaseModel):
-    """A page that a stored web answer rests on."""
+    """A web page that a stored web answer cites."""
 
     url: str
     title: str
@@ -74,7 +74,7 @@ class StoredAnswer(BaseModel):
 
 
 class KeywordDetailsItem(BaseModel):
-    """A keyword with its newest associations and the web answers among them, the newest first, as far as they fit."""
+    """A keyword with its newest associations and their web answers, newest first, as many as fit."""
 
     keyword: KeywordItem
     associations: list[AssociationItem]
@@ -95,16 +95,16 @@ class KeywordRoutes:
         listing = (InvalidCursor, NotAllowed, *STORE_FAILURES)
         showing = (NotAllowed, UnknownKeyword, *STORE_FAILURES)
         return [
-            Route("GET", PATH, self._list, summary="List or look up keywords", raises=listing),
-            Route("GET", f"{PATH}/<keyword_id>", self._show, summary="Show a keyword (admins)", raises=showing),
+            Route(Endpoint.LIST_KEYWORDS, self._list, raises=listing),
+            Route(Endpoint.SHOW_KEYWORD, self._show, raises=showing),
         ]
 
     def _list(
         self,
         q: Annotated[
-            str | None, Query(max_length=2000, description="Words to look up; empty, it is as absent.")
+            str | None, Query(max_length=2000, description="Words to look up; an empty value lists all keywords.")
         ] = None,
-        kb_id: Annotated[KbId | None, Query(description="Those of this knowledge base alone.")] = None,
+        kb_id: Annotated[KbId | None, Query(description="Only keywords of this knowledge base.")] = None,
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Response[KeywordPage]:
@@ -113,30 +113,32 @@ class KeywordRoutes:
             if kb_id is not None:
                 request.caller.require_knowledge_base(kb_id)
             kb_ids = request.caller.kb_ids if kb_id is None else frozenset((kb_id,))
-            return ok(self._recent(kb_ids, limit, cursor, request.deadline))
-        searched = kb_id or self._default_kb_id
-        request.caller.require_knowledge_base(searched)
-        return ok(self._found(q, searched, limit, cursor, request.deadline))
+            return ok(self._list_recent(kb_ids, limit, cursor, request.deadline))
+        searched_kb_id = kb_id or self._default_kb_id
+        request.caller.require_knowledge_base(searched_kb_id)
+        return ok(self._look_up(q, searched_kb_id, limit, cursor, request.deadline))
 
-    def _recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
-        scope = (PATH, "recent", *sorted(kb_ids or ()))
+    def _list_recent(
+        self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline
+    ) -> KeywordPage:
+        scope = (Endpoint.LIST_KEYWORDS.path, "recent", *sorted(kb_ids or ()))
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
-        page = self._catalog.recent(
+        page = self._catalog.list_recent(
             limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
         )
-        shown = page[:limit]
-        more = len(page) > limit
-        ended_with = (shown[-1].last_used_at, shown[-1].keyword_id) if more else None
-        return _to_page(shown, _cursors.encode(ended_with, scope=scope) if ended_with else None)
+        keywords = page[:limit]
+        has_more = len(page) > limit
+        last_position = (keywords[-1].last_used_at, keywords[-1].keyword_id) if has_more else None
+        return _to_page(keywords, _cursors.encode(last_position, scope=scope) if last_position else None)
 
-    def _found(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
-        scope = (PATH, "found", q, kb_id)
-        start = _start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
+    def _look_up(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
+        scope = (Endpoint.LIST_KEYWORDS.path, "found", q, kb_id)
+        start = _parse_start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
         matches = self._lookup.find(kb_id, q, deadline=deadline)
         end = start + limit
         keywords = self._catalog.get_many([match.keyword_id for match in matches[start:end]], deadline=deadline)
-        more = len(matches) > end
-        return _to_page(keywords, _cursors.encode((str(end),), scope=scope) if more else None)
+        has_more = len(matches) > end
+        return _to_page(keywords, _cursors.encode((str(end),), scope=scope) if has_more else None)
 
     def _show(self, keyword_id: Annotated[KeywordId, Path()]) -> Response[KeywordDetailsItem]:
         request = self._current()
@@ -146,14 +148,14 @@ class KeywordRoutes:
         return ok(
             KeywordDetailsItem(
                 keyword=_to_item(details.keyword),
-                associations=[_to_association(found) for found in details.associations],
-                answers=fitting([_to_answer(answer) for answer in answers]),
+                associations=[_to_association(association) for association in details.associations],
+                answers=take_fitting([_to_answer(answer) for answer in answers]),
             )
         )
 
 
-def _start(position: str) -> int:
-    if not (position.isascii() and position.isdigit() and len(position) < _LONGEST_START):
+def _parse_start(position: str) -> int:
+    if not (position.isascii() and position.isdigit() and len(position) <= _MAX_START_DIGITS):
         raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
     return int(position)
 

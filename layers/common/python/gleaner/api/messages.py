@@ -1,4 +1,4 @@
-"""Routes of the messages of a session: turns in it, its history, and the texts that questions were about."""
+"""Routes below a session: asking in it, its history, and the texts that its questions were about."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pydantic import BaseModel
 
 from gleaner.answering.exchange import Answer
 from gleaner.api import _cursors
-from gleaner.api._pages import fitting
+from gleaner.api._pages import take_fitting
 from gleaner.api.chat import ANSWER_FAILURES
-from gleaner.api.once import Once
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import (
     ChatQuery,
     Cursor,
@@ -30,8 +31,6 @@ from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
 from gleaner.model import JsonObject, Mode
 from gleaner.stores.conversation_items import Message, message_metadata
 from gleaner.stores.conversations import ConversationStore
-
-PATH = "/api/sessions/<session_id>"
 
 Id = Annotated[SessionId, Path()]
 Answerer = Callable[[ChatQuery], Answer]
@@ -50,7 +49,7 @@ class MessageItem(BaseModel):
 
 
 class MessagePage(BaseModel):
-    """A page of a session's messages, oldest first."""
+    """A page of a session's messages, the oldest first."""
 
     session_id: str
     messages: list[MessageItem]
@@ -58,7 +57,7 @@ class MessagePage(BaseModel):
 
 
 class SelectedTextItem(BaseModel):
-    """The text that a question was asked about, as it was sent; `message_id` is that of the question."""
+    """The text that a question was about, as it was sent; `message_id` identifies the question."""
 
     message_id: str
     selected_text: str
@@ -67,31 +66,32 @@ class SelectedTextItem(BaseModel):
 
 
 class TurnAnswer(BaseModel):
-    """The answer of a turn, as the message it is kept as, and its sources."""
+    """The answer of a turn, as the message that is stored, with its sources."""
 
     message: MessageItem
     sources: list[Source]
 
 
 class MessageRoutes:
-    """What stands below /api/sessions/{session_id}."""
+    """The routes below /api/sessions/{session_id}, except its tool calls."""
 
-    def __init__(self, conversations: ConversationStore, answer: Answerer, once: Once, current: Current) -> None:
+    def __init__(
+        self, conversations: ConversationStore, answer: Answerer, idempotent: IdempotentRunner, current: Current
+    ) -> None:
         """`answer` answers a question of the current request."""
         self._conversations = conversations
         self._answer = answer
-        self._once = once
+        self._idempotent = idempotent
         self._current = current
 
     def routes(self) -> list[Route]:
         """The routes."""
-        selected = f"{PATH}/messages/<message_id>/selected-text"
         unknown = (UnknownSession, *STORE_FAILURES)
-        history, of_one = (InvalidCursor, *unknown), (UnknownSelection, *unknown)
+        history, selection = (InvalidCursor, *unknown), (UnknownSelection, *unknown)
         return [
-            Route("POST", f"{PATH}/chat", self._chat, summary="Ask a question in a session", raises=ANSWER_FAILURES),
-            Route("GET", f"{PATH}/messages", self._messages, summary="List a session's messages", raises=history),
-            Route("GET", selected, self._selected_text, summary="Show the text a question was about", raises=of_one),
+            Route(Endpoint.ASK_IN_SESSION, self._chat, raises=ANSWER_FAILURES),
+            Route(Endpoint.LIST_MESSAGES, self._messages, raises=history),
+            Route(Endpoint.SHOW_SELECTED_TEXT, self._selected_text, raises=selection),
         ]
 
     def _chat(
@@ -100,34 +100,34 @@ class MessageRoutes:
         def produce() -> TurnAnswer:
             return _to_turn_answer(self._answer(ChatQuery(**body.model_dump(), session_id=session_id)), body.mode)
 
-        def recheck(_kept: JsonObject) -> None:  # a deleted session gives nothing out
+        def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
             request = self._current()
             self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
 
-        route = f"/api/sessions/{session_id}/chat"
-        return ok(self._once.run(idempotency_key, self._current(), route, body, produce, recheck))
+        route = Endpoint.ASK_IN_SESSION.path.replace("<session_id>", session_id)
+        return ok(self._idempotent.run(idempotency_key, self._current(), route, body, produce, recheck))
 
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()
-        scope = (PATH, session_id, "messages")
+        scope = (Endpoint.SHOW_SESSION.path, session_id, "messages")
         after = _cursors.decode(cursor, scope=scope, length=1)[0] if cursor else ""
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
-        page = self._conversations.messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
-        shown = fitting([_to_message(session_id, message) for _, message in page[:limit]])
-        next_cursor = _cursors.encode((page[len(shown) - 1][0],), scope=scope) if len(page) > len(shown) else None
-        return ok(MessagePage(session_id=session_id, messages=shown, next_cursor=next_cursor))
+        page = self._conversations.list_messages(session_id, limit=limit + 1, after=after, deadline=request.deadline)
+        messages = take_fitting([_to_message(session_id, message) for _, message in page[:limit]])
+        next_cursor = _cursors.encode((page[len(messages) - 1][0],), scope=scope) if len(page) > len(messages) else None
+        return ok(MessagePage(session_id=session_id, messages=messages, next_cursor=next_cursor))
 
     def _selected_text(self, session_id: Id, message_id: Annotated[MessageId, Path()]) -> Response[SelectedTextItem]:
         request = self._current()
         self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
         query_id = message_id.partition("-")[0]
-        selected = self._conversations.selected_text(session_id, query_id, deadline=request.deadline)
-        created_at = selected.created_at.isoformat(timespec="microseconds")
+        selection = self._conversations.get_selected_text(session_id, query_id, deadline=request.deadline)
+        created_at = selection.created_at.isoformat(timespec="microseconds")
         return ok(
             SelectedTextItem(
-                message_id=selected.message_id,
-                selected_text=selected.selected_text,
-                chapter_origin=selected.chapter_origin,
+                message_id=selection.message_id,
+                selected_text=selection.selected_text,
+                chapter_origin=selection.chapter_origin,
                 created_at=created_at,
             )
         )

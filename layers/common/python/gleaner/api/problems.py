@@ -1,4 +1,4 @@
-"""Errors as HTTP answers: RFC 9457 problem details with stable types."""
+"""Turns errors into HTTP responses: RFC 9457 problem details with stable types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPE_PREFIX = "urn:gleaner:problem:"
 
 Kind = tuple[HTTPStatus, str]  # status and slug
 
-# What the application itself answers, before or after a handler.
+# Problems that the application itself answers with, before or after a handler runs.
 VALIDATION_FAILED: Kind = (HTTPStatus.BAD_REQUEST, "validation-failed")
 NO_SUCH_PATH: Kind = (HTTPStatus.NOT_FOUND, "not-found")
 METHOD_NOT_ALLOWED: Kind = (HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed")
@@ -27,8 +27,8 @@ UNSUPPORTED_MEDIA_TYPE: Kind = (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported-
 PAYLOAD_TOO_LARGE: Kind = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "payload-too-large")
 INTERNAL: Kind = (HTTPStatus.INTERNAL_SERVER_ERROR, "internal")
 
-# What API Gateway answers by itself, when a request does not reach the function or the function gives no answer; it
-# also answers `payload-too-large`, `unsupported-media-type`, `validation-failed` and `not-found` as the function does.
+# Problems that API Gateway answers with when a request does not reach the function or the function fails. It also
+# answers `payload-too-large`, `unsupported-media-type`, `validation-failed` and `not-found`, as the function does.
 OF_GATEWAY: tuple[Kind, ...] = (
     (HTTPStatus.BAD_REQUEST, "request-refused"),
     (HTTPStatus.UNAUTHORIZED, "unauthorized"),
@@ -40,7 +40,7 @@ OF_GATEWAY: tuple[Kind, ...] = (
     (HTTPStatus.GATEWAY_TIMEOUT, "deadline-exceeded"),
 )
 
-# What an error of the package becomes. The most derived class that is listed decides.
+# The problem for each error of the package. The most derived class in the table applies.
 TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.InvalidInput: VALIDATION_FAILED,
     errors.PayloadTooLarge: PAYLOAD_TOO_LARGE,
@@ -66,21 +66,21 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
 
 
 class InvalidField(BaseModel):
-    """A field that is not valid, and what is wrong with it."""
+    """An invalid field and what is wrong with it."""
 
     field: str
     message: str
 
 
 class Problem(BaseModel):
-    """Problem details (RFC 9457). Programs decide by `type`, which is stable."""
+    """Problem details (RFC 9457). Programs should check `type`, which is stable."""
 
     type: str
     title: str
     status: int
     detail: str
     query_id: str
-    errors: list[InvalidField] = Field(default=[], description="Of the type validation-failed only.")
+    errors: list[InvalidField] = Field(default=[], description="Only for the type validation-failed.")
 
 
 def problem(
@@ -91,9 +91,9 @@ def problem(
     invalid: Sequence[InvalidField] = (),
     headers: dict[str, str] | None = None,
 ) -> Response[str]:
-    """A problem answer; `invalid` lists fields and what is wrong with each.
+    """A problem response; `invalid` lists the invalid fields.
 
-    Both repeat what was sent, in part: they are redacted, since programs log the problems they get.
+    `detail` and `invalid` may repeat parts of the request, and clients log problems, so both are redacted.
     """
     status, slug = kind
     body = Problem(
@@ -113,17 +113,17 @@ def problem(
 
 
 def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
-    """The problem answer of an error that the package raised on purpose."""
-    for known in type(error).__mro__:
-        if known in TABLE:
-            kind = TABLE[known]
+    """The problem response for an error that the package raised on purpose."""
+    for error_type in type(error).__mro__:
+        if error_type in TABLE:
+            kind = TABLE[error_type]
             logger.warning("query failed", extra={"problem": kind[1], "reason": str(error)})
             return problem(kind, str(error), query_id=query_id)
     return internal(error, query_id=query_id)
 
 
 def internal(error: Exception, *, query_id: str) -> Response[str]:
-    """The answer to an error that nobody foresaw: logged with its trace, told without it."""
-    logger.exception("unforeseen error", exc_info=error)
-    detail = "The service failed in a way that it did not foresee. Report the query_id."
+    """The problem response for an unexpected error; the traceback is logged but not sent."""
+    logger.exception("unexpected error", exc_info=error)
+    detail = "The service failed unexpectedly. Report the query_id."
     return problem(INTERNAL, detail, query_id=query_id)

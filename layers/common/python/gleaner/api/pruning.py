@@ -1,4 +1,4 @@
-"""Routes by which admins take keywords out of use and bring them back."""
+"""Routes with which admins prune keywords and restore them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from gleaner.api.keywords import PATH
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import KeywordId, RunId
 from gleaner.errors import NotAllowed, UnknownKeyword, UnknownRun
 from gleaner.pruning.rules import PruneReport, PruneRules
 from gleaner.pruning.run import Pruner
 
-_DAYS = Field(ge=1e-9, le=36_500)  # DynamoDB holds no positive number below 1e-130
+_DAYS = Field(ge=1e-9, le=36_500)  # DynamoDB cannot store positive numbers below 1e-130
 
 
 class PruneRequest(BaseModel):
-    """What to prune. A dry run, which is the default, only tells what would go."""
+    """What to prune. A dry run, the default, only reports what would be pruned."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     max_age_days: Annotated[float, _DAYS] = Field(90.0, description="Days since the last use.")
-    min_usage: Annotated[int, Field(ge=0, le=1_000_000_000)] = Field(3, description="Keywords used less often go.")
-    hard_max_age_days: Annotated[float, _DAYS] = Field(36_500.0, description="Older ones go whatever their use.")
+    min_usage: Annotated[int, Field(ge=0, le=1_000_000_000)] = Field(3, description="Less used keywords are pruned.")
+    hard_max_age_days: Annotated[float, _DAYS] = Field(36_500.0, description="Older keywords are pruned in any case.")
     dry_run: bool = True
 
 
 class PruneCandidate(BaseModel):
-    """A keyword that is to be pruned, or was, and why."""
+    """A keyword that was or would be pruned, and why."""
 
     keyword_id: str
     keyword_text: str
@@ -40,7 +40,7 @@ class PruneCandidate(BaseModel):
 
 
 class PruneResult(BaseModel):
-    """A run. When `finished` is false the time ran out: send the request again and it goes on."""
+    """A pruning run. If `finished` is false, time ran out: repeat the request to continue."""
 
     run_id: str
     dry_run: bool
@@ -51,11 +51,11 @@ class PruneResult(BaseModel):
     broken_count: int
     answers_deleted: int
     duration_ms: float
-    candidates: list[PruneCandidate] = Field(description="The oldest, 500 at the most.")
+    candidates: list[PruneCandidate] = Field(description="The oldest, at most 500.")
 
 
 class RestoreRequest(BaseModel):
-    """What to bring back: one keyword, or all that a run pruned."""
+    """What to restore: one keyword, or all that a run pruned."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -63,20 +63,20 @@ class RestoreRequest(BaseModel):
     run_id: RunId | None = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
+    def _check_exactly_one(self) -> Self:
         if (self.keyword_id is None) == (self.run_id is None):
             raise ValueError("name either keyword_id or run_id")
         return self
 
 
 class RestoreResult(BaseModel):
-    """How many keywords came back."""
+    """How many keywords were restored."""
 
     restored_count: int
 
 
 class PruneRun(BaseModel):
-    """The record of a run."""
+    """The record of a pruning run."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -98,14 +98,13 @@ class PruneRoutes:
     def routes(self) -> list[Route]:
         """The routes."""
         failures = (NotAllowed, *STORE_FAILURES)
-        one, run = f"{PATH}/<keyword_id>", f"{PATH}/runs/<run_id>"
         restoring = (UnknownKeyword, UnknownRun, *failures)
         removing = (UnknownKeyword, *failures)
         return [
-            Route("POST", f"{PATH}/prune", self._prune, summary="Prune by usage and age (admins)", raises=failures),
-            Route("POST", f"{PATH}/restore", self._restore, summary="Bring keywords back (admins)", raises=restoring),
-            Route("DELETE", one, self._prune_one, summary="Prune one keyword (admins)", raises=removing),
-            Route("GET", run, self._show_run, summary="Show a pruning run (admins)", raises=(UnknownRun, *failures)),
+            Route(Endpoint.PRUNE_KEYWORDS, self._prune, raises=failures),
+            Route(Endpoint.RESTORE_KEYWORDS, self._restore, raises=restoring),
+            Route(Endpoint.PRUNE_KEYWORD, self._prune_one, raises=removing),
+            Route(Endpoint.SHOW_PRUNE_RUN, self._show_run, raises=(UnknownRun, *failures)),
         ]
 
     def _prune(self, body: Annotated[PruneRequest, Body()]) -> Response[PruneResult]:
@@ -127,8 +126,8 @@ class PruneRoutes:
         request.caller.require_admin()
         if body.run_id is not None:
             return ok(RestoreResult(restored_count=self._pruner.restore_run(body.run_id, deadline=request.deadline)))
-        restored = self._pruner.restore_one(body.keyword_id or "", deadline=request.deadline)
-        return ok(RestoreResult(restored_count=int(restored)))
+        was_pruned = self._pruner.restore_one(body.keyword_id or "", deadline=request.deadline)
+        return ok(RestoreResult(restored_count=int(was_pruned)))
 
     def _show_run(self, run_id: Annotated[RunId, Path()]) -> Response[PruneRun]:
         request = self._current()
@@ -149,5 +148,7 @@ def _to_result(report: PruneReport) -> PruneResult:
         broken_count=counts.broken,
         answers_deleted=counts.answers_deleted,
         duration_ms=report.duration_ms,
-        candidates=[PruneCandidate.model_validate(found, from_attributes=True) for found in counts.shown],
+        candidates=[
+            PruneCandidate.model_validate(candidate, from_attributes=True) for candidate in counts.first_candidates
+        ],
     )

@@ -13,38 +13,38 @@ from gleaner.answering.exchange import Answer
 from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.runtime.pricing import Cost
 
-LONGEST_QUERY = 50_000  # characters
-LONGEST_SELECTION = 100_000
+MAX_QUERY = 50_000  # characters
+MAX_SELECTION = 100_000  # characters
 _PREVIEW_CHARACTERS = 200
 
 
-def cleaned(value: object) -> object:
-    """A text without what nobody can read; for use before a type is checked."""
-    # Before the type is checked: pydantic refuses lone surrogates, which people paste from broken text.
+def clean(value: object) -> object:
+    """A string without invisible characters and outer whitespace; other values unchanged, for a later type check."""
+    # Must run before pydantic's type check, which rejects lone surrogates that people paste from broken text.
     return text.clean(value).strip() if isinstance(value, str) else value
 
 
-def with_visible(value: object) -> object:
-    """A text as it was sent, to which positions refer; an empty one when there is nothing in it to read."""
+def keep_if_visible(value: object) -> object:
+    """A string as it was sent, because positions refer to it; empty if it has no visible characters."""
     if not isinstance(value, str):
         return value
-    return text.replaced(value) if cleaned(value) else ""
+    return text.replace_surrogates(value) if clean(value) else ""
 
 
-Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), BeforeValidator(cleaned)]
-SelectedText = Annotated[str, Field(min_length=1, max_length=LONGEST_SELECTION), BeforeValidator(with_visible)]
-ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(cleaned)]
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY), BeforeValidator(clean)]
+SelectedText = Annotated[str, Field(min_length=1, max_length=MAX_SELECTION), BeforeValidator(keep_if_visible)]
+ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean)]
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
 _IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
-# What texts of a pattern are, in words: "must be ...".
+# What strings that match a pattern are, in words that complete "must be ...".
 FORMS = {
-    _ULID_PATTERN: "an id as an earlier answer gave it: 26 digits and capital letters",
-    _MESSAGE_ID_PATTERN: "a message's id as an earlier answer gave it: an id of 26 characters, a hyphen and the role",
-    _KEYWORD_ID_PATTERN: "a keyword's id as a list gave it: 32 digits and letters from a to f",
+    _ULID_PATTERN: "an id from an earlier response: 26 digits and capital letters",
+    _MESSAGE_ID_PATTERN: "a message id from an earlier response: 26 digits and capital letters, a hyphen and the role",
+    _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f",
     _IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
-    KB_ID_PATTERN: "1 to 63 small letters, digits, hyphens and underscores, a letter or digit first",
+    KB_ID_PATTERN: "1 to 63 lowercase letters, digits, hyphens and underscores, starting with a letter or digit",
 }
 
 SessionId = Annotated[str, StringConstraints(pattern=_ULID_PATTERN)]
@@ -62,34 +62,34 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=255,
         pattern=_IDEMPOTENCY_KEY_PATTERN,
-        description="A request sent again with the same key and body gets the first answer.",
+        description="A repeated request with the same key and body gets the first answer.",
     ),
 ]
 
 
 class TurnQuery(BaseModel):
-    """A question, of a knowledge base or of a selected text."""
+    """A question about a knowledge base or a selected text."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     query: Query
     kb_id: KbId | None = None
     mode: Annotated[Mode, Field(strict=False)] = Mode.WHOLE_BOOK
-    selected_text: SelectedText | None = Field(None, description="With the mode selected_text, and only then.")
+    selected_text: SelectedText | None = Field(None, description="Only with the mode selected_text.")
     chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
     grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
 
     @model_validator(mode="after")
-    def _selection_fits_mode(self) -> Self:
+    def _check_selection_and_mode(self) -> Self:
         if (self.mode is Mode.SELECTED_TEXT) != (self.selected_text is not None):
-            raise ValueError("the mode selected_text and the field selected_text go together")
+            raise ValueError("the mode selected_text and the field selected_text require each other")
         if self.chapter_origin is not None and self.selected_text is None:
-            raise ValueError("the field chapter_origin says where a selected_text comes from: leave it out without one")
+            raise ValueError("the field chapter_origin requires the field selected_text")
         return self
 
 
 class ChatQuery(TurnQuery):
-    """A question that begins a session, or goes on with one."""
+    """A question that starts or continues a session."""
 
     session_id: SessionId | None = None
 
@@ -106,13 +106,13 @@ class Source(BaseModel):
     page_number: int | None
     chunk_index: int | None
     position: int | None = Field(
-        description="Of its first character in the selected text as it was sent, in Unicode code points from 0."
+        description="Where the passage starts in the selected text as it was sent, in Unicode code points from 0."
     )
     text_preview: str
     confidence_score: float
     support: Support = Field(
-        description="Whether the passage holds the key terms and numbers of the sentences that cite it: found, weak "
-        "(some of them, or not every number) or none. A source without a mark in the answer is judged by the "
+        description="Whether the passage contains the key terms and numbers of the sentences that cite it: found, weak "
+        "(some of them, or not every number) or none. A source that the answer does not mark is judged by the "
         "sentence that it supports best."
     )
 
@@ -124,14 +124,14 @@ class AnswerMetadata(BaseModel):
 
 
 class AnswerCost(BaseModel):
-    """What the answer took."""
+    """The cost of the answer."""
 
     input_tokens: int
-    cached_input_tokens: int = Field(description="Those of the input tokens that the provider had in its cache.")
+    cached_input_tokens: int = Field(description="Input tokens that the provider read from its cache.")
     output_tokens: int
     web_searches: int
     estimated_usd: float | None = Field(
-        description="Tokens and web searches at the configured prices; null when a price is not configured."
+        description="Tokens and web searches at the configured prices; null if a price is not configured."
     )
 
 
@@ -156,7 +156,7 @@ class ChatAnswer(BaseModel):
 
 
 def to_chat_answer(answer: Answer) -> ChatAnswer:
-    """The answer as it goes out."""
+    """Convert an answer to its response model."""
     return ChatAnswer(
         query_id=answer.query_id,
         session_id=answer.session_id,
@@ -187,7 +187,7 @@ def _to_cost(cost: Cost) -> AnswerCost:
 
 
 def to_sources(answer: Answer) -> list[Source]:
-    """The sources as they go out."""
+    """Convert the sources of an answer to their response models."""
     return [_to_source(passage, answer.supports[passage.id]) for passage in answer.sources]
 
 
@@ -209,6 +209,6 @@ def _to_source(passage: Passage, support: Support) -> Source:
 
 
 def _preview(passage: Passage) -> str:
-    """The beginning of the passage, without the heading line that repeats its chapter for the index."""
+    """The start of the passage, without the heading line that repeats its chapter for the index."""
     body = passage.content.removeprefix(f"# {passage.chapter}\n")
     return text.collapse(body)[:_PREVIEW_CHARACTERS]

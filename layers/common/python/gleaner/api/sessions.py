@@ -1,4 +1,4 @@
-"""Routes of sessions: to begin, list, show and delete them."""
+"""Routes that create, list, show and delete sessions."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from gleaner.api import _cursors
-from gleaner.api._pages import fitting
-from gleaner.api.request import STORE_FAILURES, Current, Route, ok
+from gleaner.api._pages import take_fitting
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, Limit, SessionId
 from gleaner.errors import InvalidCursor, UnknownSession
 from gleaner.model import new_id, utc_now
@@ -19,16 +20,14 @@ from gleaner.stores.conversation_items import Session
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.session_deletion import SessionDeletion
 
-PATH = "/api/sessions"
-
-# A name within an item of DynamoDB is not empty.
+# An attribute name in a DynamoDB item must not be empty.
 MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 MetadataText = Annotated[str, StringConstraints(max_length=500)]
 Id = Annotated[SessionId, Path()]
 
 
 class NewSession(BaseModel):
-    """A session to begin; `metadata` is the caller's own."""
+    """A session to create; `metadata` is for the caller's own use."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -36,7 +35,7 @@ class NewSession(BaseModel):
 
 
 class SessionItem(BaseModel):
-    """A session with the sums over its turns; moments are ISO 8601, UTC."""
+    """A session with totals over its turns; times are ISO 8601 in UTC."""
 
     session_id: str
     created_at: str
@@ -66,14 +65,12 @@ class SessionRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        one = f"{PATH}/<session_id>"
-        made, paged, of_one = STORE_FAILURES, (InvalidCursor, *STORE_FAILURES), (UnknownSession, *STORE_FAILURES)
-        gone = HTTPStatus.NO_CONTENT
+        listing, one = (InvalidCursor, *STORE_FAILURES), (UnknownSession, *STORE_FAILURES)
         return [
-            Route("POST", PATH, self._create, summary="Begin a session", status=HTTPStatus.CREATED, raises=made),
-            Route("GET", PATH, self._list, summary="List your sessions", raises=paged),
-            Route("GET", one, self._show, summary="Show a session", raises=of_one),
-            Route("DELETE", one, self._delete, summary="Delete a session", status=gone, content={}, raises=of_one),
+            Route(Endpoint.CREATE_SESSION, self._create, status=HTTPStatus.CREATED, raises=STORE_FAILURES),
+            Route(Endpoint.LIST_SESSIONS, self._list, raises=listing),
+            Route(Endpoint.SHOW_SESSION, self._show, raises=one),
+            Route(Endpoint.DELETE_SESSION, self._delete, status=HTTPStatus.NO_CONTENT, content={}, raises=one),
         ]
 
     def _create(self, body: Annotated[NewSession | None, Body()] = None) -> Response[SessionItem]:
@@ -87,18 +84,18 @@ class SessionRoutes:
 
     def _list(self, limit: Limit = 20, cursor: Cursor = None) -> Response[SessionPage]:
         request = self._current()
-        scope = (PATH, request.caller.id)
+        scope = (Endpoint.LIST_SESSIONS.path, request.caller.id)
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
-        page = self._conversations.sessions(
+        page = self._conversations.list_sessions(
             request.caller.id,
             limit=limit + 1,
             after=(after[0], after[1]) if after else None,
             deadline=request.deadline,
         )
-        shown = fitting([_to_item(session) for session in page[:limit]])
-        ended_with = (shown[-1].updated_at, shown[-1].session_id) if len(page) > len(shown) else None
-        next_cursor = _cursors.encode(ended_with, scope=scope) if ended_with else None
-        return ok(SessionPage(sessions=shown, next_cursor=next_cursor))
+        sessions = take_fitting([_to_item(session) for session in page[:limit]])
+        last_position = (sessions[-1].updated_at, sessions[-1].session_id) if len(page) > len(sessions) else None
+        next_cursor = _cursors.encode(last_position, scope=scope) if last_position else None
+        return ok(SessionPage(sessions=sessions, next_cursor=next_cursor))
 
     def _show(self, session_id: Id) -> Response[SessionItem]:
         request = self._current()
@@ -112,5 +109,5 @@ class SessionRoutes:
 
 def _to_item(session: Session) -> SessionItem:
     values = {name: getattr(session, name) for name in SessionItem.model_fields}
-    moments = {name: values[name].isoformat(timespec="microseconds") for name in ("created_at", "updated_at")}
-    return SessionItem.model_validate(values | moments)
+    times = {name: values[name].isoformat(timespec="microseconds") for name in ("created_at", "updated_at")}
+    return SessionItem.model_validate(values | times)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from gleaner.model import JsonObject
-from gleaner.text import encodable
+from gleaner.text import drop_surrogates
 
 _MAX_SHOWN = 500  # characters of arguments that were no object, as the model sees them again
 
@@ -23,7 +23,7 @@ def as_list(value: Any) -> list[Any]:
 
 def as_string(value: Any) -> str:
     """The string without what no encoding can hold, or an empty one."""
-    return encodable(value) if isinstance(value, str) else ""
+    return drop_surrogates(value) if isinstance(value, str) else ""
 
 
 def as_count(value: Any) -> int:
@@ -35,7 +35,7 @@ def arguments_text(arguments: Any) -> str:
     """Arguments of a call as text. Some providers send the object itself, which says the same."""
     if arguments is None or isinstance(arguments, str):
         return as_string(arguments)
-    return encodable(json.dumps(arguments, ensure_ascii=False))
+    return drop_surrogates(json.dumps(arguments, ensure_ascii=False))
 
 
 def replayed_arguments(arguments: str) -> str:

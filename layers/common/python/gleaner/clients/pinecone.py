@@ -6,15 +6,14 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+
+from pinecone import ApiError, Index, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner.model import JsonObject, Record, RecordHit
-
-if TYPE_CHECKING:
-    from pinecone import Index, PineconeError
 
 Result = TypeVar("Result")
 
@@ -112,7 +111,6 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
 
     `api_key` is called for every request, which raises whatever it raises.
     """
-    from pinecone import Index
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
@@ -124,7 +122,6 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
 
 def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
     """Return the result of `call`, or None when the namespace does not exist."""
-    from pinecone import NotFoundError, PineconeError, PineconeTimeoutError
 
     try:
         return run_within(timeout, call)
@@ -150,7 +147,6 @@ def _is_about_namespace(error: PineconeError) -> bool:
 
 def _describe(error: PineconeError) -> str:
     """Say what failed, without the service's own text, which may quote the request."""
-    from pinecone import ApiError, PineconeConnectionError
 
     if isinstance(error, ApiError):
         if error.status_code in (401, 403):

@@ -1,7 +1,7 @@
-"""The forms of secrets and of personal data: keys of services, tokens, private keys, passwords beside their name or
-in an address, e-mail addresses, phone and card numbers, IBANs.
+"""Patterns of secrets and personal data.
 
-Every pattern is bounded, so that the time grows in proportion to the text.
+They cover API keys, tokens, private keys, passwords next to their name or in a URL, e-mail addresses, phone and card
+numbers, and IBANs. Every repetition is bounded, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -13,61 +13,61 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What to look for, and what stands there instead; the order of the rules matters.
+    """A pattern and its replacement; the order of the rules matters.
 
-    Most text holds nothing, and the patterns take long. So what is found fast is looked for first, in the case-folded
-    text: where no hint stands and the shape does not match, the pattern cannot match.
+    Most texts contain no secrets, and the patterns are slow. So a fast check of the case-folded text comes first: if
+    it contains no hint and `shape` does not match, `pattern` cannot match.
     """
 
     pattern: re.Pattern[str]
     replace: Callable[[re.Match[str]], str]
-    # Those of a pattern that ignores case have no "i": it takes the dotless one, too, which folding leaves as it is.
+    # Hints of a case-insensitive pattern omit "i": the pattern also matches the dotless i, which folding keeps.
     hints: tuple[str, ...] = ()
-    shape: re.Pattern[str] | None = None  # begins with one of few characters, so that `re` skips all others
+    shape: re.Pattern[str] | None = None  # starts with one of few characters, so that `re` can skip the others
 
     def may_match(self, folded: str) -> bool:
-        """Whether the text, which is given case-folded, is to be looked at closely."""
+        """Return whether the pattern may match the text, given its case-folded form."""
         return any(hint in folded for hint in self.hints) or bool(self.shape and self.shape.search(folded))
 
 
-def _as(kind: str, accept: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
-    """Replaces a match, but for what the group `kept` holds, when `accept` takes it."""
+def _redact_as(kind: str, accept: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
+    """Return a function that replaces a match, except for its group `prefix`, if `accept` returns true."""
 
     def replace(match: re.Match[str]) -> str:
-        kept = match.groupdict().get("kept") or ""
-        return f"{kept}[redacted: {kind}]" if accept(match[0]) else match[0]
+        prefix = match.groupdict().get("prefix") or ""
+        return f"{prefix}[redacted: {kind}]" if accept(match[0]) else match[0]
 
     return replace
 
 
-def _digits(text: str) -> str:
+def _keep_digits(text: str) -> str:
     return "".join(c for c in text if c in "0123456789")
 
 
 def _is_card(text: str) -> bool:
-    """The check digit of ISO/IEC 7812-1 (Luhn)."""
-    digits = [int(digit) for digit in reversed(_digits(text))]
+    """Verify the check digit of ISO/IEC 7812-1 (Luhn)."""
+    digits = [int(digit) for digit in reversed(_keep_digits(text))]
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
 
 
 def _is_iban(text: str) -> bool:
-    """The check digits of ISO 13616: modulo 97-10 of ISO 7064."""
+    """Verify the check digits of ISO 13616 (modulo 97-10 of ISO 7064)."""
     packed = text.replace(" ", "")
     return int("".join(str(int(c, 36)) for c in packed[4:] + packed[:4])) % 97 == 1
 
 
 def _is_phone(text: str) -> bool:
-    return len(_digits(text)) >= 8  # noqa: PLR2004 - with the country code; shorter ones do not exist
+    return len(_keep_digits(text)) >= 8  # noqa: PLR2004 - shorter numbers with a country code do not exist
 
 
 def _not_after(characters: str) -> str:
-    """Begins a pattern. What stands behind an escape such as `\\n` begins there, though a letter is before it."""
+    """Start a pattern. A match may directly follow an escape such as `\\n`, although that ends in a letter."""
     return rf"(?:(?<![{characters}])|(?<=\\[nrtbf]))"
 
 
 _START = _not_after("A-Za-z0-9")
-# What stands between a name and its value: `=`, `:`, `: "`, `': b'`, `\": \"`, ` is `.
+# Separates a name from its value: `=`, `:`, `: "`, `': b'`, `\": \"`, ` is `.
 _IS = r"""(?:\\{0,4}["']?\s{0,4}(?:=>?|:)\s{0,4}b?\\{0,4}["']?|\s{1,4}is\s{1,4}["']?)"""
 _PASSWORD_NAME = r"(?:password|passwd|passphrase|passcode|pwd|passwort|kennwort)"  # noqa: S105
 _KEY_NAME = (
@@ -76,7 +76,7 @@ _KEY_NAME = (
 )
 SECRET_NAME = re.compile(rf"(?:{_PASSWORD_NAME}|{_KEY_NAME}|^(?:proxy-)?authorization|^(?:set-)?cookie)$", re.I)
 _NO_VALUE = r"(?!\[redacted|[<${%*]|(?:none|null|true|false|str|string|text|any)\b)"
-_TOKEN = r"[A-Za-z0-9+/=_.~%-]"  # noqa: S105 - of which tokens are made
+_TOKEN = r"[A-Za-z0-9+/=_.~%-]"  # noqa: S105 - a character of a token
 
 _VENDOR_KEYS = "|".join(
     (
@@ -87,7 +87,7 @@ _VENDOR_KEYS = "|".join(
         r"(?:gh[pousr]|github_pat)_\w{20,}",
         r"(?:glpat|glrt|gldt)-[\w-]{16,}",  # GitLab
         r"xox[a-z]-[\w-]{10,}|xapp-[\w-]{10,}",  # Slack
-        r"[Tt][0-9A-Z]{6,16}/[Bb][0-9A-Z]{6,16}/\w{20,}",  # of a webhook of Slack
+        r"[Tt][0-9A-Z]{6,16}/[Bb][0-9A-Z]{6,16}/\w{20,}",  # Slack webhooks
         r"\d{8,10}:AA[\w-]{30,}",  # Telegram
         r"AIza[\w-]{30,}|ya29\.[\w-]{20,}",  # Google
         r"(?:hf|npm)_(?=\w{0,64}\d)\w{20,}",
@@ -109,61 +109,68 @@ RULES = (
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
             r"(?:[^-]|-(?!----)){1,20000}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-            r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20,})*)"  # cut off: its lines
+            r"|(?:(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20,})*)"  # a truncated key: match its lines
         ),
-        _as("private key"),
+        _redact_as("private key"),
         hints=("private key",),
     ),
-    Rule(  # user:password@ of an address
-        re.compile(r"""(?P<kept>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
-        lambda match: f"{match['kept']}[redacted: password]@",
+    Rule(  # user:password@ in a URL
+        re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
+        lambda match: f"{match['prefix']}[redacted: password]@",
         hints=("://",),
     ),
-    Rule(re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII), _as("key"), hints=_VENDOR_HINTS, shape=_VENDOR_SHAPE),
+    Rule(
+        re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII),
+        _redact_as("key"),
+        hints=_VENDOR_HINTS,
+        shape=_VENDOR_SHAPE,
+    ),
     Rule(
         re.compile(
-            rf"(?P<kept>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
+            rf"(?P<prefix>authorization{_IS}(?:(?:basic|bearer|digest|token|apikey|negotiate)\s{{1,4}})?)"
             rf"{_NO_VALUE}(?:{_TOKEN}{{16,}}|(?<=\s){_TOKEN}{{8,}})",
             re.I,
         ),
-        _as("key"),
+        _redact_as("key"),
         hints=("author",),
     ),
     Rule(
-        re.compile(rf"(?P<kept>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I),
-        _as("key"),
+        re.compile(
+            rf"(?P<prefix>{_START}bearer\s{{1,4}})(?=[a-z+/=_.~%-]{{0,64}}\d|{_TOKEN}{{20}}){_TOKEN}{{8,}}", re.I
+        ),
+        _redact_as("key"),
         hints=("bearer",),
     ),
     Rule(
-        re.compile(rf"""(?P<kept>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
-        _as("cookie"),
+        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        _redact_as("cookie"),
         hints=("cook",),
     ),
     Rule(
         re.compile(
-            rf"""(?P<kept>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
+            rf"""(?P<prefix>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
             r"""(?:(?<=")(?:[^"\\\r\n]|\\(?!")[^\r\n]){1,256}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,256}|"""
             r"""(?<!["'])[^\s"',;<>{}()\[\]\\]{3,256})""",
             re.I,
         ),
-        _as("password"),
+        _redact_as("password"),
         hints=_PASSWORD_HINTS,
     ),
-    Rule(  # in a sentence, where a word that follows may be part of it
+    Rule(  # in a sentence, where the next word may be the password
         re.compile(
-            rf"""(?P<kept>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
+            rf"""(?P<prefix>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
         ),
-        _as("password"),
+        _redact_as("password"),
         hints=_PASSWORD_HINTS,
     ),
-    Rule(  # of a command
-        re.compile(rf"""(?P<kept>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
-        _as("password"),
+    Rule(  # a command line option
+        re.compile(rf"""(?P<prefix>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
+        _redact_as("password"),
         hints=("--",),
     ),
     Rule(
-        re.compile(rf"(?P<kept>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
-        _as("key"),
+        re.compile(rf"(?P<prefix>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
+        _redact_as("key"),
         shape=re.compile(
             r"""(?:key(?:[_ -]?\S{1,2}d)?|secret|token|gnature|credent\S{3,5})"""
             r"""(?:\\{0,4}["']?\s{0,4}[=:]|\s{1,4}\S{1,2}s\s)"""
@@ -171,7 +178,7 @@ RULES = (
     ),
     Rule(
         re.compile(rf"{_START}" r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])", re.ASCII),
-        _as("account number", _is_iban),
+        _redact_as("account number", _is_iban),
         shape=re.compile(r"[0-9][0-9](?<=[a-z]{2}..)(?: ?[a-z0-9]{4}){2}"),
     ),
     Rule(
@@ -182,40 +189,40 @@ RULES = (
             r")(?![\w-]|[.,]\d)",
             re.ASCII,
         ),
-        _as("card number", _is_card),
+        _redact_as("card number", _is_card),
         shape=re.compile(r"[0-9]{4}[ -]?[0-9]{4}"),
     ),
-    Rule(  # with its country code
+    Rule(  # with a country code
         re.compile(
             _not_after(r"\w+")
             + r"\+(?:\d{8,15}|[1-9]\d{0,2}(?:[ .-]?\(\d{1,5}\))?(?:[ .-]?\d{1,5})(?:[ ./-]\d{2,8}){1,5})(?!\w)",
             re.ASCII,
         ),
-        _as("phone number", _is_phone),
+        _redact_as("phone number", _is_phone),
         hints=("+",),
     ),
-    Rule(  # as written within a country: (555) 123-4567, 0171 1234567, 06 12 34 56 78
+    Rule(  # national notation: (555) 123-4567, 0171 1234567, 06 12 34 56 78
         re.compile(
             _not_after(r"\w.,/+-") + r"(?:(?:\(\d{3}\) ?|(?:1[-.])?\d{3}[-.])\d{3}[-.]\d{4}"
             r"|\(0[1-9]\d{1,3}\) ?\d{3,4}[ -]?\d{3,4}"
             r"|0[1-9]\d{1,3}[ /-]\d{3,4}[ -]?\d{3,4}|0[1-9](?:[ .-]\d{2}){4})(?![\w-]|[.,]\d)",
             re.ASCII,
         ),
-        _as("phone number", _is_phone),
+        _redact_as("phone number", _is_phone),
         shape=re.compile(r"[0-9][0-9](?:\) ?|[ ./-])[0-9][0-9]"),
     ),
     Rule(
         re.compile(
-            r"(?P<kept>(?:phone|telephone|tel|mobile|fax)(?: number| no)?\.?\s{0,4}(?:[:=]|is|at)?\s{0,4})"
+            r"(?P<prefix>(?:phone|telephone|tel|mobile|fax)(?: number| no)?\.?\s{0,4}(?:[:=]|is|at)?\s{0,4})"
             r"\(?\d[\d ()./-]{5,20}\d(?!\w)",
             re.I | re.ASCII,
         ),
-        _as("phone number"),
+        _redact_as("phone number"),
         hints=("phone", "tel", "mob", "fax"),
     ),
     Rule(
         re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?!\w)"),
-        _as("e-mail address"),
+        _redact_as("e-mail address"),
         hints=("@",),
     ),
 )

@@ -1,16 +1,16 @@
-"""The text of an answer: which sources it marks, and which links it may keep. Code in it is left alone."""
+"""Citation marks and links in the text of an answer. Code is never changed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
 
-from gleaner.guards._markdown_code import shielded, unshielded
+from gleaner.guards._markdown_code import shield_code, unshield_code
 
 _ID = r"(?:kb|web)-\d+"
 _MARKS = re.compile(rf"\[\s*({_ID}(?:\s*[,;]\s*{_ID})*)\s*\]", re.IGNORECASE)
 
-# Elements that load, run or restyle something, or that a browser reads by rules of their own.
+# HTML elements that load, run or restyle something, or that browsers parse by special rules.
 _ACTIVE = re.compile(
     r"</?(?:img|image|picture|iframe|frame|frameset|a|area|map|script|noscript|template|link|object|embed|applet|"
     r"video|audio|source|track|svg|math|form|input|button|textarea|select|meta|base|style|portal|dialog|"
@@ -18,94 +18,102 @@ _ACTIVE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_ELEMENT = r"</?(?:br|b|i|em|strong|sub|sup|kbd|u|s|del|ins|mark|small)\s{0,3}/?>"
-# "<" that could begin an element. A plain element within a line may stay; at the beginning of a line it would
-# begin a block of HTML, in which nothing else is Markdown.
+# A "<" that could start an element. A plain element may stay within a line; at the start of a line it would start
+# an HTML block, in which Markdown is not parsed.
 _ELEMENT = re.compile(
-    rf"(?P<kept>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
+    rf"(?P<plain>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
     re.IGNORECASE,
 )
 _DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.){1,999}+\]):", re.MULTILINE | re.DOTALL)
-_INSIDE = r"\((?P<{}>(?:[^()]|\([^()]*\))*+)\)"  # of the parentheses of a link: an address, perhaps a title
+_INSIDE = r"\((?P<{}>(?:[^()]|\([^()]*\))*+)\)"  # in the parentheses of a link: a URL and an optional title
 _LINKS = re.compile(
     rf"!\[(?P<alternative>[^\[\]]*)\]{_INSIDE.format('image')}"
     rf"|\[(?P<words>[^\[\]]*)\]{_INSIDE.format('link')}"
-    r"|(?P<rest>\]\(|!(?=\[))"  # of a link or image that is written otherwise
+    r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
     r"|<(?P<bracketed>https?://[^<>\s\x00]+)>"
     r"|(?P<bare>(?:(?:https?|ftp)://|(?<![\w/.@-])www\.)[^\s<>|\"\[\]`\x00]+)",
     re.IGNORECASE,
 )
-_TRAILING = ".,:;!?*_~')}"  # after an address they belong to the sentence
-_MOST_PASSES = 8
+_TRAILING = ".,:;!?*_~')}"  # after a URL these belong to the sentence
+_MAX_PASSES = 8
 
 
-def with_plain_marks(answer: str) -> str:
-    """The answer with each mark of its own: `[kb-1, kb-2]` becomes `[kb-1] [kb-2]`."""
-    prose, code = shielded(answer)
+def split_marks(answer: str) -> str:
+    """Give each id its own mark: `[kb-1, kb-2]` becomes `[kb-1] [kb-2]`."""
+    prose, code = shield_code(answer)
     plain = _MARKS.sub(
-        lambda marks: " ".join(f"[{found.lower()}]" for found in re.findall(_ID, marks[1], re.IGNORECASE)), prose
+        lambda marks: " ".join(f"[{source_id.lower()}]" for source_id in re.findall(_ID, marks[1], re.IGNORECASE)),
+        prose,
     )
-    return unshielded(plain, code)
+    return unshield_code(plain, code)
 
 
-def marked_ids(answer: str) -> list[str]:
-    """The ids that the answer marks, in order; `answer` has plain marks."""
-    return [mark[1] for mark in _MARKS.finditer(shielded(answer)[0])]
+def find_marked_ids(answer: str) -> list[str]:
+    """Return the ids of the marks in `answer`, in order; each mark must have one id."""
+    return [mark[1] for mark in _MARKS.finditer(shield_code(answer)[0])]
 
 
-def without_marks(answer: str) -> str:
-    """The answer without its marks; `answer` has plain ones."""
-    prose, code = shielded(answer)
-    return unshielded(_MARKS.sub("", prose), code)
+def keep_marks(answer: str, ids: Collection[str]) -> str:
+    """Remove the marks of all ids but `ids` from an answer whose marks are split."""
+    prose, code = shield_code(answer)
+    kept = _MARKS.sub(lambda mark: mark[0] if mark[1] in ids else "", prose)
+    return unshield_code(kept, code)
 
 
-def without_foreign_links(answer: str, allowed: Collection[str]) -> str:
-    """The answer with links to `allowed` addresses alone; it holds no control characters but tab and newline.
+def remove_marks(answer: str) -> str:
+    """Remove the marks from `answer`; each mark must have one id."""
+    prose, code = shield_code(answer)
+    return unshield_code(_MARKS.sub("", prose), code)
 
-    Of other links the words stay and the address goes, images and active elements go whole, and what might
-    begin another element or the definition of a link is changed so that it does not: an address that the
-    model was talked into is a way to carry data out.
+
+def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
+    """Keep only links to `allowed` URLs. `answer` must contain no control characters except tab and newline.
+
+    Other links lose their URL and keep their text. Images and active elements are removed. Whatever might start
+    another element or a link definition is changed so that it does not. Otherwise an attacker who talks the model
+    into a URL could use it to send data out.
     """
-    addresses = frozenset(allowed).union(url.partition("://")[2] for url in allowed)  # as www.example.org
-    for _ in range(_MOST_PASSES):  # what is taken out may join what stood around it to another link
-        once = _pass(answer, addresses)
-        if once == answer:
+    addresses = frozenset(allowed).union(url.partition("://")[2] for url in allowed)  # also without the scheme
+    for _ in range(_MAX_PASSES):  # removing a link may join the text around it to a new link
+        cleaned = _remove_once(answer, addresses)
+        if cleaned == answer:
             return answer
-        answer = once
+        answer = cleaned
     return answer.replace("](", "] (").replace("<", "‹").replace("]:", "] :").replace("://", ":// ")
 
 
-def _pass(answer: str, allowed: frozenset[str]) -> str:
-    prose, code = shielded(answer)
+def _remove_once(answer: str, allowed: frozenset[str]) -> str:
+    prose, code = shield_code(answer)
     prose = _ACTIVE.sub("", prose)
-    prose = _ELEMENT.sub(lambda element: element["kept"] or "‹", prose)
+    prose = _ELEMENT.sub(lambda element: element["plain"] or "‹", prose)
     prose = _DEFINITION.sub(r"\1 :", prose)
-    return unshielded(_LINKS.sub(_replacement(allowed), prose), code)
+    return unshield_code(_LINKS.sub(_make_replacement(allowed), prose), code)
 
 
-def _replacement(allowed: frozenset[str]) -> Callable[[re.Match[str]], str]:
-    def replace(found: re.Match[str]) -> str:
-        if found["alternative"] is not None:
-            return found["alternative"]
-        if found["words"] is not None:
-            target = _target(found["link"])
-            return f"[{found['words']}]({target})" if target in allowed else found["words"]
-        if found["rest"] is not None:
-            return f"{found['rest'][0]} {found['rest'][1:]}"
-        if found["bracketed"] is not None:
-            return found[0] if found["bracketed"] in allowed else ""
-        return _bare(found["bare"], found.string[found.end() : found.end() + 1], allowed)
+def _make_replacement(allowed: frozenset[str]) -> Callable[[re.Match[str]], str]:
+    def replace(link: re.Match[str]) -> str:
+        if link["alternative"] is not None:
+            return link["alternative"]
+        if link["words"] is not None:
+            target = _extract_target(link["link"])
+            return f"[{link['words']}]({target})" if target in allowed else link["words"]
+        if link["rest"] is not None:
+            return f"{link['rest'][0]} {link['rest'][1:]}"
+        if link["bracketed"] is not None:
+            return link[0] if link["bracketed"] in allowed else ""
+        return _replace_bare(link["bare"], link.string[link.end() : link.end() + 1], allowed)
 
     return replace
 
 
-def _target(inside: str) -> str:
-    """The address in the parentheses of a link, without its title."""
+def _extract_target(inside: str) -> str:
+    """Return the URL in the parentheses of a link, without its title."""
     first = (inside.split() or [""])[0]
     return first[1:-1] if first.startswith("<") and first.endswith(">") else first
 
 
-def _bare(run: str, following: str, allowed: frozenset[str]) -> str:
-    """What stays of an address in the text and what is written on to it."""
+def _replace_bare(run: str, following: str, allowed: frozenset[str]) -> str:
+    """Return what stays of a bare URL and the characters attached to it."""
     if any(run.startswith(address) and not run[len(address) :].strip(_TRAILING) for address in allowed):
-        return f"{run} " if following == "[" else run  # or a reader takes the mark for a part of the address
+        return f"{run} " if following == "[" else run  # otherwise readers treat the mark as part of the URL
     return run[len(run.rstrip(_TRAILING)) :]

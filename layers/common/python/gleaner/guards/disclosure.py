@@ -1,52 +1,53 @@
-"""Keeps the instructions of the model out of an answer."""
+"""Keeps the model's instructions out of answers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-RUN = 12  # words; shorter runs occur by chance
-TAKEN_OUT = "[…]"
+RUN_WORDS = 12  # shorter runs occur by chance
+PLACEHOLDER = "[…]"
 
 _WORD = re.compile(r"[^\W_]+")
 
 Runs = frozenset[tuple[str, ...]]
 
 
-def runs(texts: Iterable[str]) -> Runs:
-    """Every run of RUN words in any of `texts`, without case and punctuation."""
-    return frozenset(run for text in texts for run, _ in _runs(text))
+def collect_runs(texts: Iterable[str]) -> Runs:
+    """Collect every run of RUN_WORDS words in `texts`, ignoring case and punctuation."""
+    return frozenset(run for text in texts for run, _ in _iterate_runs(text))
 
 
-def without_runs(answer: str, secret: Runs, quotable: Iterable[str]) -> str:
-    """`answer` with every run of RUN words and more that is `secret` taken out.
+def remove_runs(answer: str, secret: Runs, quotable: Iterable[str]) -> str:
+    """Remove all `secret` runs of RUN_WORDS or more words from `answer`.
 
-    What stands in a text that is `quotable` is no secret: a knowledge base may well hold the instructions.
+    Runs in `quotable` texts are not secret: a knowledge base may well contain the instructions.
     """
-    found = [(run, place) for run, place in _runs(answer) if run in secret]
-    if not found:
+    hits = [(run, span) for run, span in _iterate_runs(answer) if run in secret]
+    if not hits:
         return answer
-    known = runs(quotable)
+    quotable_runs = collect_runs(quotable)
     parts: list[str] = []
     end = 0
-    for start, stop in _merged(place for run, place in found if run not in known):
-        parts += [answer[end:start], TAKEN_OUT]
+    for start, stop in _merge_overlapping(span for run, span in hits if run not in quotable_runs):
+        parts += [answer[end:start], PLACEHOLDER]
         end = stop
     return "".join((*parts, answer[end:]))
 
 
-def _runs(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
-    """The runs of `text` in order, each with its place."""
-    found = list(_WORD.finditer(text))
-    words = [word[0].casefold() for word in found]
-    for first in range(len(words) - RUN + 1):
-        yield tuple(words[first : first + RUN]), (found[first].start(), found[first + RUN - 1].end())
+def _iterate_runs(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+    """Yield the runs of `text` in order, each with its span."""
+    matches = list(_WORD.finditer(text))
+    words = [match[0].casefold() for match in matches]
+    for first in range(len(words) - RUN_WORDS + 1):
+        span = matches[first].start(), matches[first + RUN_WORDS - 1].end()
+        yield tuple(words[first : first + RUN_WORDS]), span
 
 
-def _merged(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Places that overlap made one; they come in order."""
+def _merge_overlapping(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Merge overlapping spans, which must be in order."""
     merged: list[tuple[int, int]] = []
-    for start, stop in places:
+    for start, stop in spans:
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], stop)
         else:

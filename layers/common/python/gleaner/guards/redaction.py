@@ -1,7 +1,7 @@
-"""Takes secrets and personal data out of what is written for operators: records, logs, errors, traces.
+"""Redacts secrets and personal data in what operators read: records, logs, errors and traces.
 
-What has a known form is found by its form (`secret_forms`), the service's own keys by their value. A secret that has
-neither a form nor a name beside it nor was registered cannot be told from other text, and stays.
+Known forms are found by pattern (`_secret_forms`), the service's own keys by their value. A secret without a known
+form, without a name next to it and not registered looks like any other text, and stays.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Iterable, Mapping
 
 from gleaner.guards._secret_forms import RULES, SECRET_NAME
 
-# Shorter values stand in ordinary text by accident.
-_SHORTEST_PROTECTED = 8
+# Shorter values may occur in ordinary text by chance.
+_MIN_PROTECTED_LENGTH = 8
 
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 
-_protected: tuple[str, ...] = ()  # the longest first, so that none is cut by another that it contains
+_protected: tuple[str, ...] = ()  # longest first, so that a secret is redacted before another one that it contains
 
 
 def protect(secrets: Iterable[str | None]) -> None:
-    """Redact these values, too, wherever they stand, for the life of the process."""
-    global _protected  # noqa: PLW0603 - as the logs that it guards, one for the process
-    added = {secret for secret in secrets if secret and len(secret) >= _SHORTEST_PROTECTED}
-    if not added.issubset(_protected):
-        _protected = tuple(sorted(added.union(_protected), key=len, reverse=True))
+    """Redact these values, too, wherever they occur, for the life of the process."""
+    global _protected  # noqa: PLW0603 - one per process, like the logs that it protects
+    values = {secret for secret in secrets if secret and len(secret) >= _MIN_PROTECTED_LENGTH}
+    if not values.issubset(_protected):
+        _protected = tuple(sorted(values.union(_protected), key=len, reverse=True))
 
 
 def redact(text: str) -> str:
-    """`text` with each secret and each piece of personal data replaced by `[redacted: its kind]`."""
+    """Replace each secret and each piece of personal data in `text` with `[redacted: its kind]`."""
     for secret in _protected:
         text = text.replace(secret, "[redacted: key]")
     folded = text.casefold()
@@ -40,7 +40,7 @@ def redact(text: str) -> str:
 
 
 def redact_value(value: object) -> object:
-    """`value` as JSON knows it, with its texts redacted, and what stands under the name of a secret."""
+    """Convert `value` to JSON types, and redact its strings and the values of fields named like secrets."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
@@ -53,9 +53,9 @@ def redact_value(value: object) -> object:
 
 
 def redact_json(text: str) -> str:
-    """JSON text, redacted: also what its escapes would hide. What is no JSON is redacted as it stands.
+    """Redact JSON text, including what its escapes would hide. Other text is redacted as it is.
 
-    JSON that holds nothing to redact comes back as it was written.
+    JSON without secrets is returned unchanged.
     """
     try:
         value = json.loads(text)
@@ -63,7 +63,7 @@ def redact_json(text: str) -> str:
     except (ValueError, RecursionError):
         return _redact_broken(text)
     shown = json.dumps(redacted, ensure_ascii=False)
-    # Both are asked where they differ: of two equal names the parser keeps one only.
+    # Check the original text, too: of duplicate keys the parser keeps only one.
     if shown != text and redacted == value and redact(text) == text:
         return text
     return shown

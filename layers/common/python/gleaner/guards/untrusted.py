@@ -1,8 +1,8 @@
-"""Text from outside on its way to the model: labelled as data, without hidden characters and control tokens.
+"""Makes untrusted text safe for the model: labels it as data, and removes hidden characters and control tokens.
 
-JSON delimits it: what stands in a string cannot end the string. The label says what it is. Tokens of chat
-templates, which some servers read inside of strings too, and role markers become look-alikes: legible, and the
-same text when an answer quotes them.
+JSON delimits it: nothing in a string can end the string. A label says that it is data. Role markers and tokens of
+chat templates, which some servers interpret even inside strings, become look-alikes: they stay legible, and answers
+that quote them get the original characters back.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from typing import Any
 
 from gleaner import text
-from gleaner.guards._markdown_code import shielded, unshielded
+from gleaner.guards._markdown_code import shield_code, unshield_code
 from gleaner.model import JsonObject
 from gleaner.prompts import read_prompt
 
 # ChatML, Llama 3, Phi, Command R, Harmony, DeepSeek (with wide bars): <|im_start|>, <｜User｜>, <|turn>.
 _BARRED = r"[|｜][\w▁./: -]{1,60}[|｜]?|[\w▁-]{1,60}[|｜]"
-# Gemma's turns, the marks of a sequence, tool calls and reasoning as tags, roles as tags.
+# Gemma's turns, sequence marks, and tags for tool calls, reasoning and roles.
 _TAG = (
     r"/?(?:s|bos|eos|pad|unk|(?:start|end)_of_\w{1,20}|im_(?:start|end)|(?:\w{1,20}:)?tool_(?:call|response|result)s?"
     r"|tools|(?:\w{1,20}:)?function_(?:call|result)s?|function=[\w.-]{1,60}|(?:\w{1,20}:)?(?:invoke|parameter)"
@@ -25,11 +25,11 @@ _TAG = (
     r"(?:\s[^<>\n]{0,80})?"
 )
 _LLAMA_2 = r"/?SYS"
-# Llama 2 and Mistral; "[gleaner]" begins the service's own feedback.
+# Llama 2 and Mistral; "[gleaner]" starts the service's own feedback.
 _SQUARE = (
     r"/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS?|RESULTS|CONTENT)|CALL_ID|ARGS|THINK|gMASK|(?i:gleaner))"
 )
-_MARK = r"\s*(?i:kb|web)-\d+(?:\s*[,;]\s*(?i:kb|web)-\d+)*\s*"  # of a source: those of other queries mean nothing here
+_MARK = r"\s*(?i:kb|web)-\d+(?:\s*[,;]\s*(?i:kb|web)-\d+)*\s*"  # a citation mark, perhaps of another query
 _ROLE = (
     r"(?i:#{1,6}[ \t]*(?:instructions?|input|response|system|user|assistant|human)"
     r"|(?:system|assistant|user|human|developer|ai)(?:[ \t]+(?:message|prompt|instructions?))?)[*_\"']{0,3}[ \t]*"
@@ -40,20 +40,20 @@ _TOKENS = (
     (re.compile(rf"<({_BARRED}|{_TAG})>"), r"‹\1›"),
     (re.compile(rf"\[({_SQUARE})\]"), r"⟦\1⟧"),
 )
-_DEFUSED = (
+_DEFUSING = (
     *_TOKENS,
     (re.compile(rf"\[({_MARK})\]"), r"⟦\1⟧"),
     (re.compile(rf"^([ \t>*_\"'-]*{_ROLE}):", re.MULTILINE), r"\1∶"),
 )
-_RESTORED = (
+_RESTORING = (
     (re.compile(rf"‹‹({_LLAMA_2})››"), r"<<\1>>"),
     (re.compile(rf"‹({_BARRED})›"), r"<\1>"),
     (re.compile(rf"⟦({_SQUARE})⟧"), r"[\1]"),
     (re.compile(rf"({_ROLE})∶"), r"\1:"),
 )
-# Outside of code a tag would be HTML, and a mark would be the answer's own.
-_RESTORED_IN_CODE = (
-    *_RESTORED,
+# Only in code: elsewhere a tag would be HTML, and a mark would be one of the answer itself.
+_RESTORING_IN_CODE = (
+    *_RESTORING,
     (re.compile(rf"‹({_TAG})›"), r"<\1>"),
     (re.compile(rf"⟦({_MARK})⟧"), r"[\1]"),
 )
@@ -61,41 +61,41 @@ _RESTORED_IN_CODE = (
 _Rules = tuple[tuple[re.Pattern[str], str], ...]
 
 
-def labelled(result: JsonObject) -> JsonObject:
-    """A tool's result with every string defused, and with labels before and behind that say what it is."""
-    return {"trust": "untrusted", **_defused_in(result), "note": read_prompt("untrusted_note")}
+def label_untrusted(result: JsonObject) -> JsonObject:
+    """Defuse every string in the result of a tool, and put labels before and after it."""
+    return {"trust": "untrusted", **_defuse_strings(result), "note": read_prompt("untrusted_note")}
 
 
-def defused(outside: str) -> str:
-    """`outside` without hidden characters, and with control tokens and role markers as look-alikes.
+def defuse(untrusted: str) -> str:
+    """Remove hidden characters, and turn control tokens, role markers and citation marks into look-alikes.
 
-    Defusing twice changes nothing. Citation marks are look-alikes too: those of the answer are its own.
+    This is idempotent. Citation marks are included, because only those of the answer itself are real.
     """
-    return _apply(_DEFUSED, text.clean(outside))
+    return _apply(_DEFUSING, text.clean(untrusted))
 
 
-def without_tokens(said: str) -> str:
-    """What was said in the conversation, with control tokens as look-alikes; roles and marks in it are its own."""
-    return _apply(_TOKENS, text.clean(said))
+def defuse_tokens(message: str) -> str:
+    """Defuse only the control tokens of a message of the conversation; its roles and marks are real."""
+    return _apply(_TOKENS, text.clean(message))
 
 
-def restored(answer: str) -> str:
-    """An answer with the tokens that it quotes as they stood in its sources; it holds no control characters."""
-    prose, code = shielded(answer)
-    return unshielded(_apply(_RESTORED, prose), [_apply(_RESTORED_IN_CODE, piece) for piece in code])
+def restore_tokens(answer: str) -> str:
+    """Restore the tokens that an answer quotes; `answer` must contain no control characters."""
+    prose, code = shield_code(answer)
+    return unshield_code(_apply(_RESTORING, prose), [_apply(_RESTORING_IN_CODE, piece) for piece in code])
 
 
-def _defused_in(value: Any) -> Any:
+def _defuse_strings(value: Any) -> Any:
     if isinstance(value, str):
-        return defused(value)
+        return defuse(value)
     if isinstance(value, dict):
-        return {key: _defused_in(inner) for key, inner in value.items()}
+        return {key: _defuse_strings(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_defused_in(inner) for inner in value]
+        return [_defuse_strings(item) for item in value]
     return value
 
 
-def _apply(rules: _Rules, outside: str) -> str:
+def _apply(rules: _Rules, message: str) -> str:
     for pattern, replacement in rules:
-        outside = pattern.sub(replacement, outside)
-    return outside
+        message = pattern.sub(replacement, message)
+    return message

@@ -1,3 +1,4 @@
-"""Passages for a query: chunks of documents, the selected text, and what the web taught.
+"""Passages for a query, from documents, the selected text and stored web answers; learning from web answers.
 
-Tools import `retrieval`, `selection` and `learning`. A new source of passages goes here."""
+Tools and the agent import `retrieval`, `selection` and `learning`. A new source of passages goes here.
+"""

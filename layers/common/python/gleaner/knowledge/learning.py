@@ -1,4 +1,4 @@
-"""Learning from the web: a web answer is stored under keywords that later questions share."""
+"""Stores web answers under keywords, by which later questions find them."""
 
 from __future__ import annotations
 
@@ -14,102 +14,102 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
-SHORTEST_KEYWORD = 2  # code points of the folded text
-LONGEST_KEYWORD = 50
-MOST_KEYWORDS = 20  # that one call may index
-_EXTRACTED_KEYWORDS = 8
-_LONGEST_PHRASE = 3  # words of an extracted keyword
+MIN_KEYWORD_LENGTH = 2  # code points of the folded text
+MAX_KEYWORD_LENGTH = 50
+MAX_KEYWORDS_PER_CALL = 20
+_MAX_EXTRACTED_KEYWORDS = 8
+_MAX_PHRASE_WORDS = 3
 _PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n]+|\s[-–—]\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """A keyword that was not taken, and why, in words for the model."""
+class RejectedKeyword:
+    """A keyword that was not indexed, with a reason for the model to read."""
 
     keyword: str
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
+class LearningResult:
     """What one call indexed."""
 
     indexed: tuple[IndexedKeyword, ...]
-    rejected: tuple[Rejected, ...]
+    rejected: tuple[RejectedKeyword, ...]
 
 
 class Learning:
-    """Checks keywords and writes them with what they stand for."""
+    """Checks keywords and indexes them."""
 
     def __init__(self, keywords: KeywordStore) -> None:
         self._keywords = keywords
 
-    def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> Learned:
-        """Index the valid ones of `proposed` for `use`; the others come back with the reason.
+    def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> LearningResult:
+        """Index the valid keywords of `proposed` for `use`, and return the others with a reason.
 
         Raises StoreUnavailable or DeadlineExceeded.
         """
         valid, rejected = check_keywords(proposed)
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []
-        return Learned(indexed=tuple(indexed), rejected=tuple(rejected))
+        return LearningResult(indexed=tuple(indexed), rejected=tuple(rejected))
 
     def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
-        """Count that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""
+        """Record that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""
         self._keywords.count_uses(keyword_ids, use, deadline=deadline)
 
 
-def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[Rejected]]:
-    """The valid keywords, one spelling for each identity, at most MOST_KEYWORDS; and the rejected ones."""
+def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[RejectedKeyword]]:
+    """Split into valid keywords (at most MAX_KEYWORDS_PER_CALL, the first spelling of each) and rejected ones."""
     valid: dict[str, str] = {}
-    rejected: list[Rejected] = []
+    rejected: list[RejectedKeyword] = []
     for candidate in proposed:
-        shown, problem = _checked(candidate)
-        folded = text.fold(shown)
-        if problem is None and len(valid) == MOST_KEYWORDS and folded not in valid:
-            problem = f"more than {MOST_KEYWORDS} keywords in one call"
+        keyword, problem = _check(candidate)
+        folded = text.fold(keyword)
+        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and folded not in valid:
+            problem = f"more than {MAX_KEYWORDS_PER_CALL} keywords in one call"
         if problem is not None:
-            rejected.append(Rejected(keyword=shown, reason=problem))
+            rejected.append(RejectedKeyword(keyword=keyword, reason=problem))
         else:
-            valid.setdefault(folded, shown)
+            valid.setdefault(folded, keyword)
     return list(valid.values()), rejected
 
 
-def _checked(candidate: object) -> tuple[str, str | None]:
-    """The keyword as it is displayed, and what is wrong with it."""
+def _check(candidate: object) -> tuple[str, str | None]:
+    """The keyword as it is displayed, and what is wrong with it or None."""
     if not isinstance(candidate, str):
-        return str(candidate)[:LONGEST_KEYWORD], "not a string"
-    shown = text.collapse(text.clean(candidate))
-    folded = text.fold(shown)
-    if (redacted := redact(shown)) != shown:  # keywords are shared by all callers
-        return redacted, "holds a secret or personal data"
-    if len(folded) < SHORTEST_KEYWORD:
-        return shown, f"shorter than {SHORTEST_KEYWORD} characters"
-    if len(folded) > LONGEST_KEYWORD:
-        return shown[: LONGEST_KEYWORD + 1], f"longer than {LONGEST_KEYWORD} characters; name the topic only"
+        return str(candidate)[:MAX_KEYWORD_LENGTH], "not a string"
+    keyword = text.collapse(text.clean(candidate))
+    folded = text.fold(keyword)
+    if (redacted := redact(keyword)) != keyword:  # all callers share keywords
+        return redacted, "contains a secret or personal data"
+    if len(folded) < MIN_KEYWORD_LENGTH:
+        return keyword, f"shorter than {MIN_KEYWORD_LENGTH} characters"
+    if len(folded) > MAX_KEYWORD_LENGTH:
+        return keyword[: MAX_KEYWORD_LENGTH + 1], f"longer than {MAX_KEYWORD_LENGTH} characters; name the topic only"
     if not text.stems(folded):
-        return shown, "too generic: name the product, concept or task"
-    return shown, None
+        return keyword, "too generic: name the product, concept or task"
+    return keyword, None
 
 
 def extract_keywords(answer: WebAnswer) -> list[str]:
-    """Keywords for `answer` when the model gave none: at most eight, no two of the same words.
+    """Extract keywords when the model gave none: at most eight, each with a stem that the earlier ones lack.
 
     Candidates are runs of terms between stop words and punctuation, as in RAKE (Rose et al., 2010). Those of
-    the query and the titles come first, ranked by how often their words occur in the answer and its titles;
-    then those that the answer repeats, for a related question may ask for another part of it.
+    the query and the titles come first, ranked by how often their words occur in the answer and its titles.
+    Then come those that the answer repeats: a related question may ask for another part of it.
     """
     titles = [citation.title for citation in answer.citations]
     frequency = Counter(text.stem(word) for word in text.words(" ".join((answer.answer, *titles))))
-    asked = dict.fromkeys(phrase for source in (answer.query, *titles) for phrase in _phrases(source))
-    ranked = sorted(asked, key=lambda phrase: -_weight(phrase, frequency)) + _repeated_phrases(answer.answer)
-    chosen: list[str] = []
-    covered: set[str] = set()
-    for phrase in ranked:
+    phrases = dict.fromkeys(phrase for source in (answer.query, *titles) for phrase in _phrases(source))
+    candidates = sorted(phrases, key=lambda phrase: -_weight(phrase, frequency)) + _repeated_phrases(answer.answer)
+    keywords: list[str] = []
+    keyword_stems: set[str] = set()
+    for phrase in candidates:
         stems = set(text.stems(phrase))
-        if not stems <= covered and not check_keywords([phrase])[1]:
-            chosen.append(phrase)
-            covered |= stems
-    return chosen[:_EXTRACTED_KEYWORDS]
+        if not stems <= keyword_stems and not check_keywords([phrase])[1]:
+            keywords.append(phrase)
+            keyword_stems |= stems
+    return keywords[:_MAX_EXTRACTED_KEYWORDS]
 
 
 def _weight(phrase: str, frequency: Counter[str]) -> float:
@@ -118,7 +118,7 @@ def _weight(phrase: str, frequency: Counter[str]) -> float:
 
 
 def _repeated_phrases(source: str) -> list[str]:
-    """The phrases that occur at least twice, in their first spelling; frequent and long ones first."""
+    """The phrases that occur at least twice, in their first spelling, frequent and long ones first."""
     spelling: dict[tuple[str, ...], str] = {}
     count: Counter[tuple[str, ...]] = Counter()
     for phrase in _phrases(source):
@@ -130,7 +130,7 @@ def _repeated_phrases(source: str) -> list[str]:
 
 
 def _phrases(source: str) -> list[str]:
-    """Runs of terms in pieces of at most three, in the spelling of the source."""
+    """Runs of terms, cut into phrases of at most three words, in the spelling of the source."""
     phrases: list[str] = []
     for part in _PHRASE_BREAK.split(source):
         run: list[str] = []
@@ -138,7 +138,7 @@ def _phrases(source: str) -> list[str]:
             if word and text.stems(word):
                 run.append(word)
             else:
-                starts = range(0, len(run), _LONGEST_PHRASE)
-                phrases += [" ".join(run[start : start + _LONGEST_PHRASE]) for start in starts]
+                starts = range(0, len(run), _MAX_PHRASE_WORDS)
+                phrases += [" ".join(run[start : start + _MAX_PHRASE_WORDS]) for start in starts]
                 run = []
     return phrases

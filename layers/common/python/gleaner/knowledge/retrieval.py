@@ -1,4 +1,4 @@
-"""Passages for a query: chunks of the knowledge base and web answers learned earlier, on one scale."""
+"""Finds passages for a query: chunks of the knowledge base and stored web answers, scored on one scale."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
@@ -16,23 +16,23 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
 from gleaner.stores.keywords import KeywordStore
 
-_SEARCH_SECONDS = 5.0  # what one search may take
-_ANSWERS_READ = 20  # stored answers that one search reads to score them
-_MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search: room must stay for the chunks
-_LOWEST_SCORE = 0.4  # a stored answer below this shares too little with the query to be worth reading
+_MAX_SEARCH_SECONDS = 5.0
+_MAX_ANSWERS_READ = 20  # stored answers that one search reads and scores
+_MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search, which leaves room for chunks
+_MIN_SCORE = 0.4  # a stored answer with a lower score shares too little with the query to be useful
 _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
-    """What one search found; `stored_failed` tells that stored web answers could not be looked up."""
+class RetrievalResult:
+    """The passages of one search. `lookup_failed` says that stored web answers could not be looked up."""
 
     passages: tuple[Passage, ...]
-    stored_failed: bool
+    lookup_failed: bool
 
 
 class Retrieval:
-    """Searches the vector index and the keyword index at once."""
+    """Searches the vector index and the keyword index in parallel."""
 
     def __init__(
         self,
@@ -48,53 +48,58 @@ class Retrieval:
         self._keywords = keywords
         self._executor = executor
         self._max_age = web_answer_max_age
-        self._known: set[str] = set()
+        self._existing_kb_ids: set[str] = set()
 
-    def search(self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored: bool = True) -> Retrieved:
-        """The `top_k` best passages for `query`, best first, without ids; `with_stored`: also of the web.
+    def search(
+        self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored_answers: bool = True
+    ) -> RetrievalResult:
+        """The `top_k` best passages for `query`, best first, without ids, optionally with stored web answers.
 
-        Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failing keyword index is told, not raised:
-        the knowledge base answers without it.
+        Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failure of the keyword index does not raise; it is
+        reported in the result, since the knowledge base can answer without it.
         """
-        part = deadline.part(_SEARCH_SECONDS)
+        search_deadline = deadline.part(_MAX_SEARCH_SECONDS)
         hits = self._executor.submit(
-            self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=part.timeout(_SEARCH_SECONDS)
+            self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=search_deadline.timeout(_MAX_SEARCH_SECONDS)
         )
         try:
-            stored, failed = self._stored_answers(kb_id, query, part) if with_stored else [], False
+            web_passages = self._find_stored_answers(kb_id, query, search_deadline) if with_stored_answers else []
+            lookup_failed = False
         except (StoreUnavailable, DeadlineExceeded):
-            stored, failed = [], True
-        passages = [_from_hit(hit) for hit in hits.result()] + stored
+            web_passages, lookup_failed = [], True
+        passages = [_from_hit(hit) for hit in hits.result()] + web_passages
         ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))
-        return Retrieved(tuple(ranked[:top_k]), failed)
+        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed)
 
-    def knows(self, kb_id: str, *, deadline: Deadline) -> bool:
-        """Whether the knowledge base holds records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
-        if kb_id not in self._known:  # once it exists it is not asked for again
-            self._known.update(self._knowledge_base.record_counts(timeout=deadline.timeout(_SEARCH_SECONDS)))
-        return kb_id in self._known
+    def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
+        """Whether the knowledge base contains records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
+        if kb_id not in self._existing_kb_ids:  # cached: a knowledge base that exists is not checked again
+            self._existing_kb_ids.update(
+                self._knowledge_base.record_counts(timeout=deadline.timeout(_MAX_SEARCH_SECONDS))
+            )
+        return kb_id in self._existing_kb_ids
 
-    def _stored_answers(self, kb_id: str, query: str, deadline: Deadline) -> list[Passage]:
-        found = self._lookup.look_up(kb_id, query, deadline=deadline)
-        leading = _keywords_by_answer(found.matches)
-        oldest = utc_now() - self._max_age
+    def _find_stored_answers(self, kb_id: str, query: str, deadline: Deadline) -> list[Passage]:
+        lookup = self._lookup.look_up(kb_id, query, deadline=deadline)
+        matches = _matches_by_answer(lookup.matches)
+        min_created_at = utc_now() - self._max_age
         passages = [
-            _from_answer(answer, query, leading[answer.result_id], found.weights)
-            for answer in self._keywords.get_answers(list(leading), deadline=deadline)
-            if answer.created_at >= oldest
+            _from_answer(answer, query, matches[answer.result_id], lookup.weights)
+            for answer in self._keywords.get_answers(list(matches), deadline=deadline)
+            if answer.created_at >= min_created_at
         ]
-        close = [passage for passage in passages if passage.score >= _LOWEST_SCORE]
-        return sorted(close, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+        relevant = [passage for passage in passages if passage.score >= _MIN_SCORE]
+        return sorted(relevant, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
 
 
-def _keywords_by_answer(matches: Sequence[KeywordMatch]) -> dict[str, list[KeywordMatch]]:
-    """The keywords that lead to each answer; only the answers with the best keywords, which bounds what is read."""
-    leading: dict[str, list[KeywordMatch]] = {}
+def _matches_by_answer(matches: Sequence[KeywordMatch]) -> dict[str, list[KeywordMatch]]:
+    """The matches by the answer that they lead to, for the answers with the best matches only, to bound the reads."""
+    by_answer: dict[str, list[KeywordMatch]] = {}
     for match in matches:
         for result_id in match.result_ids:
-            leading.setdefault(result_id, []).append(match)
-    best = sorted(leading, key=lambda result_id: -sum(match.score for match in leading[result_id]))
-    return {result_id: leading[result_id] for result_id in best[:_ANSWERS_READ]}
+            by_answer.setdefault(result_id, []).append(match)
+    best = sorted(by_answer, key=lambda result_id: -sum(match.score for match in by_answer[result_id]))
+    return {result_id: by_answer[result_id] for result_id in best[:_MAX_ANSWERS_READ]}
 
 
 def _from_hit(hit: RecordHit) -> Passage:
@@ -127,10 +132,6 @@ def _from_answer(
         source_url=answer.citations[0].url,
         keywords=keywords,
         keyword_ids=tuple(match.keyword_id for match in matches),
-        date=_day(answer.created_at),
+        date=answer.created_at.date().isoformat(),
         urls=tuple(citation.url for citation in answer.citations),
     )
-
-
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()

@@ -1,4 +1,4 @@
-"""Passages of a text that the user selected: what is searched in the mode selected_text."""
+"""Searches a text that the user selected, in the mode selected_text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from gleaner import text
 from gleaner.model import Passage, SourceType
 
-_LONGEST_PASSAGE = 900  # characters, about what a chunk of a document holds
+_MAX_PASSAGE_LENGTH = 900  # characters, about as many as a chunk of a document has
 _TITLE = "Selected text"
-# Where a passage may end, best first: after a paragraph, a line, a sentence, a word.
+# Where a passage may end, in order of preference: after a paragraph, a line, a sentence, a word.
 _BORDERS = tuple(
     re.compile(border)
     for border in (r"\n\s*\n|\r\s*\r", r"\n|\r(?!\n)|[\x85\u2028\u2029]", r"(?<=[.!?…。！？])\s+", r"\s+")
@@ -22,12 +22,12 @@ _BORDERS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    start: int  # in the text as it was sent, in characters (code points)
-    content: str  # cleaned
+    start: int  # offset in the original text, in code points
+    content: str  # cleaned text
 
 
 class Selection:
-    """A selected text as it was sent, cut into cleaned passages that are ranked for a query."""
+    """A selected text, cut into cleaned passages that are ranked for a query."""
 
     def __init__(self, selected: str, chapter_origin: str | None) -> None:
         self._chapter_origin = chapter_origin
@@ -37,62 +37,62 @@ class Selection:
     def search(self, query: str, *, top_k: int) -> list[Passage]:
         """The `top_k` passages that cover the query best, best first.
 
-        A selection is all there is to answer from, so passages that share no word with the query follow in
-        their order: "summarise this" names nothing in it.
+        Passages that share no word with the query follow in their original order: the selection is the only
+        source, and a query such as "summarise this" shares no word with it.
         """
-        weights = self._weights(text.stems(query))
-        scores = [_covered(stems, weights) for stems in self._stems]
-        ranked = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
-        return [self._to_passage(place, scores[place]) for place in ranked[:top_k]]
+        weights = self._weigh(text.stems(query))
+        scores = [_score(stems, weights) for stems in self._stems]
+        ranked = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
+        return [self._to_passage(index, scores[index]) for index in ranked[:top_k]]
 
-    def _weights(self, stems: Sequence[str]) -> dict[str, float]:
+    def _weigh(self, stems: Sequence[str]) -> dict[str, float]:
         """Inverse document frequency over the passages (Robertson and Sparck Jones, 1976), smoothed above 0."""
         total = len(self._pieces)
-        holding = {stem: sum(stem in piece for piece in self._stems) for stem in stems}
-        return {stem: math.log(1 + (total + 1) / (count + 0.5)) for stem, count in holding.items()}
+        counts = {stem: sum(stem in piece for piece in self._stems) for stem in stems}
+        return {stem: math.log(1 + (total + 1) / (count + 0.5)) for stem, count in counts.items()}
 
-    def _to_passage(self, place: int, score: float) -> Passage:
-        piece = self._pieces[place]
+    def _to_passage(self, index: int, score: float) -> Passage:
+        piece = self._pieces[index]
         return Passage(
-            key=f"selection#{place}",
+            key=f"selection#{index}",
             content=piece.content,
             score=score,
             source_type=SourceType.KNOWLEDGE_BASE,
             title=_TITLE,
             chapter=self._chapter_origin,
-            chunk_index=place,
+            chunk_index=index,
             position=piece.start,
         )
 
 
-def _covered(stems: Counter[str], weights: dict[str, float]) -> float:
-    """The weighted share of the query's stems that a passage holds, from 0 to 1."""
+def _score(stems: Counter[str], weights: dict[str, float]) -> float:
+    """The weighted share of the query's stems that a passage contains, from 0 to 1."""
     if not weights:
         return 0.0
     return sum(weight for stem, weight in weights.items() if stem in stems) / sum(weights.values())
 
 
 def _pieces(selected: str) -> Iterator[_Piece]:
-    """Pieces of bounded length with their offsets; together they hold all that can be seen.
+    """Cut into pieces of bounded length, with their offsets. Together they contain all visible text.
 
-    Each is cleaned by itself: were the whole, its positions would not be those of the text that the client has.
+    Each piece is cleaned separately: offsets in the cleaned text would not match the client's text.
     """
     start = 0
     while start < len(selected):
         end = _end_of_piece(selected, start)
-        sent = selected[start:end]
-        if content := text.clean(sent).strip():
-            yield _Piece(start + text.visible_start(sent), content)
+        original = selected[start:end]
+        if content := text.clean(original).strip():
+            yield _Piece(start + text.find_visible_start(original), content)
         start = end
 
 
 def _end_of_piece(selected: str, start: int) -> int:
-    limit = start + _LONGEST_PASSAGE
+    limit = start + _MAX_PASSAGE_LENGTH
     if limit >= len(selected):
         return len(selected)
     for border in _BORDERS:
-        # The last border in the second half of what fits: earlier ones would make crumbs.
-        ends = [match.end() for match in border.finditer(selected, start + _LONGEST_PASSAGE // 2, limit)]
+        # Use the last border in the second half: an earlier one would make the piece too short.
+        ends = [match.end() for match in border.finditer(selected, start + _MAX_PASSAGE_LENGTH // 2, limit)]
         if ends:
             return ends[-1]
     return limit

@@ -1,4 +1,4 @@
-"""The prompts, as text files beside this module."""
+"""The prompts: text files next to this module."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib.resources import files
 
 @cache
 def read_prompt(name: str) -> str:
-    """The text of the prompt file `<name>.md`, without surrounding blank lines."""
+    """Read the prompt file `<name>.md`, without surrounding blank lines."""
     return (files(__name__) / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 @cache
-def all_prompts() -> tuple[str, ...]:
-    """The texts of all prompt files."""
+def read_all_prompts() -> tuple[str, ...]:
+    """Read all prompt files."""
     names = sorted(file.name for file in files(__name__).iterdir() if file.name.endswith(".md"))
     return tuple(read_prompt(name.removesuffix(".md")) for name in names)

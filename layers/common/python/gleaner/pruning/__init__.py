@@ -1,3 +1,4 @@
-"""What the pruning function runs: settings, rules, and a run.
+"""Pruning of keywords: settings, rules and runs.
 
-The API and the function import all three. A new rule goes into `rules`, its effect into `run`."""
+The API and the pruning function import all three. A new rule goes into `rules`, its effect into `run`.
+"""

@@ -1,4 +1,4 @@
-"""What a pruning run goes by, and what it reports."""
+"""The rules and the report of a pruning run."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRules:
-    """What is pruned. Ages are days since the last use, or since creation when there was none."""
+    """Which keywords are pruned. Ages are days since the last use, or since creation if there was none."""
 
-    max_age_days: float  # older ones go when they were used less than min_usage times
+    max_age_days: float  # older keywords are pruned if they were used fewer than min_usage times
     min_usage: int
-    hard_max_age_days: float  # older ones go whatever their use
+    hard_max_age_days: float  # older keywords are pruned regardless of use
 
     def reason(self, last_used: datetime, usage_count: int, now: datetime) -> str | None:
-        """Why a keyword is to be pruned, or None."""
+        """Why to prune a keyword, or None to keep it."""
         age = (now - last_used) / timedelta(days=1)
         if age > self.hard_max_age_days:
             return f"not used for {age:.0f} days"
         if age > self.max_age_days and usage_count < self.min_usage:
-            return f"not used for {age:.0f} days, and less than {self.min_usage} times in all"
+            return f"not used for {age:.0f} days, and fewer than {self.min_usage} times in all"
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A keyword that is to be pruned, or was."""
+    """A keyword that a run prunes, or would prune in a dry run."""
 
     keyword_id: str
     keyword_text: str
@@ -37,27 +37,27 @@ class Candidate:
 
 @dataclass(slots=True, kw_only=True)
 class PruneCounts:
-    """What was done, in part or in all."""
+    """Counts of a run, or of a part of one."""
 
     examined: int = 0  # items read to find candidates
     candidates: int = 0
     pruned: int = 0
-    kept: int = 0  # candidates that were used, or pruned by another, since they were read
-    broken: int = 0  # items that could not be understood, and were skipped
+    kept: int = 0  # candidates that were used, or pruned by another run, after they were read
+    broken: int = 0  # malformed items that were skipped
     answers_deleted: int = 0
-    unfinished: int = 0  # parts of the index where time ran out: the next run goes on there
-    shown: list[Candidate] = field(default_factory=list)  # the first candidates
+    unfinished: int = 0  # parts of the index for which time ran out; the next run continues them
+    first_candidates: list[Candidate] = field(default_factory=list)
 
     def add(self, other: PruneCounts) -> None:
-        """Add up."""
+        """Add the counts and candidates of another part."""
         for name in ("examined", "candidates", "pruned", "kept", "broken", "answers_deleted", "unfinished"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.shown += other.shown
+        self.first_candidates += other.first_candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneReport:
-    """One run. `rules` is None when one keyword was pruned by hand."""
+    """The report of one run. `rules` is None if one keyword was pruned by hand."""
 
     run_id: str
     by: str
@@ -68,5 +68,5 @@ class PruneReport:
 
     @property
     def finished(self) -> bool:
-        """Whether everything was looked at."""
+        """Whether every part of the index was processed."""
         return self.counts.unfinished == 0

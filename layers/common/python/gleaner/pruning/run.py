@@ -1,4 +1,4 @@
-"""Pruning: keywords that nobody uses leave the index, by usage and age, with a record of each run."""
+"""Prunes unused keywords by usage and age, records each run, and restores keywords."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_pruning import KeywordPruning
-from gleaner.stores.schema import Waiting
+from gleaner.stores.keyword_pruning import PruneWriter
+from gleaner.stores.schema import PruneQueue
 
 if TYPE_CHECKING:
-    from gleaner.stores.keyword_restoring import KeywordRestoring
+    from gleaner.stores.keyword_restoring import RestoreWriter
 
 logger = logging.getLogger(__name__)
 
-_PAGE = 100  # items of one read
-_MOST_SHOWN = 500  # candidates that a report names
-_SECONDS_FOR_RECORD = 1.0  # kept back for the record of the run
+_PAGE = 100
+_MAX_LISTED_CANDIDATES = 500
+_SECONDS_FOR_RECORD = 1.0  # reserved for writing the record of the run
 _BY_LAST_USE = schema.KEYWORDS.indexes[0]
 
-Part = Callable[[PruneCounts], None]  # one part of a run, which adds to the counts handed to it
+Part = Callable[[PruneCounts], None]  # a part of a run; it adds to the counts that it receives
 
 
 class Pruner:
@@ -39,84 +39,85 @@ class Pruner:
     def __init__(self, table: Table, executor: Executor, *, answer_grace: timedelta) -> None:
         """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
         self._table = table
-        self._writes = KeywordPruning(table)
+        self._prune_writer = PruneWriter(table)
         self._executor = executor
         self._answer_grace = answer_grace
 
     def run(self, rules: PruneRules, *, by: str, dry_run: bool, deadline: Deadline) -> PruneReport:
-        """Prune by `rules` until done or the time is nearly up; a dry run only tells what would go.
+        """Prune by `rules` until all is done or time is nearly up. A dry run only lists the candidates.
 
-        Parts of the index go in parallel, each with its oldest first. Raises StoreUnavailable.
+        Parts of the index are pruned in parallel, each from its oldest keyword on. Raises StoreUnavailable.
         """
-        began, run_id = time.monotonic(), new_id()
-        until = Deadline(deadline.at - _SECONDS_FOR_RECORD)
+        start, run_id = time.monotonic(), new_id()
+        part_deadline = Deadline(deadline.at - _SECONDS_FOR_RECORD)
         parts: list[Part] = [
-            partial(self._prune_partition, partition, rules, None if dry_run else run_id, until)
+            partial(self._prune_partition, partition, rules, None if dry_run else run_id, part_deadline)
             for partition in schema.active_partitions()
         ]
         if not dry_run:
-            parts += [partial(self._finish_interrupted, until), partial(self._delete_answers, until)]
+            parts += [partial(self._finish_interrupted, part_deadline), partial(self._delete_answers, part_deadline)]
         counts = PruneCounts()
-        for done in [self._executor.submit(_in_time, part) for part in parts]:
-            counts.add(done.result())
-        counts.shown = sorted(counts.shown, key=lambda found: found.last_used_at)[:_MOST_SHOWN]
-        report = _report(run_id, by, dry_run, rules, counts, began)
+        for future in [self._executor.submit(_run_part, part) for part in parts]:
+            counts.add(future.result())
+        by_age = sorted(counts.first_candidates, key=lambda candidate: candidate.last_used_at)
+        counts.first_candidates = by_age[:_MAX_LISTED_CANDIDATES]
+        report = _report(run_id, by, dry_run, rules, counts, start)
         if not dry_run:
             self._record(report, deadline)
         return report
 
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:
-        """Prune one keyword by hand; one that is pruned already stays so. Raises UnknownKeyword, StoreUnavailable."""
-        began, run_id = time.monotonic(), new_id()
-        head = self._head(keyword_id, deadline)
+        """Prune one keyword by hand; a pruned one is left alone. Raises UnknownKeyword or StoreUnavailable."""
+        start, run_id = time.monotonic(), new_id()
+        head = self._read_head(keyword_id, deadline)
         counts = PruneCounts(examined=1)
         if head["status"] == "active":
             counts.candidates = 1
-            counts.shown = [_candidate(head, "by hand")]
-            counts.pruned = int(self._writes.prune(head, run_id, deadline=deadline))
+            counts.first_candidates = [_candidate(head, "by hand")]
+            counts.pruned = int(self._prune_writer.prune(head, run_id, deadline=deadline))
             counts.kept = 1 - counts.pruned
-        report = _report(run_id, by, False, None, counts, began)
+        report = _report(run_id, by, False, None, counts, start)
         self._record(report, deadline)
         return report
 
     def restore_one(self, keyword_id: str, *, deadline: Deadline) -> bool:
-        """Bring a keyword back; False when it is not pruned. Raises UnknownKeyword or StoreUnavailable."""
-        return self._restoring.restore(self._head(keyword_id, deadline), deadline=deadline)
+        """Restore a keyword. Returns False if it is not pruned. Raises UnknownKeyword or StoreUnavailable."""
+        return self._restore_writer.restore(self._read_head(keyword_id, deadline), deadline=deadline)
 
     def restore_run(self, run_id: str, *, deadline: Deadline) -> int:
-        """Bring back what a run pruned and nobody pruned or restored since; how many came back.
+        """Restore the keywords that a run pruned, unless they were pruned again or restored since. Returns their count.
 
-        Called again after it was cut off, it goes on. Raises UnknownRun, StoreUnavailable, DeadlineExceeded.
+        A repeated call resumes an interrupted one. Raises UnknownRun, StoreUnavailable or DeadlineExceeded.
         """
-        restored, after = 0, ""
+        restored_count, after = 0, ""
         partition = schema.run_key(run_id)["pk"]
-        restore = partial(self._restoring.restore, deadline=deadline)
+        restore = partial(self._restore_writer.restore, deadline=deadline)
         while page := self._table.query_all(
             partition=partition, begins_with=schema.PRUNED_PREFIX, after=after, limit=_PAGE, deadline=deadline
         ):
             after = page[-1]["sk"]
             keys = [schema.keyword_key(item["keyword_id"]) for item in page]
             heads = self._table.get_many(keys, deadline=deadline, consistent=True)
-            ours = [head for head in heads if head.get("pruned_run_id") == run_id]
-            restored += sum(self._executor.map(restore, ours))
-        if not after:  # a run that was killed has pruned keywords and no record, one without any has a record
+            heads_of_run = [head for head in heads if head.get("pruned_run_id") == run_id]
+            restored_count += sum(self._executor.map(restore, heads_of_run))
+        if not after:  # a killed run has no record but pruned keywords; a run that pruned none has a record
             self.get_run(run_id, deadline=deadline)
-        return restored
+        return restored_count
 
     def get_run(self, run_id: str, *, deadline: Deadline) -> dict[str, Any]:
-        """The record of a run. Raises UnknownRun, StoreUnavailable or DeadlineExceeded."""
+        """Read the record of a run. Raises UnknownRun, StoreUnavailable or DeadlineExceeded."""
         item = self._table.get(schema.run_key(run_id), deadline=deadline)
         if item is None:
             raise UnknownRun("There is no such pruning run.")
         return {name: value for name, value in item.items() if name not in ("pk", "sk")}
 
     @cached_property
-    def _restoring(self) -> KeywordRestoring:
-        from gleaner.stores.keyword_restoring import KeywordRestoring  # the pruning function never restores
+    def _restore_writer(self) -> RestoreWriter:
+        from gleaner.stores.keyword_restoring import RestoreWriter  # the pruning function never restores
 
-        return KeywordRestoring(self._table)
+        return RestoreWriter(self._table)
 
-    def _head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
+    def _read_head(self, keyword_id: str, deadline: Deadline) -> dict[str, Any]:
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
         if head is None:
             raise UnknownKeyword("There is no such keyword.")
@@ -126,47 +127,47 @@ class Pruner:
         self, partition: str, rules: PruneRules, run_id: str | None, deadline: Deadline, counts: PruneCounts
     ) -> None:
         now = utc_now()
-        rare = partition in schema.active_partitions(used_less_than=rules.min_usage)
-        days = min(rules.max_age_days, rules.hard_max_age_days) if rare else rules.hard_max_age_days
+        rarely_used = partition in schema.active_partitions(used_less_than=rules.min_usage)
+        days = min(rules.max_age_days, rules.hard_max_age_days) if rarely_used else rules.hard_max_age_days
         before = to_timestamp(now - timedelta(days=days))
-        for head in self._queue(partition, before, deadline):
+        for head in self._iter_oldest(partition, before, deadline):
             counts.examined += 1
-            deadline.timeout(1.0)  # ends the part when the time is up
-            usage = _usage(head, counts)
+            deadline.timeout(1.0)  # raises when the part's time is up
+            usage = _read_usage(head, counts)
             if usage is None:
                 continue
             reason = rules.reason(*usage, now)
             if reason is not None:
                 counts.candidates += 1
-                if len(counts.shown) < _MOST_SHOWN:
-                    counts.shown.append(_candidate(head, reason))
+                if len(counts.first_candidates) < _MAX_LISTED_CANDIDATES:
+                    counts.first_candidates.append(_candidate(head, reason))
                 self._prune_candidate(head, run_id, deadline, counts)
             elif run_id is not None:
-                self._writes.reclassify(head, deadline=deadline)
+                self._prune_writer.reclassify(head, deadline=deadline)
 
     def _prune_candidate(
         self, head: Mapping[str, Any], run_id: str | None, deadline: Deadline, counts: PruneCounts
     ) -> None:
         if run_id is None:
             return
-        pruned = self._writes.prune(head, run_id, deadline=deadline)
+        pruned = self._prune_writer.prune(head, run_id, deadline=deadline)
         counts.pruned += pruned
         counts.kept += not pruned
 
     def _finish_interrupted(self, deadline: Deadline, _counts: PruneCounts) -> None:
-        before = to_timestamp(utc_now() + timedelta(days=1))  # whatever its age
-        for partition in schema.waiting_partitions(Waiting.UNFINISHED):
-            for head in self._queue(partition, before, deadline):
-                self._writes.finish(head, deadline=deadline)
+        before = to_timestamp(utc_now() + timedelta(days=1))  # matches keywords of any age
+        for partition in schema.queue_partitions(PruneQueue.UNFINISHED):
+            for head in self._iter_oldest(partition, before, deadline):
+                self._prune_writer.finish(head, deadline=deadline)
 
     def _delete_answers(self, deadline: Deadline, counts: PruneCounts) -> None:
         before = to_timestamp(utc_now() - self._answer_grace)
-        for partition in schema.waiting_partitions(Waiting.UNREFERENCED):
-            for answer in self._queue(partition, before, deadline):
-                counts.answers_deleted += self._writes.delete_unreferenced(answer, deadline=deadline)
+        for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
+            for answer in self._iter_oldest(partition, before, deadline):
+                counts.answers_deleted += self._prune_writer.delete_unreferenced(answer, deadline=deadline)
 
-    def _queue(self, partition: str, before: str, deadline: Deadline) -> Any:
-        return self._table.oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)
+    def _iter_oldest(self, partition: str, before: str, deadline: Deadline) -> Any:
+        return self._table.iter_oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)
 
     def _record(self, report: PruneReport, deadline: Deadline) -> None:
         counts, rules = report.counts, report.rules
@@ -191,8 +192,8 @@ class Pruner:
         self._table.put_new(record, deadline=deadline)
 
 
-def _in_time(part: Part) -> PruneCounts:
-    """The counts of a part, as far as the time reached."""
+def _run_part(part: Part) -> PruneCounts:
+    """Run a part until it is done or its time is up, and return its counts."""
     counts = PruneCounts()
     try:
         part(counts)
@@ -201,20 +202,20 @@ def _in_time(part: Part) -> PruneCounts:
     return counts
 
 
-def _usage(head: Mapping[str, Any], counts: PruneCounts) -> tuple[datetime, int] | None:
-    """When a keyword was last used and how often it was, or None when its item is broken."""
+def _read_usage(head: Mapping[str, Any], counts: PruneCounts) -> tuple[datetime, int] | None:
+    """The time of a keyword's last use and its usage count, or None (and counted) if its item is malformed."""
     try:
-        return _moment(head.get("last_used_at") or head["created_at"]), int(head["usage_count"])
+        return _parse_time(head.get("last_used_at") or head["created_at"]), int(head["usage_count"])
     except (KeyError, TypeError, ValueError) as error:
         counts.broken += 1
-        logger.warning("a broken keyword was skipped", extra={"key": head.get("pk"), "reason": repr(error)})
+        logger.warning("skipped a malformed keyword", extra={"key": head.get("pk"), "reason": repr(error)})
         return None
 
 
-def _moment(written: str) -> datetime:
-    """The moment of ISO 8601 text; without a zone it is UTC."""
-    moment = datetime.fromisoformat(written)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _parse_time(timestamp: str) -> datetime:
+    """Parse ISO 8601 text; without a time zone it is UTC."""
+    time_used = datetime.fromisoformat(timestamp)
+    return time_used if time_used.tzinfo else time_used.replace(tzinfo=UTC)
 
 
 def _candidate(head: Mapping[str, Any], reason: str) -> Candidate:
@@ -228,7 +229,7 @@ def _candidate(head: Mapping[str, Any], reason: str) -> Candidate:
 
 
 def _report(
-    run_id: str, by: str, dry_run: bool, rules: PruneRules | None, counts: PruneCounts, began: float
+    run_id: str, by: str, dry_run: bool, rules: PruneRules | None, counts: PruneCounts, start: float
 ) -> PruneReport:
-    duration_ms = round((time.monotonic() - began) * 1000, 1)
+    duration_ms = round((time.monotonic() - start) * 1000, 1)
     return PruneReport(run_id=run_id, by=by, dry_run=dry_run, rules=rules, counts=counts, duration_ms=duration_ms)

@@ -1,4 +1,4 @@
-"""The settings of the prune function, read once from a mapping of environment variables."""
+"""The settings of the pruning function, read once from environment variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gleaner.runtime.variables import read_positive, read_url, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneSettings:
-    """How the prune function is configured."""
+    """The configuration of the pruning function."""
 
     keywords_table: str
     dynamodb_endpoint_url: str | None

@@ -51,7 +51,7 @@ def make_logger() -> Logger:
     return logger
 
 
-def without_leaks(logger: Logger) -> Callable[[Handler], Handler]:
+def redact_errors(logger: Logger) -> Callable[[Handler], Handler]:
     """Wrap a handler so that no error reaches Lambda, which would log it unredacted."""
 
     def decorate(handler: Handler) -> Handler:

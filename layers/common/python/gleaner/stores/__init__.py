@@ -1,1 +1,1 @@
-"""DynamoDB: one concrete class per table family."""
+"""DynamoDB: the schema of the tables, and one class for each kind of record or operation."""

@@ -1,4 +1,4 @@
-"""Text of any length in items of bounded size: compressed above a size, then cut into pieces."""
+"""Stores text of any length in items of bounded size: long text is compressed and cut into pieces."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_INLINE_BYTES = 200_000  # of UTF-8 that stand in the item as they are
-_PIECE_BYTES = 350_000  # an item may hold 400 KB, names and other attributes included
+_MAX_INLINE_BYTES = 200_000  # UTF-8 bytes that are stored uncompressed
+_MAX_PIECE_BYTES = 350_000  # DynamoDB limits an item to 400 KB, attribute names included
 
 
 def pack(attribute: str, text: str) -> tuple[dict[str, Any], list[bytes]]:
-    """The attributes that hold `text` in its item, and the pieces that need items of their own, in order."""
+    """The attributes that hold `text` in its item, and further pieces in order, each for an item of its own."""
     encoded = text.encode("utf-8")
-    if len(encoded) <= _INLINE_BYTES:
+    if len(encoded) <= _MAX_INLINE_BYTES:
         return {attribute: text}, []
-    packed = zlib.compress(encoded)
-    pieces = [packed[start : start + _PIECE_BYTES] for start in range(0, len(packed), _PIECE_BYTES)]
+    compressed = zlib.compress(encoded)
+    pieces = [compressed[start : start + _MAX_PIECE_BYTES] for start in range(0, len(compressed), _MAX_PIECE_BYTES)]
     return {f"{attribute}_packed": pieces[0], f"{attribute}_pieces": len(pieces)}, pieces[1:]
 
 
-def piece_count(attribute: str, item: Mapping[str, Any]) -> int:
-    """How many further pieces belong to an item."""
+def count_pieces(attribute: str, item: Mapping[str, Any]) -> int:
+    """The number of further pieces of an item."""
     return int(item.get(f"{attribute}_pieces", 1)) - 1
 
 
 def unpack(attribute: str, item: Mapping[str, Any], pieces: Sequence[bytes]) -> str:
-    """The text of an item and its further pieces."""
+    """The text that an item and its further pieces hold."""
     if attribute in item:
         return str(item[attribute])
     return zlib.decompress(b"".join([bytes(item[f"{attribute}_packed"]), *map(bytes, pieces)])).decode("utf-8")

@@ -14,13 +14,13 @@ from gleaner.stores.items import from_timestamp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A conversation of one caller, with the sums over its turns."""
+    """A conversation of one caller, with totals over its turns."""
 
     session_id: str
     owner: str
     created_at: datetime
     updated_at: datetime
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # the caller's own
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # set by the caller
     message_count: int = 0
     tool_call_count: int = 0
     keyword_count: int = 0
@@ -42,9 +42,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedText:
-    """The text that a question was asked about, as it was sent."""
+    """The text that a question was asked about, exactly as the client sent it."""
 
-    message_id: str  # of the question
+    message_id: str  # the question's
     selected_text: str
     chapter_origin: str | None
     created_at: datetime
@@ -52,13 +52,13 @@ class SelectedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFacts:
-    """How an answer came about."""
+    """How an answer was produced."""
 
     tool_call_count: int
     used_tools: tuple[str, ...]
     keyword_count: int
-    retrieval_count: int  # passages that were found
-    top_chapter: str | None  # of the first source
+    retrieval_count: int  # number of passages found
+    top_chapter: str | None  # chapter of the first source
     latency_ms: float
     model: str
     cost: Cost
@@ -66,7 +66,7 @@ class TurnFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A question and its answer, as they are added to a session."""
+    """A question and its answer, to be added to a session."""
 
     query_id: str
     session_id: str
@@ -80,8 +80,8 @@ class Turn:
     selected_text: str | None = None
     chapter_origin: str | None = None
 
-    def sums(self) -> dict[str, int]:
-        """What the turn adds to the sums of its session."""
+    def totals(self) -> dict[str, int]:
+        """What the turn adds to the totals of its session."""
         return {
             "message_count": 2,
             "tool_call_count": self.facts.tool_call_count,
@@ -91,47 +91,49 @@ class Turn:
         }
 
 
-Packed = tuple[dict[str, Any], list[bytes]]  # attributes of an item, and further pieces of its long text
+PackedItem = tuple[dict[str, Any], list[bytes]]  # attributes of an item, and the further pieces of its long text
 
 
 def message_id(query_id: str, role: str) -> str:
-    """The id of a turn's message: derived, so that a turn written again is the same turn."""
+    """The id of a turn's message. It is derived, so that writing the turn again is idempotent."""
     return f"{query_id}-{role}"
 
 
-def turn_values(turn: Turn) -> tuple[Packed, Packed]:
-    """The question and the answer of a turn."""
+def turn_values(turn: Turn) -> tuple[PackedItem, PackedItem]:
+    """The attributes of a turn's question and of its answer, without keys."""
     return (
         _message_values(turn, "user", turn.question, turn.asked_at, {}),
         _message_values(turn, "assistant", turn.answer, turn.answered_at, message_metadata(turn.facts)),
     )
 
 
-def selection_values(turn: Turn) -> Packed:
-    """The selected text that the question of a turn was asked about."""
-    packed, pieces = _long_text.pack("selected_text", turn.selected_text or "")
+def selection_values(turn: Turn) -> PackedItem:
+    """The attributes of the selected text that a turn's question was asked about, without keys."""
+    attributes, pieces = _long_text.pack("selected_text", turn.selected_text or "")
     values = {
         "message_id": message_id(turn.query_id, "user"),
         "chapter_origin": turn.chapter_origin,
         "created_at": turn.asked_at,
     }
-    return values | packed, pieces
+    return values | attributes, pieces
 
 
-def _message_values(turn: Turn, role: str, content: str, moment: datetime, metadata: Mapping[str, Any]) -> Packed:
-    packed, pieces = _long_text.pack("content", content)
+def _message_values(
+    turn: Turn, role: str, content: str, created_at: datetime, metadata: Mapping[str, Any]
+) -> PackedItem:
+    attributes, pieces = _long_text.pack("content", content)
     values = {
         "message_id": message_id(turn.query_id, role),
         "role": role,
-        "created_at": moment,
+        "created_at": created_at,
         "mode": turn.mode,
         "metadata": metadata,
     }
-    return values | packed, pieces
+    return values | attributes, pieces
 
 
 def message_metadata(facts: TurnFacts) -> dict[str, Any]:
-    """The metadata of an answer's message; what is not known is left out, as the store does."""
+    """The metadata of an answer's message. Values of None are omitted, as they are in stored items."""
     values = {
         "tool_call_count": facts.tool_call_count,
         "used_tools": list(facts.used_tools),
@@ -150,7 +152,7 @@ def message_metadata(facts: TurnFacts) -> dict[str, Any]:
 
 
 def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
-    """The message of its item and the further pieces of its text."""
+    """Build a message from its item and the further pieces of its text."""
     return Message(
         message_id=item["message_id"],
         role=item["role"],
@@ -162,7 +164,7 @@ def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
 
 
 def to_selected_text(item: Mapping[str, Any], pieces: Sequence[bytes]) -> SelectedText:
-    """The selected text of its item and its further pieces."""
+    """Build a selected text from its item and further pieces."""
     return SelectedText(
         message_id=item["message_id"],
         selected_text=_long_text.unpack("selected_text", item, pieces),
@@ -172,13 +174,13 @@ def to_selected_text(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Select
 
 
 def to_session(item: Mapping[str, Any]) -> Session:
-    """The session of its item."""
-    sums = ("message_count", "tool_call_count", "keyword_count", "input_tokens", "output_tokens")
+    """Build a session from its item."""
+    totals = ("message_count", "tool_call_count", "keyword_count", "input_tokens", "output_tokens")
     return Session(
         session_id=item["session_id"],
         owner=item["owner"],
         created_at=from_timestamp(item["created_at"]),
         updated_at=from_timestamp(item["updated_at"]),
         metadata=item.get("metadata", {}),
-        **{name: item.get(name, 0) for name in sums},
+        **{name: item.get(name, 0) for name in totals},
     )

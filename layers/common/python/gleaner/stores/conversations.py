@@ -1,4 +1,4 @@
-"""Sessions and their messages. Ownership is checked here: somebody else's session does not exist."""
+"""Sessions and their messages. Ownership is checked here: another caller's session is treated as missing."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gleaner.stores.conversation_items import (
 )
 from gleaner.stores.dynamodb import ConditionFailed, Table
 
-Position = tuple[str, str]  # updated_at and id of the session that a page ended with
+Position = tuple[str, str]  # updated_at and id of the last session of a page
 
-UNKNOWN = "There is no such session. Leave session_id out to begin a new one."
+UNKNOWN_SESSION = "There is no such session. Leave session_id out to start a new one."
 
 
 class ConversationStore:
@@ -34,16 +34,16 @@ class ConversationStore:
         self._table = table
 
     def create(self, session: Session, *, deadline: Deadline) -> None:
-        """Begin a session without messages; beginning the same one again changes nothing."""
+        """Create a session without messages. Idempotent."""
         self._table.put_new(_new_session(session), deadline=deadline)
 
     def get(self, session_id: str, owner: str, *, deadline: Deadline) -> Session:
-        """A session of `owner`. Raises UnknownSession."""
+        """Read a session of `owner`. Raises UnknownSession."""
         item = self._table.get(schema.session_key(session_id), deadline=deadline)
-        return to_session(_owned(item, owner))
+        return to_session(_require_owner(item, owner))
 
-    def sessions(self, owner: str, *, limit: int, after: Position | None, deadline: Deadline) -> list[Session]:
-        """The next `limit` sessions of `owner` after a position, the most recently used first."""
+    def list_sessions(self, owner: str, *, limit: int, after: Position | None, deadline: Deadline) -> list[Session]:
+        """The next `limit` sessions of `owner` after a position, most recently used first."""
         items = self._table.query_index(
             schema.CONVERSATIONS.indexes[0],
             partition=owner,
@@ -54,12 +54,12 @@ class ConversationStore:
         )
         return [to_session(item) for item in items]
 
-    def recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
-        """The newest `limit` messages of a session of `owner`, oldest first, in one round trip unless one is long.
+    def get_recent_messages(self, session_id: str, owner: str, *, limit: int, deadline: Deadline) -> list[Message]:
+        """The newest `limit` messages of a session of `owner`, oldest first.
 
-        Raises UnknownSession when `owner` has no such session.
+        Takes one round trip, or two if a message is long. Raises UnknownSession when `owner` has no such session.
         """
-        # The session sorts directly after its messages, so that one read from the end brings both.
+        # The session item sorts directly after its messages: one query from the end returns both.
         items = self._table.query(
             partition=schema.session_key(session_id)["pk"],
             limit=limit + 1,
@@ -67,14 +67,16 @@ class ConversationStore:
             newest_first=True,
             consistent=True,
         )
-        first = items[0] if items and items[0]["sk"] == schema.session_key(session_id)["sk"] else None
-        _owned(first, owner)
-        return self._messages(list(reversed(items[1:])), deadline)
+        session = items[0] if items and items[0]["sk"] == schema.session_key(session_id)["sk"] else None
+        _require_owner(session, owner)
+        return self._load_messages(list(reversed(items[1:])), deadline)
 
-    def messages(self, session_id: str, *, limit: int, after: str, deadline: Deadline) -> list[tuple[str, Message]]:
+    def list_messages(
+        self, session_id: str, *, limit: int, after: str, deadline: Deadline
+    ) -> list[tuple[str, Message]]:
         """The next `limit` messages after the position `after`, oldest first, each with its position.
 
-        Does not look at the owner: `get` does, and comes first.
+        Does not check the owner: call `get` first.
         """
         items = self._table.query_all(
             partition=schema.session_key(session_id)["pk"],
@@ -83,66 +85,66 @@ class ConversationStore:
             limit=limit,
             deadline=deadline,
         )
-        return list(zip([item["sk"] for item in items], self._messages(items, deadline), strict=True))
+        return list(zip([item["sk"] for item in items], self._load_messages(items, deadline), strict=True))
 
-    def selected_text(self, session_id: str, query_id: str, *, deadline: Deadline) -> SelectedText:
+    def get_selected_text(self, session_id: str, query_id: str, *, deadline: Deadline) -> SelectedText:
         """The text that the question of a query was asked about. Raises UnknownSelection.
 
-        Does not look at the owner: `get` does, and comes first.
+        Does not check the owner: call `get` first.
         """
         item = self._table.get(schema.selection_key(session_id, query_id), deadline=deadline)
         if item is None:
-            raise UnknownSelection("This session has no such message, or it is of no question about a selected text.")
+            raise UnknownSelection("This session has no such message, or it did not ask about a selected text.")
         keys = _piece_keys(item, "selected_text")
-        pieces = self._pieces(keys, deadline)
+        pieces = self._load_pieces(keys, deadline)
         return to_selected_text(item, [pieces[key["sk"]] for key in keys])
 
     def add_turn(self, turn: Turn, *, new_session: Session | None, deadline: Deadline) -> None:
-        """Add a question and its answer to a session, or begin the session with them: all or nothing.
+        """Add a question and its answer to a session, or create the session with them, in one transaction.
 
-        Adding the same turn again changes nothing. Raises UnknownSession when it was deleted meanwhile.
+        Idempotent. Raises UnknownSession when the session was deleted in the meantime.
         """
         actions = [self._session_action(turn, new_session)]
         actions += [self._table.new_item(item) for item in _turn_items(turn)]
         try:
             self._table.transact(actions, deadline=deadline)
         except ConditionFailed as error:
-            if 1 in error.positions:  # the question is there: this turn was written by an earlier try
+            if 1 in error.positions:  # the question exists: an earlier attempt wrote this turn
                 return
-            raise UnknownSession("The session was deleted while the question was answered.") from error
+            raise UnknownSession("The session was deleted while the question was being answered.") from error
 
-    def _messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
+    def _load_messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
         heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]
-        pieces = self._pieces([key for head in heads for key in _piece_keys(head, "content")], deadline)
+        pieces = self._load_pieces([key for head in heads for key in _piece_keys(head, "content")], deadline)
         return [to_message(head, [pieces[key["sk"]] for key in _piece_keys(head, "content")]) for head in heads]
 
-    def _pieces(self, keys: Sequence[schema.Key], deadline: Deadline) -> dict[str, bytes]:
-        """Further pieces of long texts, by their sort keys."""
+    def _load_pieces(self, keys: Sequence[schema.Key], deadline: Deadline) -> dict[str, bytes]:
+        """The further pieces of long texts, by sort key."""
         if not keys:
             return {}
         return {item["sk"]: item["piece"] for item in self._table.get_many(keys, deadline=deadline, consistent=True)}
 
     def _session_action(self, turn: Turn, new_session: Session | None) -> dict[str, Any]:
         if new_session is not None:
-            return self._table.new_item(_new_session(new_session) | turn.sums())
-        sums = turn.sums()
+            return self._table.new_item(_new_session(new_session) | turn.totals())
+        totals = turn.totals()
         return self._table.update(
             schema.session_key(turn.session_id),
-            expression=f"SET #updated_at = :now ADD {', '.join(f'#{name} :{name}' for name in sums)}",
-            # A session that is deleted or being deleted must not come back as a stump.
+            expression=f"SET #updated_at = :now ADD {', '.join(f'#{name} :{name}' for name in totals)}",
+            # An update without this condition would recreate a session that was deleted.
             condition="#owner = :owner AND attribute_not_exists(#deleted_at)",
-            values={":now": utc_now(), ":owner": turn.owner} | {f":{name}": n for name, n in sums.items()},
+            values={":now": utc_now(), ":owner": turn.owner} | {f":{name}": n for name, n in totals.items()},
         )
 
 
 def _piece_keys(head: Mapping[str, Any], attribute: str) -> list[schema.Key]:
     key = {"pk": head["pk"], "sk": head["sk"]}
-    return [schema.piece_key(key, number) for number in range(_long_text.piece_count(attribute, head))]
+    return [schema.piece_key(key, number) for number in range(_long_text.count_pieces(attribute, head))]
 
 
-def _owned(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:
+def _require_owner(item: Mapping[str, Any] | None, owner: str) -> Mapping[str, Any]:
     if item is None or item["owner"] != owner or "deleted_at" in item:
-        raise UnknownSession(UNKNOWN)
+        raise UnknownSession(UNKNOWN_SESSION)
     return item
 
 
@@ -157,14 +159,13 @@ def _new_session(session: Session) -> dict[str, Any]:
 
 
 def _turn_items(turn: Turn) -> list[dict[str, Any]]:
-    """The items of a turn, the question's first."""
+    """The items of a turn. The question comes first: if its condition fails, the turn was already written."""
     question, answer = (schema.message_key(turn.session_id, turn.query_id, position) for position in (0, 1))
-    keyed = list(zip((question, answer), turn_values(turn), strict=True))
+    packed_items = list(zip((question, answer), turn_values(turn), strict=True))
     if turn.selected_text is not None:
-        keyed.append((schema.selection_key(turn.session_id, turn.query_id), selection_values(turn)))
+        packed_items.append((schema.selection_key(turn.session_id, turn.query_id), selection_values(turn)))
     items: list[dict[str, Any]] = []
-    for key, (attributes, pieces) in keyed:
+    for key, (attributes, pieces) in packed_items:
         items.append(key | attributes)
         items += [schema.piece_key(key, number) | {"piece": piece} for number, piece in enumerate(pieces)]
-    # The question stays in front: its condition tells that the turn was written before.
     return items

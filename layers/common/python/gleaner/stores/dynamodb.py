@@ -1,4 +1,4 @@
-"""One DynamoDB table: reads and conditional writes with retries inside the deadline."""
+"""One DynamoDB table: reads and conditional writes, retried within the deadline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
-from gleaner.stores.failures import failed_conditions, found_items, retry_after
+from gleaner.stores.failures import existing_items, failed_conditions, retry_after
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Attempts at one call; the deadline ends them earlier. Enough for a keyword that dozens of writers want.
-_ATTEMPTS = 64
-_BATCH_GET_LIMIT = 100  # keys of one BatchGetItem
-_BATCH_WRITE_LIMIT = 25  # items of one BatchWriteItem
-TRANSACTION_LIMIT = 100  # actions of one TransactWriteItems
+_MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the deadline usually ends retries earlier
+# DynamoDB's limits for one request.
+_MAX_BATCH_GET_KEYS = 100
+_MAX_BATCH_WRITE_ITEMS = 25
+MAX_TRANSACTION_ACTIONS = 100
 
 _NAME = re.compile(r"#(\w+)")
-_SHOW_FOUND = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+_RETURN_EXISTING = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
 class ConditionFailed(GleanerError):
-    """Conditions of a write did not hold; nothing was written. `positions` are the actions they belong to.
+    """Conditions of a write failed and nothing was written. `positions` are those of the failed actions.
 
-    `found` has the items of those of them that ask for it (`Table.update`), where there is one.
+    `existing_items` maps positions to the items that exist, for actions with `return_existing` (`Table.update`).
     """
 
-    def __init__(self, positions: tuple[int, ...], found: Mapping[int, dict[str, Any]]) -> None:
-        super().__init__("The condition of a write did not hold.")
+    def __init__(self, positions: tuple[int, ...], existing_items: Mapping[int, dict[str, Any]]) -> None:
+        super().__init__("The condition of a write failed.")
         self.positions = positions
-        self.found = found
+        self.existing_items = existing_items
 
 
 class Table:
@@ -56,27 +56,27 @@ class Table:
 
     def get(self, key: Mapping[str, str], *, deadline: Deadline) -> dict[str, Any] | None:
         """The item under `key`, read consistently, or None."""
-        answer = self._call(
+        response = self._call(
             lambda: self._client.get_item(TableName=self._name, Key=to_item(key), ConsistentRead=True),
             deadline,
         )
-        return from_item(answer["Item"]) if "Item" in answer else None
+        return from_item(response["Item"]) if "Item" in response else None
 
     def get_many(
         self, keys: Sequence[Mapping[str, str]], *, deadline: Deadline, consistent: bool = False
     ) -> list[dict[str, Any]]:
-        """The items under `keys` that exist, in no order."""
+        """The items under `keys` that exist, in no particular order."""
         items: list[dict[str, Any]] = []
-        waiting: list[Any] = [to_item(key) for key in keys]
-        while waiting:
-            batch, waiting = waiting[:_BATCH_GET_LIMIT], waiting[_BATCH_GET_LIMIT:]
+        pending: list[Any] = [to_item(key) for key in keys]
+        while pending:
+            batch, pending = pending[:_MAX_BATCH_GET_KEYS], pending[_MAX_BATCH_GET_KEYS:]
             request: Any = {self._name: {"Keys": batch, "ConsistentRead": consistent}}
-            answer = self._call(partial(self._client.batch_get_item, RequestItems=request), deadline)
-            items += [from_item(item) for item in answer["Responses"].get(self._name, [])]
-            left = answer.get("UnprocessedKeys", {}).get(self._name)
-            if left:  # DynamoDB returns these when it throttles; they count against the deadline
+            response = self._call(partial(self._client.batch_get_item, RequestItems=request), deadline)
+            items += [from_item(item) for item in response["Responses"].get(self._name, [])]
+            unprocessed = response.get("UnprocessedKeys", {}).get(self._name)
+            if unprocessed:
                 _pause(deadline)
-                waiting += left["Keys"]
+                pending += unprocessed["Keys"]
         return items
 
     def query(
@@ -89,11 +89,11 @@ class Table:
         newest_first: bool = False,
         consistent: bool = False,
     ) -> list[dict[str, Any]]:
-        """At most `limit` items of a partition, by sort key, in one round trip."""
+        """At most `limit` items of a partition, ordered by sort key, in one round trip."""
         condition, values = "pk = :pk", {":pk": partition}
         if begins_with:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {":pk": partition, ":sk": begins_with}
-        answer = self._call(
+        response = self._call(
             lambda: self._client.query(
                 TableName=self._name,
                 KeyConditionExpression=condition,
@@ -104,18 +104,18 @@ class Table:
             ),
             deadline,
         )
-        return [from_item(item) for item in answer["Items"]]
+        return [from_item(item) for item in response["Items"]]
 
     def query_all(
         self, *, partition: str, begins_with: str, after: str = "", limit: int | None, deadline: Deadline
     ) -> list[dict[str, Any]]:
-        """Items of a partition by sort key, those after `after` alone; in as many round trips as their size takes.
+        """The items of a partition after the sort key `after`, ordered by sort key, in as many round trips as needed.
 
-        `after` is any text: one that begins otherwise opens nothing else of the partition.
+        `after` may be any text: without the prefix `begins_with` it still reveals no other items of the partition.
         """
-        # The range is inclusive; nothing sorts between a key and the same key with a NUL behind it.
+        # BETWEEN is inclusive. Nothing sorts between a key and the same key with NUL appended.
         first, last = max(begins_with, f"{after}\x00" if after else ""), f"{begins_with}\uffff"
-        if first > last:  # which DynamoDB refuses
+        if first > last:  # DynamoDB rejects an empty range
             return []
         request: dict[str, Any] = {
             "TableName": self._name,
@@ -123,27 +123,27 @@ class Table:
             "ExpressionAttributeValues": to_item({":pk": partition, ":from": first, ":to": last}),
             "ConsistentRead": True,
         }
-        found: list[dict[str, Any]] = []
-        while limit is None or len(found) < limit:
-            page = request if limit is None else request | {"Limit": limit - len(found)}
-            answer = self._call(partial(self._client.query, **page), deadline)
-            found += map(from_item, answer["Items"])
-            if "LastEvaluatedKey" not in answer:
+        items: list[dict[str, Any]] = []
+        while limit is None or len(items) < limit:
+            page = request if limit is None else request | {"Limit": limit - len(items)}
+            response = self._call(partial(self._client.query, **page), deadline)
+            items += map(from_item, response["Items"])
+            if "LastEvaluatedKey" not in response:
                 break
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-        return found
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+        return items
 
     def delete_many(self, keys: Sequence[Mapping[str, str]], *, deadline: Deadline) -> None:
-        """Delete items, whatever they hold; ones that are gone are gone."""
-        waiting: list[Any] = [{"DeleteRequest": {"Key": to_item(key)}} for key in keys]
-        while waiting:
-            batch, waiting = waiting[:_BATCH_WRITE_LIMIT], waiting[_BATCH_WRITE_LIMIT:]
+        """Delete items unconditionally. Missing items are ignored."""
+        pending: list[Any] = [{"DeleteRequest": {"Key": to_item(key)}} for key in keys]
+        while pending:
+            batch, pending = pending[:_MAX_BATCH_WRITE_ITEMS], pending[_MAX_BATCH_WRITE_ITEMS:]
             request: Any = {self._name: batch}
-            answer = self._call(partial(self._client.batch_write_item, RequestItems=request), deadline)
-            left = answer.get("UnprocessedItems", {}).get(self._name, [])
-            if left:
+            response = self._call(partial(self._client.batch_write_item, RequestItems=request), deadline)
+            unprocessed = response.get("UnprocessedItems", {}).get(self._name, [])
+            if unprocessed:
                 _pause(deadline)
-                waiting += left
+                pending += unprocessed
 
     def query_index(
         self,
@@ -155,24 +155,24 @@ class Table:
         limit: int,
         deadline: Deadline,
     ) -> list[dict[str, Any]]:
-        """At most `limit` items of an index's partition that `skip` lets pass, the greatest sort key first.
+        """At most `limit` items of an index's partition for which `skip` is false, greatest sort key first.
 
-        `up_to` is the greatest sort key to read. Items to skip cost a further round trip only when they
-        fill a whole page.
+        `up_to` is the greatest sort key to read. Further round trips are made only while skipped items leave
+        the page short.
         """
-        found: list[dict[str, Any]] = []
+        items: list[dict[str, Any]] = []
         request = _index_request(self._name, index, partition, up_to, limit)
         while True:
-            answer = self._call(partial(self._client.query, **request), deadline)
-            found += [item for item in map(from_item, answer["Items"]) if not skip(item)]
-            if len(found) >= limit or "LastEvaluatedKey" not in answer:
-                return found[:limit]
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            response = self._call(partial(self._client.query, **request), deadline)
+            items += [item for item in map(from_item, response["Items"]) if not skip(item)]
+            if len(items) >= limit or "LastEvaluatedKey" not in response:
+                return items[:limit]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
-    def oldest(
+    def iter_oldest(
         self, index: Index, *, partition: str, before: str, page: int, deadline: Deadline
     ) -> Iterator[dict[str, Any]]:
-        """Items of an index's partition whose sort key is less than `before`, the least first, read page by page."""
+        """Iterate over the items of an index's partition with sort keys below `before`, lowest first, page by page."""
         request: dict[str, Any] = {
             "TableName": self._name,
             "IndexName": index.name,
@@ -182,14 +182,14 @@ class Table:
             "Limit": page,
         }
         while True:
-            answer = self._call(partial(self._client.query, **request), deadline)
-            yield from map(from_item, answer["Items"])
-            if "LastEvaluatedKey" not in answer:
+            response = self._call(partial(self._client.query, **request), deadline)
+            yield from map(from_item, response["Items"])
+            if "LastEvaluatedKey" not in response:
                 return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def put_new(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
-        """Put an item that must not exist; False when it does, which is how a repeated write ends."""
+        """Put an item unless one exists under its key. Returns False if one does, as after a retried write."""
         try:
             self._call(lambda: self._client.put_item(**self.new_item(item)["Put"]), deadline)
         except ConditionFailed:
@@ -197,14 +197,14 @@ class Table:
         return True
 
     def transact(self, actions: Sequence[Mapping[str, Any]], *, deadline: Deadline) -> None:
-        """Do all actions or none. Raises ConditionFailed when a condition does not hold."""
+        """Perform all actions or none. Raises ConditionFailed when a condition fails."""
         items: Any = list(actions)
         self._call(lambda: self._client.transact_write_items(TransactItems=items), deadline)
 
-    def new_item(self, item: Mapping[str, Any], *, show_found: bool = False) -> dict[str, Any]:
-        """The action that puts an item which must not exist yet: a repeated write must change nothing.
+    def new_item(self, item: Mapping[str, Any], *, return_existing: bool = False) -> dict[str, Any]:
+        """Action: put an item that must not exist yet, so that a repeated write changes nothing.
 
-        `show_found` as for `update`.
+        `return_existing` as for `update`.
         """
         return {
             "Put": {
@@ -212,7 +212,7 @@ class Table:
                 "Item": to_item(item),
                 "ConditionExpression": "attribute_not_exists(pk)",
             }
-            | (_SHOW_FOUND if show_found else {})
+            | (_RETURN_EXISTING if return_existing else {})
         }
 
     def update(
@@ -222,23 +222,23 @@ class Table:
         expression: str,
         condition: str,
         values: Mapping[str, Any],
-        show_found: bool = False,
+        return_existing: bool = False,
     ) -> dict[str, Any]:
-        """The action that updates an item under a condition; `show_found` has ConditionFailed tell what it found.
+        """Action: update an item under a condition. With `return_existing`, ConditionFailed holds the existing item.
 
-        Attributes are written `#name` in expressions: half of all good names are reserved words.
+        Write attributes as `#name` in expressions: many common names are reserved words.
         """
         action = {"UpdateExpression": expression} | self._conditional(key, condition, values, expression)
-        return {"Update": action | (_SHOW_FOUND if show_found else {})}
+        return {"Update": action | (_RETURN_EXISTING if return_existing else {})}
 
     def delete(
         self, key: Mapping[str, str], *, condition: str = "", values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The action that deletes an item, under a condition if there is one."""
+        """Action: delete an item, under an optional condition."""
         return {"Delete": self._conditional(key, condition, values or {})}
 
     def check(self, key: Mapping[str, str], *, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The action that lets a transaction go through only while a condition holds."""
+        """Action: fail the transaction unless a condition holds."""
         return {"ConditionCheck": self._conditional(key, condition, values)}
 
     def _conditional(
@@ -254,14 +254,14 @@ class Table:
         return action
 
     def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
-        deadline.timeout(1.0)  # raises when nothing is left
+        deadline.timeout(1.0)  # raises if no time is left
         try:
-            return with_retries(call, retry_after=retry_after, deadline=deadline, attempts=_ATTEMPTS)
+            return with_retries(call, retry_after=retry_after, deadline=deadline, attempts=_MAX_ATTEMPTS)
         except ClientError as error:
             positions = failed_conditions(error)
             if positions:
-                found = {position: from_item(item) for position, item in found_items(error).items()}
-                raise ConditionFailed(positions, found) from error
+                items = {position: from_item(item) for position, item in existing_items(error).items()}
+                raise ConditionFailed(positions, items) from error
             code = error.response.get("Error", {}).get("Code", "unknown")
             raise StoreUnavailable(f"The store failed ({code}).") from error
         except BotoCoreError as error:
@@ -269,17 +269,17 @@ class Table:
 
 
 def _pause(deadline: Deadline) -> None:
-    """Wait a random moment after DynamoDB left a part of a batch undone, which it does when it throttles."""
-    time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - spreads load, guards nothing
+    """Wait for a random time: DynamoDB leaves part of a batch unprocessed when it throttles."""
+    time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - jitter, not security
 
 
 def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:
-    bounded = up_to is not None
+    has_bound = up_to is not None
     return {
         "TableName": table,
         "IndexName": index.name,
-        "KeyConditionExpression": "#p = :p AND #s <= :s" if bounded else "#p = :p",
-        "ExpressionAttributeNames": {"#p": index.partition_key} | ({"#s": index.sort_key} if bounded else {}),
+        "KeyConditionExpression": "#p = :p AND #s <= :s" if has_bound else "#p = :p",
+        "ExpressionAttributeNames": {"#p": index.partition_key} | ({"#s": index.sort_key} if has_bound else {}),
         "ExpressionAttributeValues": to_item({":p": partition, ":s": up_to}),
         "Limit": limit,
         "ScanIndexForward": False,
@@ -287,12 +287,12 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
 
 
 def connect(*, endpoint_url: str | None) -> DynamoDBClient:
-    """A DynamoDB client that does not retry by itself: retries are held inside the deadline."""
+    """A DynamoDB client that does not retry by itself: `Table` retries within the deadline."""
     config = Config(
         connect_timeout=1,
         read_timeout=3,
         retries={"total_max_attempts": 1},
         max_pool_connections=50,
-        user_agent="gleaner",  # botocore's own is put together anew, twice, for each request
+        user_agent="gleaner",  # botocore would otherwise build its own twice per request
     )
     return boto3.client("dynamodb", endpoint_url=endpoint_url, config=config)

@@ -1,4 +1,4 @@
-"""What DynamoDB's errors mean: passing ones, final ones, and conditions that did not hold."""
+"""Classifies DynamoDB's errors: transient, permanent, or a failed condition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-_PASSING_ERRORS = frozenset(
+_TRANSIENT_ERRORS = frozenset(
     [
         "TransactionInProgressException",
         "ThrottlingException",
@@ -18,8 +18,8 @@ _PASSING_ERRORS = frozenset(
         "TransactionConflictException",
     ]
 )
-_PASSING_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
-_LOST_ANSWERS = frozenset(
+_TRANSIENT_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+_LOST_RESPONSES = frozenset(
     ["ReadTimeoutError", "ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"]
 )
 _CONDITION_FAILED = "ConditionalCheckFailed"
@@ -36,32 +36,31 @@ def _codes(error: ClientError) -> list[str]:
 
 
 def _is_server_error(error: ClientError) -> bool:
-    # What stands between us and DynamoDB answers 502 or 503 with a page of its own and no code.
+    # A proxy in front of DynamoDB answers 502 or 503 with a page of its own and no error code.
     response: Any = error.response
     return int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def failed_conditions(error: ClientError) -> tuple[int, ...]:
-    """The positions of the actions whose condition did not hold."""
+    """The positions of the actions whose condition failed."""
     if error.response.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
         return (0,)
     return tuple(position for position, code in enumerate(_codes(error)) if code == _CONDITION_FAILED)
 
 
-def found_items(error: ClientError) -> dict[int, dict[str, Any]]:
-    """Attribute values of the items that a cancelled transaction tells of, by the position of their action."""
+def existing_items(error: ClientError) -> dict[int, dict[str, Any]]:
+    """The items that a cancelled transaction returns, as attribute values, by the position of their action."""
     return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 
 
 def retry_after(error: Exception) -> float | None:
-    """0 when the call may be made again at once, None when the error is final (see `retries.with_retries`)."""
-    # A lost connection may hide a write that was done; every write here is conditional, so doing it
-    # again changes nothing.
+    """0 when the call may be retried at once, None when the error is permanent (see `retries.with_retries`)."""
+    # A lost connection may hide a write that succeeded. Every write here is conditional, so a retry is safe.
     if isinstance(error, BotoCoreError):
-        return 0.0 if type(error).__name__ in _LOST_ANSWERS else None
+        return 0.0 if type(error).__name__ in _LOST_RESPONSES else None
     if not isinstance(error, ClientError):
         return None
-    if error.response.get("Error", {}).get("Code") in _PASSING_ERRORS or _is_server_error(error):
+    if error.response.get("Error", {}).get("Code") in _TRANSIENT_ERRORS or _is_server_error(error):
         return 0.0
     reasons = set(_codes(error)) - {"None"}
-    return 0.0 if reasons and reasons <= _PASSING_REASONS else None
+    return 0.0 if reasons and reasons <= _TRANSIENT_REASONS else None

@@ -1,4 +1,4 @@
-"""What callers say of the answers to their queries."""
+"""Callers' ratings of and comments on the answers to their queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import from_timestamp
 
-_OWNED, _KEPT = 0, 1  # places of the actions of a transaction
+_OWNERSHIP_CHECK = 0  # the position of this action in the transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +26,14 @@ class Feedback:
 
 
 class FeedbackStore:
-    """Feedback, kept beside the tool calls of its query. Methods raise StoreUnavailable or DeadlineExceeded."""
+    """Stores feedback next to the tool calls of its query. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
-        """`table` is that of the tool calls."""
+        """`table` is the tool calls table."""
         self._table = table
 
-    def keep(self, feedback: Feedback, *, deadline: Deadline) -> bool:
-        """Keep the feedback, in place of an earlier one; whether it is the first of its query.
+    def save(self, feedback: Feedback, *, deadline: Deadline) -> bool:
+        """Store the feedback, replacing any earlier one. Returns whether it is the first for its query.
 
         Raises UnknownQuery when its owner made no such query.
         """
@@ -47,24 +47,24 @@ class FeedbackStore:
         replacement = self._table.update(
             key,
             expression="SET #rating = :rating, #comment = :comment, #created_at = :created_at",
-            condition="#owner = :owner",  # its owner's: another query's or caller's is never written over
+            condition="#owner = :owner",  # never overwrites another caller's feedback
             values={f":{name}": value for name, value in values.items()},
         )
-        for first, action in ((True, self._table.new_item(key | values)), (False, replacement)):
+        for is_first, action in ((True, self._table.new_item(key | values)), (False, replacement)):
             try:
-                self._table.transact([self._owned(feedback), action], deadline=deadline)
+                self._table.transact([self._check_ownership(feedback), action], deadline=deadline)
             except ConditionFailed as error:
-                if _OWNED in error.positions:
+                if _OWNERSHIP_CHECK in error.positions:
                     raise UnknownQuery("There is no such query.") from error
             else:
-                return first
-        raise UnknownQuery("There is no such query.")  # kept under another owner, which nothing writes
+                return is_first
+        raise UnknownQuery("There is no such query.")  # stored under another owner, which should never happen
 
-    def of_query(self, query_id: str, owner: str, *, deadline: Deadline) -> Feedback:
-        """The feedback of `owner` on a query. Raises UnknownQuery when there is none."""
+    def get(self, query_id: str, owner: str, *, deadline: Deadline) -> Feedback:
+        """Read the feedback of `owner` on a query. Raises UnknownQuery when there is none."""
         item = self._table.get(schema.feedback_key(query_id), deadline=deadline)
         if item is None or item["owner"] != owner:
-            raise UnknownQuery("There is no feedback of yours on such a query.")
+            raise UnknownQuery("You have left no feedback on such a query.")
         return Feedback(
             query_id=query_id,
             owner=owner,
@@ -73,8 +73,8 @@ class FeedbackStore:
             created_at=from_timestamp(item["created_at"]),
         )
 
-    def _owned(self, feedback: Feedback) -> dict[str, object]:
-        # The first tool call tells whose the query is; every query that reached the model has one.
+    def _check_ownership(self, feedback: Feedback) -> dict[str, object]:
+        # The first tool call names the query's owner. Every query that reached the model has one.
         return self._table.check(
             schema.tool_call_key(feedback.query_id, 0), condition="#owner = :owner", values={":owner": feedback.owner}
         )

@@ -1,4 +1,4 @@
-"""Reads of the keyword index for people: lists of keywords, and one keyword with all that stands behind it."""
+"""Reads of the keyword index for people: lists of keywords, and one keyword with its associations."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answer
 
-MOST_ASSOCIATIONS = 200  # newest ones, that one keyword is shown with
+MAX_ASSOCIATIONS = 200  # newest associations returned with one keyword
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyword:
-    """A keyword; moments are ISO 8601 text in UTC."""
+    """A keyword. Times are ISO 8601 text in UTC."""
 
     keyword_id: str
     keyword_text: str
@@ -33,7 +33,7 @@ class Keyword:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
-    """What ties a keyword to a query it served, or to the web answer it was indexed for."""
+    """Links a keyword to a query it served, or to the web answer it was indexed for."""
 
     association_id: str
     kb_id: str
@@ -53,28 +53,29 @@ class KeywordDetails:
     answers: tuple[WebAnswer, ...]
 
 
-Position = tuple[str, str]  # last_used_at and id of the keyword that a page ended with
+Position = tuple[str, str]  # last_used_at and id of the last keyword of a page
 
 
 class KeywordCatalog:
-    """The keywords table as it is browsed. Methods raise StoreUnavailable or DeadlineExceeded."""
+    """Browses the keywords table. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
         self._table = table
         self._executor = executor
 
-    def recent(
+    def list_recent(
         self, *, limit: int, after: Position | None, kb_ids: Collection[str] | None, deadline: Deadline
     ) -> list[Keyword]:
-        """The next `limit` active keywords after a position, the most recently used first.
+        """The next `limit` active keywords after a position, most recently used first.
 
-        `kb_ids`: those learned in one of these knowledge bases alone; None is in any. Reads every partition of the
-        index at once, `limit` items of each at the most, and more only where keywords of other knowledge bases stand.
+        `kb_ids` restricts them to keywords learned in one of these knowledge bases; None means all. Reads all
+        partitions of the index in parallel, at most `limit` items each, or more if keywords of other knowledge
+        bases are skipped.
         """
 
         def skip(item: Mapping[str, Any]) -> bool:
-            passed = after is not None and _position(item) >= after
-            return passed or (kb_ids is not None and set(kb_ids).isdisjoint(item.get("kb_ids", ())))
+            is_before = after is not None and _position(item) >= after
+            return is_before or (kb_ids is not None and set(kb_ids).isdisjoint(item.get("kb_ids", ())))
 
         def read(partition: str) -> list[dict[str, Any]]:
             return self._table.query_index(
@@ -87,17 +88,17 @@ class KeywordCatalog:
             )
 
         shards = self._executor.map(read, schema.active_partitions())
-        found = sorted((item for items in shards for item in items), key=_position, reverse=True)
-        return [to_keyword(item) for item in found[:limit]]
+        items = sorted((item for shard in shards for item in shard), key=_position, reverse=True)
+        return [to_keyword(item) for item in items[:limit]]
 
     def get_many(self, keyword_ids: Sequence[str], *, deadline: Deadline) -> list[Keyword]:
-        """Those of the keywords that exist, in the order of the ids."""
+        """The keywords that exist, in the order of their ids in `keyword_ids`."""
         keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
-        found = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline)}
-        return [to_keyword(found[keyword_id]) for keyword_id in keyword_ids if keyword_id in found]
+        items = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline)}
+        return [to_keyword(items[keyword_id]) for keyword_id in keyword_ids if keyword_id in items]
 
     def get(self, keyword_id: str, *, deadline: Deadline) -> KeywordDetails:
-        """One keyword with all that stands behind it. Raises UnknownKeyword."""
+        """One keyword with its associations and web answers. Raises UnknownKeyword."""
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
         if head is None:
             raise UnknownKeyword("There is no such keyword.")
@@ -107,17 +108,17 @@ class KeywordCatalog:
             for item in self._table.query(
                 partition=schema.keyword_key(keyword_id)["pk"],
                 begins_with=prefix,
-                limit=MOST_ASSOCIATIONS,
+                limit=MAX_ASSOCIATIONS,
                 newest_first=True,
                 deadline=deadline,
             )
         ]
-        associations = sorted(map(_to_association, items), key=lambda found: found.created_at, reverse=True)
-        results = {found.perplexity_result_id for found in associations if found.perplexity_result_id}
-        keys = [schema.answer_key(result_id) for result_id in sorted(results)]
+        associations = sorted(map(_to_association, items), key=lambda item: item.created_at, reverse=True)
+        result_ids = {item.perplexity_result_id for item in associations if item.perplexity_result_id}
+        keys = [schema.answer_key(result_id) for result_id in sorted(result_ids)]
         answers = tuple(map(to_answer, self._table.get_many(keys, deadline=deadline)))
         return KeywordDetails(
-            keyword=to_keyword(head), associations=tuple(associations[:MOST_ASSOCIATIONS]), answers=answers
+            keyword=to_keyword(head), associations=tuple(associations[:MAX_ASSOCIATIONS]), answers=answers
         )
 
 
@@ -126,7 +127,7 @@ def _position(item: Mapping[str, Any]) -> Position:
 
 
 def to_keyword(item: Mapping[str, Any]) -> Keyword:
-    """The keyword of its item."""
+    """Build a keyword from its item."""
     return Keyword(
         keyword_id=item["keyword_id"],
         keyword_text=item["keyword_text"],

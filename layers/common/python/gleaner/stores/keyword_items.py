@@ -16,7 +16,7 @@ from gleaner.stores.items import from_timestamp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordUse:
-    """What a set of keywords is indexed for."""
+    """The query, and the web answer if any, that keywords are indexed for."""
 
     kb_id: str
     query_id: str
@@ -24,23 +24,23 @@ class KeywordUse:
     answer: WebAnswer | None
 
 
-def entry_keys(keyword: str, shown: str, kb_id: str) -> list[schema.Key]:
-    """Keys of a keyword's look-up entries: one for each stem, one for each two adjacent stems."""
-    stems = text.stems(shown)
+def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
+    """Keys of a keyword's look-up entries: one for each stem and one for each pair of adjacent stems."""
+    stems = text.stems(display_text)
     partitions = [(schema.term_partition(kb_id, stem), stem) for stem in stems]
     partitions += [(schema.pair_partition(kb_id, first, second), "") for first, second in pairwise(stems)]
     return [{"pk": partition, "sk": schema.entry_sort_key(stem, len(stems), keyword)} for partition, stem in partitions]
 
 
 def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
-    """The item that ties a keyword to the query and the web answer it was indexed for."""
+    """The item that links a keyword to the query and the web answer it was indexed for."""
     result_id = use.answer.result_id if use.answer else None
     key = schema.association_key(keyword, use.kb_id, use.query_id, _association_id(keyword, use, result_id))
     return key | _association_values(keyword, use, result_id, now)
 
 
 def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
-    """The item that ties a keyword to a query that it served."""
+    """The item that links a keyword to a query that it served."""
     key = schema.query_use_key(keyword, use.query_id)
     return key | _association_values(keyword, use, None, now)
 
@@ -64,8 +64,8 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
 
 def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:
     """The action that stores a web answer, or adds keywords to it."""
-    # The same answer may be indexed again with more keywords; its content is fixed by the first write, and
-    # it never moves to another knowledge base.
+    # The same answer may be indexed again with more keywords. Its content and its knowledge base are fixed
+    # by the first write.
     return table.update(
         schema.answer_key(answer.result_id),
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
@@ -89,7 +89,7 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
 
 
 def to_answer(item: Mapping[str, Any]) -> WebAnswer:
-    """The web answer of its item."""
+    """Build a web answer from its item."""
     return WebAnswer(
         result_id=item["result_id"],
         kb_id=item["kb_id"],

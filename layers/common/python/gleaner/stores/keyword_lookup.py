@@ -1,4 +1,4 @@
-"""From the words of a query to keywords, and on to the web answers stored under them."""
+"""Finds keywords by the words of a query, and the web answers stored under them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 
-# What bounds a look-up, whatever the table holds: 16 stems and 15 pairs make at most 31 queries of 25
-# entries in the first round trip; 12 keywords, each with its newest 10 associations, make 13 reads in the second.
+# These bound a look-up regardless of the table's size. The first round trip makes at most 31 queries (16 stems and
+# 15 pairs) of 25 entries; the second makes 13 reads (12 keywords with their newest 10 associations).
 MAX_STEMS = 16
 ENTRIES_PER_TERM = 25
 MAX_KEYWORDS = 12
 ASSOCIATIONS_PER_KEYWORD = 10
 
-UNKNOWN_WEIGHT = 0.7  # of a stem whose rarity is not known
-_PREFIX_WEIGHT = 0.6  # a stem that only begins the keyword's term, against one that equals it
+UNKNOWN_WEIGHT = 0.7  # weight of a stem whose rarity is unknown
+_PREFIX_WEIGHT = 0.6  # weight of a stem that is only a prefix of the keyword's term; an equal stem weighs 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordMatch:
-    """A keyword found for a query; `score` is 0 to 1: how much of the keyword and of the query it covers."""
+    """A keyword found for a query. `score`, 0 to 1, says how much of the keyword and of the query match."""
 
     keyword_id: str
     keyword_text: str
     score: float
     usage_count: int
-    result_ids: tuple[str, ...]  # of its newest stored web answers in this knowledge base, newest first
+    result_ids: tuple[str, ...]  # its latest stored web answers in this knowledge base, newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookedUp:
-    """The keywords found for a query, best first, and the weights of the query's stems by rarity, 0 to 1."""
+class LookupResult:
+    """The keywords found for a query, best first, and the rarity weights of the query's stems, 0 to 1."""
 
     matches: tuple[KeywordMatch, ...]
     weights: dict[str, float]
@@ -48,7 +48,7 @@ class LookedUp:
 class _Candidate:
     keyword_text: str
     term_count: int
-    matched: dict[str, float] = field(default_factory=dict)  # stem of the query -> weight of the match
+    match_weights: dict[str, float] = field(default_factory=dict)  # by stem of the query
 
 
 class KeywordLookup:
@@ -62,37 +62,37 @@ class KeywordLookup:
         """The matches of `look_up`."""
         return list(self.look_up(kb_id, query, deadline=deadline).matches)
 
-    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookedUp:
-        """Active keywords that share terms, or beginnings of terms, with `query`.
+    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookupResult:
+        """Find active keywords that share terms, or prefixes of terms, with `query`.
 
         Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
         stems = text.stems(query)[:MAX_STEMS]
         entries = self._read_entries(kb_id, stems, deadline)
-        weights = {found_with[0]: _rarity(len(items)) for found_with, items in entries if len(found_with) == 1}
+        weights = {key_stems[0]: _rarity(len(items)) for key_stems, items in entries if len(key_stems) == 1}
         ranked = _rank(weights, entries)[:MAX_KEYWORDS]
         matches = self._with_answers(kb_id, ranked, deadline) if ranked else []
-        return LookedUp(matches=tuple(matches), weights=weights)
+        return LookupResult(matches=tuple(matches), weights=weights)
 
     def _read_entries(
         self, kb_id: str, stems: Sequence[str], deadline: Deadline
     ) -> list[tuple[tuple[str, ...], list[dict[str, Any]]]]:
-        """Entries by the stems they were found with: one stem, or two adjacent ones."""
+        """Entries with the stems they were looked up by: one stem, or two adjacent ones."""
 
-        def read(found_with: tuple[str, ...]) -> list[dict[str, Any]]:
-            partition, begins_with = _entry_range(kb_id, found_with)
+        def read(key_stems: tuple[str, ...]) -> list[dict[str, Any]]:
+            partition, begins_with = _entry_range(kb_id, key_stems)
             return self._table.query(
                 partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
             )
 
-        asked: list[tuple[str, ...]] = [(stem,) for stem in stems]
-        asked += list(pairwise(stems))
-        return list(zip(asked, self._parallel(read, asked), strict=True))
+        lookups: list[tuple[str, ...]] = [(stem,) for stem in stems]
+        lookups += list(pairwise(stems))
+        return list(zip(lookups, self._map_parallel(read, lookups), strict=True))
 
     def _with_answers(
         self, kb_id: str, ranked: Sequence[tuple[str, _Candidate, float]], deadline: Deadline
     ) -> list[KeywordMatch]:
-        def associations(keyword_id: str) -> list[dict[str, Any]]:
+        def read_associations(keyword_id: str) -> list[dict[str, Any]]:
             return self._table.query(
                 partition=schema.keyword_key(keyword_id)["pk"],
                 begins_with=schema.association_prefix(kb_id),
@@ -104,7 +104,7 @@ class KeywordLookup:
         ids = [keyword_id for keyword_id, _, _ in ranked]
         keys = [schema.keyword_key(keyword_id) for keyword_id in ids]
         keywords = self._executor.submit(lambda: self._table.get_many(keys, deadline=deadline))
-        found = dict(zip(ids, self._parallel(associations, ids), strict=True))
+        associations = dict(zip(ids, self._map_parallel(read_associations, ids), strict=True))
         active = {item["keyword_id"]: item for item in keywords.result() if item["status"] == "active"}
         matches = [
             KeywordMatch(
@@ -112,24 +112,25 @@ class KeywordLookup:
                 keyword_text=active[keyword_id]["keyword_text"],
                 score=score,
                 usage_count=active[keyword_id]["usage_count"],
-                result_ids=_result_ids(found[keyword_id]),
+                result_ids=_result_ids(associations[keyword_id]),
             )
             for keyword_id, _, score in ranked
             if keyword_id in active
         ]
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
 
-    def _parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
+    def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))
 
 
-def _entry_range(kb_id: str, found_with: tuple[str, ...]) -> tuple[str, str]:
-    if len(found_with) > 1:
-        return schema.pair_partition(kb_id, *found_with), ""
-    stem = found_with[0]
-    # Equal stems sort before longer ones, since the separator sorts before letters and digits. A stem that
-    # is shorter than a partition's name is looked up by itself: its extensions stand elsewhere.
-    exact = schema.KEY_SEPARATOR if len(stem) < schema.HEAD_LENGTH else ""
+def _entry_range(kb_id: str, key_stems: tuple[str, ...]) -> tuple[str, str]:
+    """The partition to query, and the prefix of its sort keys."""
+    if len(key_stems) > 1:
+        return schema.pair_partition(kb_id, *key_stems), ""
+    stem = key_stems[0]
+    # Equal stems sort before longer ones because the separator sorts before letters and digits. A stem shorter
+    # than the partition's prefix matches only itself: its extensions are in other partitions.
+    exact = schema.KEY_SEPARATOR if len(stem) < schema.PREFIX_LENGTH else ""
     return schema.term_partition(kb_id, stem), stem + exact
 
 
@@ -138,30 +139,30 @@ def _rank(
 ) -> list[tuple[str, _Candidate, float]]:
     """Keyword id, candidate and score, best first."""
     candidates: dict[str, _Candidate] = {}
-    for found_with, items in entries:
+    for key_stems, items in entries:
         for item in items:
             entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
             candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
-            for stem in found_with:
-                weight = 1.0 if len(found_with) > 1 or entry_stem == stem else _PREFIX_WEIGHT
-                candidate.matched[stem] = max(weight, candidate.matched.get(stem, 0.0))
+            for stem in key_stems:
+                weight = 1.0 if len(key_stems) > 1 or entry_stem == stem else _PREFIX_WEIGHT
+                candidate.match_weights[stem] = max(weight, candidate.match_weights.get(stem, 0.0))
     scored = [(key, candidate, _score(candidate, weights)) for key, candidate in candidates.items()]
     return sorted(scored, key=lambda item: (-item[2], item[0]))
 
 
 def _rarity(entries: int) -> float:
-    """Weight of a stem by the entries read for it: 1 for a term of one keyword, 0.44 at the read limit.
+    """Weight of a stem by the number of its entries: 1 for a term of one keyword, 0.44 at the read limit.
 
-    A stem without entries is either rare or a word that no keyword is made of, such as a common verb.
+    A stem without entries is either rare or not a keyword's word at all, such as a common verb.
     """
     return 1.0 / (1.0 + 0.4 * math.log(entries)) if entries else UNKNOWN_WEIGHT
 
 
 def _score(candidate: _Candidate, weights: Mapping[str, float]) -> float:
-    """Geometric mean of the share of the keyword and the share of the query (by rarity) that match."""
-    of_keyword = min(1.0, sum(candidate.matched.values()) / candidate.term_count)
-    matched = sum(weight * weights[stem] for stem, weight in candidate.matched.items())
-    return math.sqrt(of_keyword * matched / sum(weights.values()))
+    """Geometric mean of the shares of the keyword and of the query (weighted by rarity) that match."""
+    keyword_share = min(1.0, sum(candidate.match_weights.values()) / candidate.term_count)
+    query_weight = sum(weight * weights[stem] for stem, weight in candidate.match_weights.items())
+    return math.sqrt(keyword_share * query_weight / sum(weights.values()))
 
 
 def _result_ids(associations: Sequence[dict[str, Any]]) -> tuple[str, ...]:

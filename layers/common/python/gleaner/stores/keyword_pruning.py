@@ -1,8 +1,8 @@
-"""Taking keywords out of use, so that an interruption at any write can be mended.
+"""The writes that prune keywords. Pruning can be resumed after an interruption at any write.
 
-A keyword is found only while its head is active, so the head decides, and every transaction writes or checks it.
-A keyword with so much behind it that one transaction does not hold its pruning stands in the queue UNFINISHED
-between them; whoever meets it finishes it.
+A keyword is found only while its head is active, so every transaction writes or checks the head. A keyword whose
+pruning needs several transactions is in the queue UNFINISHED until the last; any process that reads it there
+finishes it.
 """
 
 from __future__ import annotations
@@ -15,62 +15,62 @@ from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import TRANSACTION_LIMIT, ConditionFailed, Table
+from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import entry_keys
-from gleaner.stores.schema import Waiting
+from gleaner.stores.schema import PruneQueue
 
 Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
-PLANS = 8  # a plan is stale when a web answer was deleted since it was read
-TOO_FAST = "The store changed too fast to prune or restore a keyword."
-BESIDE_HEAD = TRANSACTION_LIMIT - 2  # the head's own action, and the record that the run pruned it
+MAX_PLANS = 8  # a plan is stale if a web answer was deleted after it was read
+TOO_MANY_CHANGES = "The store changed too fast to prune or restore a keyword."
+MAX_OTHER_ACTIONS = MAX_TRANSACTION_ACTIONS - 2  # two are for the head, and the record that the run pruned it
 
 
 def is_unfinished(head: Head) -> bool:
-    """Whether a pruning of this keyword was interrupted, or goes on."""
-    return str(head.get("queue", "")).startswith(Waiting.UNFINISHED.value)
+    """Whether a pruning of this keyword was interrupted or is in progress."""
+    return str(head.get("queue", "")).startswith(PruneQueue.UNFINISHED.value)
 
 
-class KeywordPruning:
-    """Writes of pruning. Methods raise StoreUnavailable or DeadlineExceeded."""
+class PruneWriter:
+    """Writes what pruning changes. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
 
     def prune(self, head: Head, run_id: str, *, deadline: Deadline) -> bool:
-        """Prune the keyword as `head` was read; False when it was used, or pruned by another, since then."""
-        for _ in range(PLANS):
-            after = self._undoing(head, run_id, head.get("kb_ids", ()), deadline)
-            unfinished = len(after) > BESIDE_HEAD
-            first = [self._head_pruned(head, run_id, unfinished=unfinished), self._pruned_by(run_id, head)]
+        """Prune the keyword of `head`. Returns False if it was used or pruned since `head` was read."""
+        for _ in range(MAX_PLANS):
+            actions = self._plan_removal(head, run_id, head.get("kb_ids", ()), deadline)
+            unfinished = len(actions) > MAX_OTHER_ACTIONS
+            first = [self._mark_head(head, run_id, unfinished=unfinished), self._record_pruned(run_id, head)]
             try:
-                self._table.transact([*first, *after[:BESIDE_HEAD]], deadline=deadline)
+                self._table.transact([*first, *actions[:MAX_OTHER_ACTIONS]], deadline=deadline)
             except ConditionFailed as error:
                 if 0 in error.positions:
                     return False
-                continue  # a web answer was deleted since it was read
-            if unfinished and not self._finish(head["keyword_id"], run_id, after[BESIDE_HEAD:], deadline):
+                continue  # a web answer was deleted after it was read
+            if unfinished and not self._finish(head["keyword_id"], run_id, actions[MAX_OTHER_ACTIONS:], deadline):
                 self.finish({**head, "pruned_run_id": run_id}, deadline=deadline)
             return True
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
     def finish(self, head: Head, *, deadline: Deadline) -> None:
-        """Do what an interrupted pruning of this keyword left undone."""
-        keyword, run_id = head["keyword_id"], head["pruned_run_id"]
-        for _ in range(PLANS):
-            kb_ids = {item["kb_id"] for item in self.associations(keyword, deadline)}
-            if self._finish(keyword, run_id, self._undoing(head, run_id, kb_ids, deadline), deadline):
+        """Finish an interrupted pruning of this keyword."""
+        keyword_id, run_id = head["keyword_id"], head["pruned_run_id"]
+        for _ in range(MAX_PLANS):
+            kb_ids = {item["kb_id"] for item in self.read_associations(keyword_id, deadline)}
+            if self._finish(keyword_id, run_id, self._plan_removal(head, run_id, kb_ids, deadline), deadline):
                 return
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
     def reclassify(self, head: Head, *, deadline: Deadline) -> None:
-        """Let a keyword that was used more than its queue says stand where it belongs, so that it is not read again."""
+        """Move a keyword to the partition of its usage count, so that runs do not read it again."""
         action = self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #queue = :queue",
-            condition="#status = :active AND #usage_count = :uses",  # a use since then has set it anew
+            condition="#status = :active AND #usage_count = :uses",  # a later use has already moved it
             values={
                 ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
                 ":active": "active",
@@ -81,9 +81,9 @@ class KeywordPruning:
             self._table.transact([action], deadline=deadline)
 
     def delete_unreferenced(self, answer: Mapping[str, Any], *, deadline: Deadline) -> bool:
-        """Delete a web answer whose keywords are all gone; one that still has keywords leaves the queue."""
+        """Delete a web answer that has no keywords left, else take it off the queue. Returns whether it was deleted."""
         key = {"pk": answer["pk"], "sk": answer["sk"]}
-        condition = "#last_used_at = :read"  # a keyword that came or went since then set it anew
+        condition = "#last_used_at = :read"  # fails if a keyword was added or removed since the read
         if answer.get("keyword_ids"):
             action = self._table.update(
                 key,
@@ -103,61 +103,60 @@ class KeywordPruning:
             return False
         return not answer.get("keyword_ids")
 
-    def _undoing(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
-        """What makes a keyword's look-up entries go, its associations archived and its answers unreferenced."""
-        associations = self.associations(head["keyword_id"], deadline)
+    def _plan_removal(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
+        """Actions: delete a keyword's look-up entries, archive its associations, unreference its web answers."""
+        associations = self.read_associations(head["keyword_id"], deadline)
+        result_ids = self.existing_result_ids(associations, deadline)
         return [
-            *(self._remove_entry(key) for key in entries(head, kb_ids)),
+            # Deleted unconditionally: an entry that is already gone is the goal.
+            *(self._table.delete(key) for key in all_entry_keys(head, kb_ids)),
             *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
-            *(
-                self._unreference(result, head["keyword_id"])
-                for result in self.existing_results(associations, deadline)
-            ),
+            *(self._unreference(result_id, head["keyword_id"]) for result_id in result_ids),
         ]
 
-    def associations(self, keyword: str, deadline: Deadline) -> list[dict[str, Any]]:
+    def read_associations(self, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
         """All associations of a keyword, of any status."""
-        partition = schema.keyword_key(keyword)["pk"]
+        partition = schema.keyword_key(keyword_id)["pk"]
         return [
             item
             for prefix in schema.ASSOCIATION_PREFIXES
             for item in self._table.query_all(partition=partition, begins_with=prefix, limit=None, deadline=deadline)
         ]
 
-    def existing_results(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
-        """Ids of the web answers of associations that are stored still."""
-        keys = [schema.answer_key(result) for result in _results(associations)]
-        found = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
-        return sorted(item["result_id"] for item in found)
+    def existing_result_ids(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
+        """Ids of the associations' web answers that still exist."""
+        keys = [schema.answer_key(result_id) for result_id in _result_ids(associations)]
+        items = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
+        return sorted(item["result_id"] for item in items)
 
-    def _finish(self, keyword: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> bool:
-        """Whether nothing is left to do; False when a web answer was deleted since the actions were planned."""
-        unfinished = self._table.check(
-            schema.keyword_key(keyword),
-            # Whoever finished it before may have gone on to learn it anew: its new entries must stay.
+    def _finish(self, keyword_id: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> bool:
+        """Write the rest of a pruning. Returns False if a web answer was deleted after the actions were planned."""
+        still_unfinished = self._table.check(
+            schema.keyword_key(keyword_id),
+            # Another process may have finished this pruning and learned the keyword again: its new entries must stay.
             condition="#status = :pruned AND #pruned_run_id = :run AND begins_with(#queue, :unfinished)",
-            values={":pruned": "pruned", ":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+            values={":pruned": "pruned", ":run": run_id, ":unfinished": PruneQueue.UNFINISHED.value},
         )
-        done = self._table.update(
-            schema.keyword_key(keyword),
+        completion = self._table.update(
+            schema.keyword_key(keyword_id),
             expression="REMOVE #queue",
             condition="#pruned_run_id = :run AND begins_with(#queue, :unfinished)",
-            values={":run": run_id, ":unfinished": Waiting.UNFINISHED.value},
+            values={":run": run_id, ":unfinished": PruneQueue.UNFINISHED.value},
         )
         try:
-            self._write(actions, unfinished, deadline)
-            self._table.transact([done], deadline=deadline)
+            self._write(actions, still_unfinished, deadline)
+            self._table.transact([completion], deadline=deadline)
         except ConditionFailed as error:
             return 0 in error.positions
         return True
 
     def _write(self, actions: Sequence[Action], guard: Action, deadline: Deadline) -> None:
-        """Do the actions in transactions that each hold only while `guard`, their first action, does."""
-        for start in range(0, len(actions), BESIDE_HEAD):
-            self._table.transact([guard, *actions[start : start + BESIDE_HEAD]], deadline=deadline)
+        """Write the actions in transactions, each with `guard` as its first action."""
+        for start in range(0, len(actions), MAX_OTHER_ACTIONS):
+            self._table.transact([guard, *actions[start : start + MAX_OTHER_ACTIONS]], deadline=deadline)
 
-    def _head_pruned(self, head: Head, run_id: str, *, unfinished: bool) -> Action:
-        keyword = head["keyword_id"]
+    def _mark_head(self, head: Head, run_id: str, *, unfinished: bool) -> Action:
+        keyword_id = head["keyword_id"]
         values = {
             ":pruned": "pruned",
             ":now": to_timestamp(utc_now()),
@@ -167,18 +166,18 @@ class KeywordPruning:
             ":uses": head["usage_count"],
         }
         if unfinished:
-            values[":queue"] = schema.waiting_partition(Waiting.UNFINISHED, keyword)
+            values[":queue"] = schema.queue_partition(PruneQueue.UNFINISHED, keyword_id)
         return self._table.update(
-            schema.keyword_key(keyword),
+            schema.keyword_key(keyword_id),
             expression="SET #status = :pruned, #updated_at = :now, #pruned_run_id = :run"
             + (", #queue = :queue REMOVE #kb_ids" if unfinished else " REMOVE #kb_ids, #queue"),
-            # The values that the decision rests on: a use since then changed both.
+            # The decision to prune rests on these values; a later use changes both.
             condition="#status = :active AND #last_used_at = :last_used AND #usage_count = :uses",
             values=values,
         )
 
-    def _pruned_by(self, run_id: str, head: Head) -> Action:
-        # Written again by a repeated run with the same values: no condition but the run's own key is needed.
+    def _record_pruned(self, run_id: str, head: Head) -> Action:
+        # A retry writes the same values again.
         return self._table.update(
             schema.pruned_key(run_id, head["keyword_id"]),
             expression="SET #keyword_id = :id, #keyword_text = :text",
@@ -186,37 +185,33 @@ class KeywordPruning:
             values={":id": head["keyword_id"], ":text": head["keyword_text"]},
         )
 
-    def _remove_entry(self, key: schema.Key) -> Action:
-        # Without a condition: an entry that is gone is what is wanted.
-        return self._table.delete(key)
-
     def _archive(self, item: Mapping[str, Any], run_id: str) -> Action:
         return self._table.update(
             {"pk": item["pk"], "sk": item["sk"]},
             expression="SET #status = :archived, #pruned_run_id = :run",
-            condition="attribute_exists(#pk)",  # archiving must not make an association
+            condition="attribute_exists(#pk)",  # archiving must not create an association
             values={":archived": "archived", ":run": run_id},
         )
 
-    def _unreference(self, result_id: str, keyword: str) -> Action:
+    def _unreference(self, result_id: str, keyword_id: str) -> Action:
         return self._table.update(
             schema.answer_key(result_id),
             expression="SET #queue = :queue, #last_used_at = :now DELETE #keyword_ids :keyword",
-            condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
+            condition="attribute_exists(#pk)",  # an answer deleted in the meantime stays deleted
             values={
-                ":queue": schema.waiting_partition(Waiting.UNREFERENCED, result_id),
+                ":queue": schema.queue_partition(PruneQueue.UNREFERENCED, result_id),
                 ":now": to_timestamp(utc_now()),
-                ":keyword": {keyword},
+                ":keyword": {keyword_id},
             },
         )
 
 
-def entries(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
-    """Keys of a keyword's look-up entries in some knowledge bases."""
+def all_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+    """Keys of a keyword's look-up entries in these knowledge bases."""
     for kb_id in sorted(kb_ids):
         yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
 
 
-def _results(associations: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = (item.get("perplexity_result_id") for item in associations)
-    return list(dict.fromkeys(result for result in found if result))
+def _result_ids(associations: Sequence[Mapping[str, Any]]) -> list[str]:
+    result_ids = (item.get("perplexity_result_id") for item in associations)
+    return list(dict.fromkeys(result_id for result_id in result_ids if result_id))

@@ -1,7 +1,7 @@
-"""Bringing pruned keywords back, so that an interruption at any write leaves them whole as far as they are in use.
+"""The writes that restore pruned keywords. Restoring can be resumed after an interruption at any write.
 
-A keyword is in use from the first transaction on, in the knowledge bases whose entries are back, and names the run
-that pruned it until the last: restoring it again goes on.
+The first transaction makes the keyword active again, in the knowledge bases whose entries are restored so far. The
+head names the run that pruned it until the last transaction, so restoring it again resumes.
 """
 
 from __future__ import annotations
@@ -16,69 +16,72 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import (
-    BESIDE_HEAD,
-    PLANS,
-    TOO_FAST,
+    MAX_OTHER_ACTIONS,
+    MAX_PLANS,
+    TOO_MANY_CHANGES,
     Action,
     Head,
-    KeywordPruning,
-    entries,
+    PruneWriter,
+    all_entry_keys,
     is_unfinished,
 )
 
 
-class KeywordRestoring:
-    """Writes of restoring. Methods raise StoreUnavailable or DeadlineExceeded."""
+class RestoreWriter:
+    """Writes what restoring changes. Methods raise StoreUnavailable or DeadlineExceeded."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._pruning = KeywordPruning(table)
+        self._prune_writer = PruneWriter(table)
 
     def restore(self, head: Head, *, deadline: Deadline) -> bool:
-        """Bring a pruned keyword back with all its associations and look-up entries; False when none is pruned.
+        """Restore a pruned keyword with all its associations and look-up entries. Returns False if it is not pruned.
 
-        A keyword that was learned anew since it was pruned gets its history back. Restoring counts as a use
-        for the keyword's age, so that the next run does not take it again.
+        A keyword that was learned again after it was pruned gets its history back. Restoring resets the keyword's
+        age, so that the next run does not prune it again.
         """
         if "pruned_run_id" not in head:
             return False
         if is_unfinished(head):
-            self._pruning.finish(head, deadline=deadline)
-        for _ in range(PLANS):
-            failed = self._bring_back(head, deadline)
-            if not failed:
+            self._prune_writer.finish(head, deadline=deadline)
+        for _ in range(MAX_PLANS):
+            failures = self._try_restore(head, deadline)
+            if not failures:
                 return True
-            if 0 in failed:
+            if 0 in failures:
                 return False
-        raise StoreUnavailable(TOO_FAST)
+        raise StoreUnavailable(TOO_MANY_CHANGES)
 
-    def _bring_back(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
-        """Restore it as it stands now; the positions of the actions whose condition did not hold, the head's is 0."""
-        associations = self._pruning.associations(head["keyword_id"], deadline)
+    def _try_restore(self, head: Head, deadline: Deadline) -> tuple[int, ...]:
+        """Restore from the current items. Returns the positions of failed conditions; the head's position is 0."""
+        associations = self._prune_writer.read_associations(head["keyword_id"], deadline)
+        result_ids = self._prune_writer.existing_result_ids(associations, deadline)
         kb_ids = {item["kb_id"] for item in associations} | set(head.get("kb_ids", ()))
         history = [
-            # Answers first: an association in use whose answer does not know it could lose it.
-            *(self._reference(result, head) for result in self._pruning.existing_results(associations, deadline)),
-            *(self._revive(item) for item in associations if item["status"] != "active"),
+            # Answers first: an answer without this reference could be deleted while an active association needs it.
+            *(self._reference(result_id, head) for result_id in result_ids),
+            *(self._reactivate(item) for item in associations if item["status"] != "active"),
         ]
-        groups = {kb_id: [self._put_entry(key, head) for key in entries(head, [kb_id])] for kb_id in sorted(kb_ids)}
-        steps = _steps(groups, history)
+        entries = {
+            kb_id: [self._put_entry(key, head) for key in all_entry_keys(head, [kb_id])] for kb_id in sorted(kb_ids)
+        }
+        steps = _plan_steps(entries, history)
         try:
-            for number, (found_in, actions) in enumerate(steps, 1):
-                restored = self._head_restored(head, found_in, last=number == len(steps))
-                self._table.transact([restored, *actions], deadline=deadline)
+            for number, (step_kb_ids, actions) in enumerate(steps, 1):
+                head_update = self._update_head(head, step_kb_ids, last=number == len(steps))
+                self._table.transact([head_update, *actions], deadline=deadline)
         except ConditionFailed as error:
             return error.positions
         return ()
 
-    def _head_restored(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
-        # Every step sets the time of last use, so that a pruning planned before the step fails.
+    def _update_head(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
+        # Every step sets the time of last use, so that a pruning planned earlier fails.
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
             + (" REMOVE #pruned_run_id" if last else "")
             + (" ADD #kb_ids :kbs" if kb_ids else ""),
-            condition="#pruned_run_id = :run",  # one that was restored or pruned anew since then is another
+            condition="#pruned_run_id = :run",  # fails if it was restored or pruned again since the read
             values={
                 ":active": "active",
                 ":now": to_timestamp(utc_now()),
@@ -92,11 +95,11 @@ class KeywordRestoring:
         return self._table.update(
             key,
             expression="SET #keyword_id = :id, #keyword_text = :text",
-            condition="attribute_not_exists(#pk) OR #keyword_id = :id",  # never over another keyword's entry
+            condition="attribute_not_exists(#pk) OR #keyword_id = :id",  # never overwrites another keyword's entry
             values={":id": head["keyword_id"], ":text": head["keyword_text"]},
         )
 
-    def _revive(self, item: Mapping[str, Any]) -> Action:
+    def _reactivate(self, item: Mapping[str, Any]) -> Action:
         return self._table.update(
             {"pk": item["pk"], "sk": item["sk"]},
             expression="SET #status = :active REMOVE #pruned_run_id",
@@ -108,18 +111,20 @@ class KeywordRestoring:
         return self._table.update(
             schema.answer_key(result_id),
             expression="ADD #keyword_ids :keyword",
-            condition="attribute_exists(#pk)",  # an answer that was deleted meanwhile stays deleted
+            condition="attribute_exists(#pk)",  # an answer deleted in the meantime stays deleted
             values={":keyword": {head["keyword_id"]}},
         )
 
 
-def _steps(groups: Mapping[str, Sequence[Action]], history: Sequence[Action]) -> list[tuple[set[str], list[Action]]]:
-    """Transactions of restoring: the knowledge bases whose entries each brings back, and what goes beside the head."""
+def _plan_steps(
+    entries: Mapping[str, Sequence[Action]], history: Sequence[Action]
+) -> list[tuple[set[str], list[Action]]]:
+    """Group actions into transactions: the knowledge bases whose entries each restores, and its actions."""
     steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
-    for kb_id, group in [*groups.items(), *((None, [action]) for action in history)]:
-        if len(steps[-1][1]) + len(group) > BESIDE_HEAD:
+    for kb_id, actions in [*entries.items(), *((None, [action]) for action in history)]:
+        if len(steps[-1][1]) + len(actions) > MAX_OTHER_ACTIONS:
             steps.append((set(), []))
-        steps[-1][1].extend(group)
+        steps[-1][1].extend(actions)
         if kb_id is not None:
             steps[-1][0].add(kb_id)
     return steps

@@ -1,27 +1,27 @@
-"""Keys and index names of the tables: the one place that knows how items are addressed.
+"""The schema of the tables: keys, indexes and their names. No other module knows how items are addressed.
 
-Every table has the string keys `pk` and `sk`, but that of the idempotency keys, which Powertools writes.
+Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines.
 
 Keywords table
-    KW#<keyword id>          KEYWORD                                     the keyword
+    KW#<keyword id>          KEYWORD                                     the keyword (its head)
     KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
     KW#<keyword id>          U#<query id>                                an association with a query it served
-    T#<kb id>#<head>         <stem>#<number of terms>#<keyword id>       look-up entry of one term
+    T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
-    index by_last_use: queue, last_used_at; active keywords, and what waits for a later pruning run
+    index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
     S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
     S#<session id>           EXCERPT#<query id>                          the text that a question was asked about
-    S#<session id>           LONG#<sort key>#<n>                         a further piece of the long text of an item
-  Messages sort directly before their session, so that one read from the end brings it with the newest ones.
+    S#<session id>           LONG#<sort key>#<n>                         a further piece of an item's long text
+  Messages sort directly before their session: one query from the end returns it with the newest messages.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
     Q#<query id>             C#<position>                                a tool call
-    Q#<query id>             FEEDBACK                                    what the caller says of the answer
+    Q#<query id>             FEEDBACK                                    the caller's feedback on the answer
     indexes by_session, by_tool, by_status: that attribute, created_at; keys only
 """
 
@@ -33,25 +33,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 KEY_SEPARATOR = "#"
-HEAD_LENGTH = 3  # characters of a stem that make its partition; shorter prefixes are not searched
+PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
-MOST_USES = 8  # from which on active keywords are not told apart by their uses
-ASSOCIATION_PREFIXES = ("A#", "U#")  # of sort keys: with web answers, with queries served
+MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
+ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A global secondary index; both keys are strings."""
+    """A global secondary index. Both keys are strings."""
 
     name: str
     partition_key: str
     sort_key: str
-    keys_only: bool = False  # it projects keys, else all attributes
+    keys_only: bool = False  # projects the keys instead of all attributes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """A table; its keys are strings."""
+    """A table. Its keys are strings."""
 
     partition_key: str = "pk"
     sort_key: str | None = "sk"
@@ -61,8 +61,8 @@ class TableSchema:
 
 KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),))
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
-# Every call is written to all three and few are looked up: of keys alone each costs one write unit, and not those of
-# the record again.
+# Every call is written to all three indexes, but few are looked up. With keys only, each write costs one unit
+# instead of those of the whole record.
 BY_SESSION = Index("by_session", "session_id", "created_at", keys_only=True)
 BY_TOOL = Index("by_tool", "tool_name", "created_at", keys_only=True)
 BY_STATUS = Index("by_status", "status", "created_at", keys_only=True)
@@ -72,15 +72,15 @@ IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expi
 Key = dict[str, str]
 
 
-class Waiting(StrEnum):
-    """What waits for a later pruning run."""
+class PruneQueue(StrEnum):
+    """Queues of items that a later pruning run has to process."""
 
-    UNFINISHED = "UNFINISHED"  # a pruned keyword whose look-up entries or associations are not all done
-    UNREFERENCED = "UNREFERENCED"  # a web answer that lost a keyword, and may have lost its last
+    UNFINISHED = "UNFINISHED"  # pruned keywords whose look-up entries and associations are not all processed yet
+    UNREFERENCED = "UNREFERENCED"  # web answers that lost a keyword, perhaps their last
 
 
 def derived_id(*parts: str) -> str:
-    """An id that is the same whenever its parts are: 128 bits of SHA-256, in hexadecimal."""
+    """A deterministic id of its parts: 128 bits of SHA-256 in hexadecimal."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
 
@@ -95,18 +95,18 @@ def association_id(keyword: str, query_id: str | None, result_id: str | None) ->
 
 
 def active_partition(keyword: str, usage_count: int) -> str:
-    """The partition of `by_last_use` that an active keyword stands in.
+    """The partition of `by_last_use` that holds an active keyword.
 
-    Keywords stand apart by how often they were used, so that pruning reads only those used too rarely, and in
-    shards, so that no partition takes all writes. The count may lag behind the keyword's own: a keyword
-    that stands with the rarely used is then read once too often, and none is missed.
+    Keywords are partitioned by usage count, so that pruning reads only rarely used ones, and into shards, so that
+    no partition takes all writes. The count may lag behind the keyword's own; pruning then reads the keyword
+    once too often, but misses none.
     """
-    return _active_partition(min(max(usage_count, 1), MOST_USES), _shard(keyword))
+    return _active_partition(min(max(usage_count, 1), MAX_USE_CLASS), _shard(keyword))
 
 
 def active_partitions(*, used_less_than: int | None = None) -> list[str]:
-    """Every partition of `by_last_use` with active keywords, or with those used less than some times."""
-    classes = range(1, MOST_USES + 1)
+    """The partitions of `by_last_use` with active keywords, or with those used fewer times than given."""
+    classes = range(1, MAX_USE_CLASS + 1)
     return [
         _active_partition(uses, shard)
         for uses in classes
@@ -115,14 +115,14 @@ def active_partitions(*, used_less_than: int | None = None) -> list[str]:
     ]
 
 
-def waiting_partition(what: Waiting, key: str) -> str:
-    """The partition of `by_last_use` of what a later pruning run has to look at."""
-    return f"{what.value}#{_shard(key):02d}"
+def queue_partition(queue: PruneQueue, key: str) -> str:
+    """The partition of `by_last_use` that holds an item of a queue."""
+    return f"{queue.value}#{_shard(key):02d}"
 
 
-def waiting_partitions(what: Waiting) -> list[str]:
-    """Every partition of what waits for a later pruning run."""
-    return [f"{what.value}#{shard:02d}" for shard in range(ACTIVE_SHARDS)]
+def queue_partitions(queue: PruneQueue) -> list[str]:
+    """All partitions of a queue."""
+    return [f"{queue.value}#{shard:02d}" for shard in range(ACTIVE_SHARDS)]
 
 
 def _active_partition(uses: int, shard: int) -> str:
@@ -139,7 +139,7 @@ def keyword_key(keyword: str) -> Key:
 
 
 def association_prefix(kb_id: str) -> str:
-    """What the sort keys of a keyword's associations within one knowledge base begin with."""
+    """The sort key prefix of a keyword's associations in one knowledge base."""
     return f"A#{kb_id}#"
 
 
@@ -155,7 +155,7 @@ def query_use_key(keyword: str, query_id: str) -> Key:
 
 def term_partition(kb_id: str, stem: str) -> str:
     """Partition of the look-up entries of a stem."""
-    return f"T#{kb_id}#{stem[:HEAD_LENGTH]}"
+    return f"T#{kb_id}#{stem[:PREFIX_LENGTH]}"
 
 
 def pair_partition(kb_id: str, first: str, second: str) -> str:
@@ -164,7 +164,7 @@ def pair_partition(kb_id: str, first: str, second: str) -> str:
 
 
 def entry_sort_key(stem: str, term_count: int, keyword: str) -> str:
-    """Sort key of a look-up entry: keywords of few terms first, since more of them is covered."""
+    """Sort key of a look-up entry. Keywords of few terms come first: a match covers more of them."""
     return f"{stem}#{term_count:02d}#{keyword}"
 
 
@@ -210,7 +210,7 @@ def selection_key(session_id: str, query_id: str) -> Key:
 
 
 def piece_key(owner_key: Key, number: int) -> Key:
-    """Key of the n-th further piece of the text whose item is `owner_key`."""
+    """Key of the n-th further piece of the long text of the item under `owner_key`."""
     return {"pk": owner_key["pk"], "sk": f"LONG#{owner_key['sk']}#{number:02d}"}
 
 

@@ -19,29 +19,29 @@ from pydantic import (
 from gleaner import text
 from gleaner.errors import ToolCallRejected
 from gleaner.guards import disclosure
-from gleaner.guards.answer_text import marked_ids, with_plain_marks, without_foreign_links, without_marks
-from gleaner.guards.support import supports
-from gleaner.guards.untrusted import restored
-from gleaner.model import JsonObject, Passage, ToolSpec
-from gleaner.prompts import all_prompts
+from gleaner.guards.answer_text import find_marked_ids, keep_marks, remove_foreign_links, remove_marks, split_marks
+from gleaner.guards.support import judge_support
+from gleaner.guards.untrusted import restore_tokens
+from gleaner.model import JsonObject, ToolSpec
+from gleaner.prompts import read_all_prompts
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import AcceptedAnswer, Workspace
 
 NAME = "generate_response"
-_LONGEST_ANSWER = 100_000  # characters
+_MAX_ANSWER_CHARS = 100_000
 _ID_IN_TEXT = re.compile(r"[\w-]+")
 _WORD = re.compile(r"\w")
 
 
-def _ids(value: Any) -> Any:
-    """Ids as a list, also when the model wrote a single one or a list within a string."""
+def _read_ids(value: Any) -> Any:
+    """Accept a single id, or a list in a string, as a list of ids."""
     if isinstance(value, str):
         return _ID_IN_TEXT.findall(value)
     return [str(item) for item in value] if isinstance(value, list) else value
 
 
-def _or_nothing(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    """What the model says of its own answer: the answer is not refused for a value that says nothing."""
+def _ignore_if_invalid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    """Drop an invalid self-assessment of the model: it is no reason to reject the answer."""
     try:
         return check(value)
     except ValidationError:
@@ -49,58 +49,60 @@ def _or_nothing(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 
 
 class AnswerArguments(Arguments):
-    """The answer and what it rests on."""
+    """The answer and its sources."""
 
-    answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_LONGEST_ANSWER)]
-    sources: Annotated[list[str], BeforeValidator(_ids)] = Field(
+    answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_MAX_ANSWER_CHARS)]
+    sources: Annotated[list[str], BeforeValidator(_read_ids)] = Field(
         description="Ids of the passages used, the most important first."
     )
-    confidence_score: Annotated[float | None, WrapValidator(_or_nothing)] = Field(None, ge=0, le=1)
-    used_internal_kb: Annotated[bool | None, WrapValidator(_or_nothing)] = False
-    used_external_kb: Annotated[bool | None, WrapValidator(_or_nothing)] = False
+    confidence_score: Annotated[float | None, WrapValidator(_ignore_if_invalid)] = Field(None, ge=0, le=1)
+    used_internal_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
+    used_external_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
 
 
 def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
-    written = with_plain_marks(_without_instructions(restored(text.clean(arguments.answer)), workspace))
-    cited = list(dict.fromkeys([*map(_bare, arguments.sources), *marked_ids(written)]))
-    sources = tuple(passage for source in cited if (passage := workspace.passage(source)))
-    unknown = [source for source in cited if workspace.passage(source) is None]
-    if unknown and not sources:
-        known = ", ".join(workspace.passage_ids()) or "none"
+    draft = split_marks(_remove_instructions(restore_tokens(text.clean(arguments.answer)), workspace))
+    cited_ids = list(dict.fromkeys([*map(_strip_brackets, arguments.sources), *find_marked_ids(draft)]))
+    source_ids = [source_id for source_id in cited_ids if workspace.passage(source_id)]
+    if cited_ids and not source_ids:
+        known_ids = ", ".join(workspace.passage_ids()) or "none"
         raise ToolCallRejected(
-            f"Unknown source ids: {', '.join(unknown[:10])}. Cite only ids that a search returned: {known}."
+            f"Unknown source ids: {', '.join(cited_ids[:10])}. Cite only ids that a search returned: {known_ids}."
         )
-    # Once more: addresses that are gone may have stood between the words.
-    kept = _without_instructions(without_foreign_links(written, _addresses(sources)), workspace).strip()
-    if not _WORD.search(without_marks(kept)):
-        raise ToolCallRejected("The answer holds nothing but links, images or instructions. Write it in words.")
+    sources = tuple(passage for source_id in source_ids if (passage := workspace.passage(source_id)))
+    draft = keep_marks(draft, source_ids)
+    allowed_urls = {url for passage in sources for url in passage.urls}
+    # Remove instructions again: a removed link may have separated their words.
+    answer = _remove_instructions(remove_foreign_links(draft, allowed_urls), workspace).strip()
+    if not _WORD.search(remove_marks(answer)):
+        raise ToolCallRejected("The answer contains only links, images or instructions. Write it in words.")
     workspace.answer = AcceptedAnswer(
-        text=kept, sources=sources, supports=supports(kept, sources), confidence_score=arguments.confidence_score
+        text=answer,
+        sources=sources,
+        supports=judge_support(answer, sources),
+        confidence_score=arguments.confidence_score,
     )
-    return {"formatted_response": kept, "metadata": {"sources": cited}}
+    return {"formatted_response": answer, "metadata": {"sources": source_ids}}
 
 
-def _addresses(sources: tuple[Passage, ...]) -> set[str]:
-    return {url for passage in sources for url in passage.urls}
+def _remove_instructions(answer: str, workspace: Workspace) -> str:
+    """Remove runs of words of the prompts, except those that also occur in a passage.
 
-
-def _without_instructions(answer: str, workspace: Workspace) -> str:
-    """The answer without runs of the prompts, but for those that a passage holds.
-
-    A passage that asks for them asks again in a retry, so they are taken out at once, and the answer is a fallback.
+    They are removed rather than rejected, because a passage that asks for them would do so again in a retry. The
+    answer then counts as a fallback.
     """
-    kept = disclosure.without_runs(answer, _instructions(), (p.content for p in workspace.passages()))
-    if kept != answer:
+    remainder = disclosure.remove_runs(answer, _collect_prompt_runs(), (p.content for p in workspace.passages()))
+    if remainder != answer:
         workspace.degraded.add("the answer repeated the instructions")
-    return kept
+    return remainder
 
 
 @cache
-def _instructions() -> disclosure.Runs:
-    return disclosure.runs(all_prompts())
+def _collect_prompt_runs() -> disclosure.Runs:
+    return disclosure.collect_runs(read_all_prompts())
 
 
-def _bare(source: str) -> str:
+def _strip_brackets(source: str) -> str:
     return source.strip().strip("[]").lower()
 
 

@@ -11,19 +11,20 @@ from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
 from gleaner.errors import ToolCallRejected
-from gleaner.knowledge.learning import LONGEST_KEYWORD, Learned, Rejected
+from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.model import JsonObject, WebAnswer
-from gleaner.tools.parameter_checks import keyword_objection
+from gleaner.tools.parameter_checks import check_keyword
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "index_keywords"
-_MOST_REJECTIONS_TOLD = 20
-_LONGEST_SECONDS = 4.0  # what the writes of one call may take
-_HELD = 0.5  # of a keyword's terms: a name may be completed with a word that the answer does not use
-_FOREIGN = "neither the question nor the web answer mentions it: name what they are about"
+_MAX_REJECTIONS = 20
+_MAX_SECONDS = 4.0  # for the writes of one call
+# The share of a keyword's terms that must occur; a name may contain a word that the answer does not use.
+_MIN_SHARE = 0.5
+_UNRELATED = "neither the question nor the web answer mentions it: name what they are about"
 
-# Items of any type are taken, so that one bad keyword is refused by itself and the others are indexed.
+# Items may have any type, so that one invalid keyword is rejected alone and the others are indexed.
 Keywords = Annotated[
     list[Any],
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}),
@@ -38,79 +39,81 @@ class KeywordArguments(Arguments):
 
 
 def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
-    learned = learn(arguments.keywords, _answer_meant(arguments.perplexity_result_id, workspace), workspace)
+    learned = learn(arguments.keywords, _choose_answer(arguments.perplexity_result_id, workspace), workspace)
     indexed = [keyword.keyword_text for keyword in learned.indexed]
     rejected = [{"keyword": item.keyword, "reason": item.reason} for item in learned.rejected]
     if not indexed:
-        reasons = "; ".join(f"{item['keyword']!r}: {item['reason']}" for item in rejected[:_MOST_REJECTIONS_TOLD])
+        reasons = "; ".join(f"{item['keyword']!r}: {item['reason']}" for item in rejected[:_MAX_REJECTIONS])
         raise ToolCallRejected(
-            f"No keyword was taken ({reasons}). Give names, products, concepts or tasks, such as "
+            f"No keyword was accepted ({reasons}). Give names, products, concepts or tasks, such as "
             "'DynamoDB transactions' or 'Python packaging'."
         )
     return {
         "indexed": indexed,
         "keyword_count": len(indexed),
         "merged": any(keyword.existed for keyword in learned.indexed),
-        "rejected": rejected[:_MOST_REJECTIONS_TOLD],
+        "rejected": rejected[:_MAX_REJECTIONS],
     }
 
 
-def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> Learned:
+def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> LearningResult:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
     use = workspace.keyword_use(answer)
-    harmless, hostile = _without_attacks(keywords)
-    related, foreign = _told_apart(harmless, answer, workspace.question.text)
-    learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_LONGEST_SECONDS))
-    learned = replace(learned, rejected=(*learned.rejected, *hostile, *foreign))
+    harmless, hostile = _split_by_harm(keywords)
+    related, unrelated = _split_by_relevance(harmless, answer, workspace.question.text)
+    learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_MAX_SECONDS))
+    learned = replace(learned, rejected=(*learned.rejected, *hostile, *unrelated))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         workspace.learned_results.add(answer.result_id)
     return learned
 
 
-def _without_attacks(keywords: Sequence[object]) -> tuple[list[object], list[Rejected]]:
-    """The keywords that are no attack, and the others, which are refused."""
+def _split_by_harm(keywords: Sequence[object]) -> tuple[list[object], list[RejectedKeyword]]:
+    """Split keywords into harmless ones and rejected attacks."""
     harmless: list[object] = []
-    hostile: list[Rejected] = []
+    hostile: list[RejectedKeyword] = []
     for keyword in keywords:
-        # What is longer is refused for its length.
-        shown = text.collapse(keyword)[: 2 * LONGEST_KEYWORD] if isinstance(keyword, str) else ""
-        if code := keyword_objection(shown):
+        # Longer keywords are rejected later, for their length.
+        shown = text.collapse(keyword)[: 2 * MAX_KEYWORD_LENGTH] if isinstance(keyword, str) else ""
+        if code := check_keyword(shown):
             reason = f"refused ({code}): name the topic in plain words"
-            hostile.append(Rejected(keyword=shown[:LONGEST_KEYWORD], reason=reason))
+            hostile.append(RejectedKeyword(keyword=shown[:MAX_KEYWORD_LENGTH], reason=reason))
         else:
             harmless.append(keyword)
     return harmless, hostile
 
 
-def _told_apart(keywords: Sequence[object], answer: WebAnswer, question: str) -> tuple[list[object], list[Rejected]]:
-    """The keywords that have to do with the answer, and the others, which are refused.
+def _split_by_relevance(
+    keywords: Sequence[object], answer: WebAnswer, question: str
+) -> tuple[list[object], list[RejectedKeyword]]:
+    """Split keywords into those related to the answer and rejected ones.
 
-    Keywords lead later questions of everybody to this answer. A web page that talked the model into keywords of
-    its choice would otherwise answer questions that it has nothing to do with.
+    Keywords lead later questions of all callers to this answer. Otherwise a web page that talked the model into
+    keywords of its choice would answer unrelated questions.
     """
     pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
     folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
     stems = set(text.stems(folded))
     related: list[object] = []
-    foreign: list[Rejected] = []
+    unrelated: list[RejectedKeyword] = []
     for keyword in keywords:
         terms = text.terms(keyword) if isinstance(keyword, str) else []
-        # Also within a word: some scripts do not separate words.
-        held = sum(text.stem(term) in stems or term in folded for term in terms)
-        if held >= _HELD * len(terms):
+        # Also match within words: some scripts do not separate words.
+        hits = sum(text.stem(term) in stems or term in folded for term in terms)
+        if hits >= _MIN_SHARE * len(terms):
             related.append(keyword)
         else:
-            foreign.append(Rejected(keyword=str(keyword)[:LONGEST_KEYWORD], reason=_FOREIGN))
-    return related, foreign
+            unrelated.append(RejectedKeyword(keyword=str(keyword)[:MAX_KEYWORD_LENGTH], reason=_UNRELATED))
+    return related, unrelated
 
 
-def _answer_meant(result_id: Any, workspace: Workspace) -> WebAnswer:
+def _choose_answer(result_id: Any, workspace: Workspace) -> WebAnswer:
     if not workspace.web_answers:
-        raise ToolCallRejected("There is no web answer to index: keywords are for what the web taught.")
+        raise ToolCallRejected("There is no web answer to index: keywords are only for web answers.")
     if isinstance(result_id, str) and result_id in workspace.web_answers:
         return workspace.web_answers[result_id]
-    # A mistyped id still means this query's web answer: ids of other queries are never looked up.
+    # A mistyped id can only mean a web answer of this query: those of other queries are never looked up.
     return list(workspace.web_answers.values())[-1]
 
 

@@ -1,4 +1,4 @@
-"""The tool that searches the knowledge base and the web answers learned earlier."""
+"""The tool that searches the knowledge base and stored web answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from gleaner.errors import ToolCallRejected
-from gleaner.guards.untrusted import labelled
+from gleaner.guards.untrusted import label_untrusted
 from gleaner.model import KB_ID_PATTERN, JsonObject, Passage, ToolSpec
 from gleaner.tools.parameter_checks import Query
 from gleaner.tools.tool import Arguments, Tool
@@ -24,8 +24,8 @@ _MAX_TOP_K = 20
 _SEVERAL = 2
 
 
-def _within_bounds(value: Any) -> int:
-    """A number of passages; one that is none, or is out of bounds, is no reason to refuse a search."""
+def _clamp_top_k(value: Any) -> int:
+    """Accept any number of passages: one out of bounds is no reason to refuse a search."""
     try:
         return min(_MAX_TOP_K, max(1, int(value)))
     except (TypeError, ValueError, OverflowError):
@@ -37,44 +37,46 @@ class SearchArguments(Arguments):
 
     query: Query = Field(description="What to look for, as a question or phrase that stands on its own.")
     kb_id: SkipJsonSchema[Any] = None  # offered by `_offer_knowledge_bases` alone
-    top_k: Annotated[int, BeforeValidator(_within_bounds)] = Field(
+    top_k: Annotated[int, BeforeValidator(_clamp_top_k)] = Field(
         DEFAULT_TOP_K, ge=1, le=_MAX_TOP_K, description="How many passages to return."
     )
 
 
 def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
-    kb_id, note = _knowledge_base(arguments.kb_id, workspace)
-    began = time.monotonic()
-    found = workspace.search(kb_id, arguments.query, arguments.top_k, workspace.deadline)
-    if found.stored_failed:
+    kb_id = _choose_knowledge_base(arguments.kb_id, workspace)
+    started = time.monotonic()
+    result = workspace.search(kb_id, arguments.query, arguments.top_k, workspace.deadline)
+    if result.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
-    passages = workspace.admit(found.passages)
+    passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
-    return note | labelled(
+    return label_untrusted(
         {
             "chunks": [_to_json(passage) for passage in passages],
             "total_chunks_found": len(passages),
-            "retrieval_time_ms": round((time.monotonic() - began) * 1000, 1),
+            "kb_id": kb_id,
+            "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
     )
 
 
-def _knowledge_base(kb_id: Any, workspace: Workspace) -> tuple[str, JsonObject]:
-    """The knowledge base to search. Models invent ids for optional fields, so one that does not exist means the
-    question's own. Raises ToolCallRejected for one that exists and that the caller may not use."""
-    own, usable = workspace.question.kb_id, workspace.question.kb_ids
-    if not kb_id or kb_id == own:
-        return own, {}
-    if isinstance(kb_id, str) and usable is not None:
-        if kb_id in usable:
-            return kb_id, {}
-        if re.fullmatch(KB_ID_PATTERN, kb_id) and workspace.knows(kb_id):
-            raise ToolCallRejected("This knowledge base may not be searched for this question. Leave kb_id out.")
-    return own, {"note": f"There is no such kb_id here; {own} was searched. Leave kb_id out."}
+def _choose_knowledge_base(kb_id: Any, workspace: Workspace) -> str:
+    """The knowledge base to search. Models invent ids for optional fields, so an unknown one means the question's own.
+
+    Raises ToolCallRejected for one that exists and that this question may not use.
+    """
+    question = workspace.question
+    if not isinstance(kb_id, str) or not re.fullmatch(KB_ID_PATTERN, kb_id):
+        return question.kb_id
+    if kb_id == question.kb_id or kb_id in (question.kb_ids or ()):
+        return kb_id
+    if workspace.has_knowledge_base(kb_id):
+        raise ToolCallRejected("Only the knowledge base of this question may be searched. Leave kb_id out.")
+    return question.kb_id
 
 
 def _offer_knowledge_bases(spec: ToolSpec, workspace: Workspace) -> ToolSpec:
-    """With `kb_id` among the parameters if the caller is limited to several knowledge bases, which are named."""
+    """Add the parameter `kb_id` with its values if the caller is limited to several knowledge bases."""
     kb_ids = sorted(workspace.question.kb_ids or ())
     if len(kb_ids) < _SEVERAL:
         return spec

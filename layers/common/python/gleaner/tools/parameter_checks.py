@@ -1,8 +1,8 @@
-"""What the model may write into a search text, a keyword or an id, judged by what that parameter can harm.
+"""Checks search texts, keywords and ids that the model writes, by the harm that each parameter can do.
 
 A search text is read by an index and by the language model of a web search. Nothing in this service executes it,
-so a text ABOUT an attack is a search like any other. What is refused is a text that IS an attack: one that gives
-orders to a model, or code and addresses with nothing asked about them.
+so a text ABOUT an attack is a search like any other. A text that IS an attack is refused: orders to a model, or
+code and addresses without a question about them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pydantic_core import PydanticCustomError
 
 from gleaner.guards.screening import order_signs, payload_signs
 from gleaner.guards.screening.asking import Asking
-from gleaner.guards.screening.unmasking import disguised, plain
+from gleaner.guards.screening.unmasking import read_disguised, read_plain
 
 _ASK = "Search for a topic: say in a question of your own what the user wants to know, without orders to a model."
-_ASK_ABOUT = "Say in a sentence what is to be found out about it, such as 'How does ... work?' or '... explained'."
+_ASK_ABOUT = "Say in a sentence what you want to find out about it, such as 'How does ... work?' or '... explained'."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objection:
-    """Why a text is not taken: a stable code, and what is wrong and how to mend it, for the model."""
+    """Why a text is refused: a stable code, and a message that tells the model what is wrong and how to fix it."""
 
     code: str
     message: str
@@ -34,89 +34,89 @@ class Objection:
 _ID = re.compile(r"[\w.:-]{0,64}", re.ASCII)
 
 
-def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
+def _compile(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-# In this order: the first sign found is the one that the model is told.
+# The order matters: the first sign found is reported to the model.
 _ORDERS = {
-    "chat_template": _compiled(order_signs.TEMPLATE_TOKENS),
-    "tool_message": _compiled(order_signs.TOOL_MESSAGES),
-    "instruction_override": _compiled(order_signs.OVERRIDE),
-    "prompt_extraction": _compiled(order_signs.EXTRACTION),
-    "data_exfiltration": _compiled(order_signs.EXFILTRATION),
+    "chat_template": _compile(order_signs.TEMPLATE_TOKENS),
+    "tool_message": _compile(order_signs.TOOL_MESSAGES),
+    "instruction_override": _compile(order_signs.OVERRIDE),
+    "prompt_extraction": _compile(order_signs.EXTRACTION),
+    "data_exfiltration": _compile(order_signs.EXFILTRATION),
 }
 _PAYLOADS = {
-    "data_link": _compiled(payload_signs.DATA_LINK),
-    "markup": _compiled(payload_signs.MARKUP),
-    "template_expression": _compiled(payload_signs.TEMPLATE),
-    "path_traversal": _compiled(payload_signs.PATH),
-    "sql": _compiled(payload_signs.SQL),
-    "command": _compiled(payload_signs.COMMAND),
-    "crafted_value": _compiled(payload_signs.VALUES),
+    "data_link": _compile(payload_signs.DATA_LINK),
+    "markup": _compile(payload_signs.MARKUP),
+    "template_expression": _compile(payload_signs.TEMPLATE),
+    "path_traversal": _compile(payload_signs.PATH),
+    "sql": _compile(payload_signs.SQL),
+    "command": _compile(payload_signs.COMMAND),
+    "crafted_value": _compile(payload_signs.VALUES),
 }
 
 
-# Every code that a refusal may carry.
+# All codes that a refusal may have.
 CODES = frozenset((*_ORDERS, *_PAYLOADS, "internal_address", "secret_in_address", "structured_value", "malformed_id"))
 
 
-def query_objection(text: str) -> Objection | None:
-    """What stands against taking `text`, which is cleaned, as a search query, or None. Linear in its length."""
+def check_query(text: str) -> Objection | None:
+    """Return the objection to a cleaned search query, or None. Takes linear time."""
     if payload_signs.is_structure(text):
         return Objection(code="structured_value", message=f"It is a JSON value, not a search text. {_ASK_ABOUT}")
-    reading = plain(text)
-    if order := _unexcused_order(text, reading):
+    reading = read_plain(text)
+    if order := _find_unexcused_order(text, reading):
         return order
-    if (payload := _payload_in(reading)) and not Asking(reading).has_topic():
-        return Objection(code=payload, message=f"It is code or an address with nothing asked about it. {_ASK_ABOUT}")
+    if (payload := _find_payload(reading)) and not Asking(reading).has_topic():
+        return Objection(code=payload, message=f"It is code or an address without a question about it. {_ASK_ABOUT}")
     return None
 
 
-def context_objection(text: str) -> Objection | None:
-    """What stands against `text`, which is cleaned, as the background of a query, or None.
+def check_context(text: str) -> Objection | None:
+    """Return the objection to the cleaned background of a query, or None.
 
-    Code and addresses may stand there: what is asked about them is in the query.
+    It may contain code and addresses: the question about them is in the query.
     """
-    return _unexcused_order(text, plain(text))
+    return _find_unexcused_order(text, read_plain(text))
 
 
-def keyword_objection(text: str) -> str | None:
-    """The code of what stands against `text` as a keyword, or None.
+def check_keyword(text: str) -> str | None:
+    """Return the code of the objection to a keyword, or None.
 
-    Stricter than for a search text: a keyword is shared and shown to the model in later questions, so nothing
-    excuses it.
+    This is stricter than for a search text: keywords are shared and shown to the model in later questions, so a
+    question about an attack is no excuse.
     """
-    reading = plain(text)
-    for seen in (reading, *disguised(text, reading)):
-        if code := _order_in(seen, asking_excuses=False) or _payload_in(seen):
+    plain = read_plain(text)
+    for reading in (plain, *read_disguised(text, plain)):
+        if code := _find_order(reading, asking_excuses=False) or _find_payload(reading):
             return code
     return None
 
 
-def _unexcused_order(text: str, reading: str) -> Objection | None:
-    orders = (_order_in(seen, asking_excuses=True) for seen in (reading, *disguised(text, reading)))
-    code = next(filter(None, orders), None)
+def _find_unexcused_order(text: str, plain: str) -> Objection | None:
+    codes = (_find_order(reading, asking_excuses=True) for reading in (plain, *read_disguised(text, plain)))
+    code = next(filter(None, codes), None)
     if code is None:
         return None
     return Objection(code=code, message=f"It gives orders to a model or poses as its messages. {_ASK}")
 
 
-def _payload_in(reading: str) -> str | None:
-    if payload_signs.names_inner_address(reading):
+def _find_payload(reading: str) -> str | None:
+    if payload_signs.contains_internal_address(reading):
         return "internal_address"
-    if payload_signs.holds_secret(reading):
+    if payload_signs.contains_secret(reading):
         return "secret_in_address"
     return next((code for code, signs in _PAYLOADS.items() if signs.search(reading)), None)
 
 
-def _order_in(reading: str, *, asking_excuses: bool) -> str | None:
-    """The code of the first sign of an order that is not excused."""
+def _find_order(reading: str, *, asking_excuses: bool) -> str | None:
+    """Return the code of the first order that is not excused."""
     asking: Asking | None = None
     for code, signs in _ORDERS.items():
-        for found in signs.finditer(reading):
+        for sign in signs.finditer(reading):
             asking = asking or Asking(reading)
-            if not (asking_excuses and asking.excuses(found)):
+            if not (asking_excuses and asking.excuses(sign)):
                 return code
     return None
 
@@ -125,26 +125,26 @@ def _refuse(code: str, message: str) -> NoReturn:
     raise PydanticCustomError(code, "{message}", {"message": f"refused ({code}): {message}"})
 
 
-def _unobjectionable(objection: Callable[[str], Objection | None]) -> AfterValidator:
-    def check(text: str) -> str:
-        if found := objection(text):
-            _refuse(found.code, found.message)
+def _refuse_if(check: Callable[[str], Objection | None]) -> AfterValidator:
+    def validate(text: str) -> str:
+        if objection := check(text):
+            _refuse(objection.code, objection.message)
         return text
 
-    return AfterValidator(check)
+    return AfterValidator(validate)
 
 
-def _well_formed(text: str) -> str:
+def _check_id(text: str) -> str:
     if not _ID.fullmatch(text):
-        _refuse("malformed_id", "It is no id. Give an id as a tool returned it, or leave it out.")
+        _refuse("malformed_id", "It is not an id. Give an id as a tool returned it, or leave it out.")
     return text
 
 
 Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=2000),
-    _unobjectionable(query_objection),
+    _refuse_if(check_query),
 ]
-Context = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000), _unobjectionable(context_objection)]
-# An id is only ever compared with those that are known. Models write an empty one for none.
-Id = Annotated[str, AfterValidator(_well_formed)]
+Context = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000), _refuse_if(check_context)]
+# Ids are only compared with known ids. Models write an empty id for none.
+Id = Annotated[str, AfterValidator(_check_id)]

@@ -7,15 +7,15 @@ import re
 from pydantic import Field
 
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
-from gleaner.guards.untrusted import defused, labelled
+from gleaner.guards.untrusted import defuse, label_untrusted
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
 from gleaner.tools.parameter_checks import Context, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "perplexity_search"
-_LONGEST_SECONDS = 12.0  # what one web search may take
-_ANSWER_SECONDS = 6.0  # what is kept back for the answer that follows
+_MAX_SECONDS = 12.0  # for one web search
+_ANSWER_SECONDS = 6.0  # reserved for the answer that follows
 _MARK = re.compile(r"\[(\d+)\]")
 
 
@@ -29,7 +29,7 @@ class WebSearchArguments(Arguments):
 def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     if workspace.web is None:
         raise ToolCallRejected("The web cannot be searched here. Answer from the passages.")
-    budget = min(_LONGEST_SECONDS, workspace.deadline.remaining() - _ANSWER_SECONDS)
+    budget = min(_MAX_SECONDS, workspace.deadline.remaining() - _ANSWER_SECONDS)
     if budget <= 0:
         raise WebSearchUnavailable("There is no time left for a web search.")
     result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
@@ -45,7 +45,7 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     )
     workspace.web_answers[answer.result_id] = answer
     passages = workspace.admit(_to_passage(citation) for citation in answer.citations)
-    told = labelled(
+    untrusted = label_untrusted(
         {
             "perplexity_result_id": answer.result_id,
             "answer": "",
@@ -53,15 +53,15 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
             "metadata": {"model": answer.model, "created_at": answer.created_at.isoformat(timespec="seconds")},
         }
     )
-    # Defused by itself: the ids that it gets are real ones, and those that the web wrote into it are not.
-    return told | {"answer": _with_ids(defused(answer.answer), passages)}
+    # Defuse the answer first: only the ids inserted here are real, not those in text from the web.
+    return untrusted | {"answer": _insert_ids(defuse(answer.answer), passages)}
 
 
 def _to_passage(citation: Citation) -> Passage:
     return Passage(
         key=citation.url,
         content=citation.snippet or citation.title,
-        score=1.0,  # the search engine chose it for this very question
+        score=1.0,  # the search engine chose it for exactly this question
         source_type=SourceType.EXTERNAL,
         title=citation.title,
         source_url=citation.url,
@@ -70,8 +70,8 @@ def _to_passage(citation: Citation) -> Passage:
     )
 
 
-def _with_ids(answer: str, passages: list[Passage]) -> str:
-    """The answer with its marks [n] turned into the ids that can be cited."""
+def _insert_ids(answer: str, passages: list[Passage]) -> str:
+    """Replace the marks [n] in the answer with ids that can be cited."""
     return _MARK.sub(
         lambda mark: f"[{passages[int(mark[1]) - 1].id}]" if 0 < int(mark[1]) <= len(passages) else "", answer
     )

@@ -16,11 +16,11 @@ TOOLS: dict[str, Tool[Any]] = {
 
 
 def tool_specs(workspace: Workspace) -> list[ToolSpec]:
-    """All tools as they are offered to the model for this question, in an order that never changes."""
+    """Return all tools as the model sees them for this question, in an order that never changes."""
     return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items()]
 
 
 @cache
 def _spec(name: str) -> ToolSpec:
-    """Made once, since building a schema takes milliseconds."""
+    """Cached, because building a schema takes milliseconds."""
     return TOOLS[name].spec()

@@ -1,4 +1,4 @@
-"""A tool: what the model is told of it, how its arguments are checked, and what it does."""
+"""A tool: its description for the model, the check of its arguments, and what it does."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gleaner.tools.parameter_checks import CODES
 from gleaner.tools.workspace import Workspace
 
 _INVALID = "invalid_arguments"
-_MOST_PROBLEMS = 5  # that one rejection names: enough to mend the call, and bounded
+_MAX_PROBLEMS = 5  # per rejection
 
 
-# Titles, which pydantic makes from names, only cost tokens. llama.cpp's server makes a repeated grammar rule of a bound
-# on a length, and refuses 2,000 repetitions (src/llama-grammar.cpp).
+# Titles, which pydantic derives from names, only cost tokens. llama.cpp turns a bound on a length into a repeated
+# grammar rule, and refuses 2,000 repetitions (src/llama-grammar.cpp).
 _NOT_OFFERED = ("title", "minLength", "maxLength")
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool, their texts cleaned of what is hidden. Unknown ones are ignored: models add some."""
+    """Arguments of a tool, without hidden characters. Unknown ones are ignored, because models add some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @model_validator(mode="before")
     @classmethod
     def _clean(cls, arguments: Any) -> Any:
-        # Before the types are checked: pydantic refuses lone surrogates, and lengths count what is seen.
-        return {name: _cleaned(value) for name, value in arguments.items()}
+        # Clean before validation: pydantic rejects lone surrogates, and lengths must count visible characters.
+        return {name: _clean_value(value) for name, value in arguments.items()}
 
 
 A = TypeVar("A", bound=Arguments)
@@ -43,7 +43,7 @@ A = TypeVar("A", bound=Arguments)
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One tool; `run` raises ToolCallRejected or ServiceUnavailable, which the model is told in band."""
+    """One tool; `run` raises ToolCallRejected or ServiceUnavailable, which are reported to the model."""
 
     name: str
     arguments: type[A]
@@ -51,24 +51,24 @@ class Tool(Generic[A]):
     adapt: Callable[[ToolSpec, Workspace], ToolSpec] = lambda spec, _workspace: spec  # to the question at hand
 
     def spec(self) -> ToolSpec:
-        """The tool as it is offered to the model."""
+        """Return the tool as the model sees it."""
         schema = self.arguments.model_json_schema(schema_generator=_PlainSchema)
         return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=schema)
 
     def parse(self, arguments: str) -> A:
-        """The arguments that the model wrote; nothing is guessed.
+        """Parse the arguments that the model wrote, without guessing.
 
-        Raises ToolCallRejected, which says what is wrong and how to mend it.
+        Raises ToolCallRejected, which says what is wrong and how to fix it.
         """
         try:
-            return self.arguments.model_validate(_json_object(arguments))
+            return self.arguments.model_validate(_parse_json_object(arguments))
         except ValidationError as error:
-            problems = _problems(error).removesuffix(".")
-            raise ToolCallRejected(f"The arguments are invalid: {problems}.", code=_code(error)) from error
+            problems = _describe_problems(error).removesuffix(".")
+            raise ToolCallRejected(f"The arguments are invalid: {problems}.", code=_choose_code(error)) from error
 
 
 class _PlainSchema(GenerateJsonSchema):
-    """Schemas without what a model has no use for. The checks stay, since pydantic makes them, not the schema."""
+    """Omits what a model has no use for. The checks remain: pydantic makes them, not the schema."""
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         plain = super().generate_inner(schema)
@@ -80,15 +80,15 @@ class _PlainSchema(GenerateJsonSchema):
         return False
 
 
-def _cleaned(value: Any) -> Any:
+def _clean_value(value: Any) -> Any:
     if isinstance(value, list):
         return [clean(item) if isinstance(item, str) else item for item in value]
     return clean(value) if isinstance(value, str) else value
 
 
-def _json_object(arguments: str) -> JsonObject:
+def _parse_json_object(arguments: str) -> JsonObject:
     try:
-        # Raw newlines in strings are unambiguous, so they pass; NaN and Infinity are not JSON.
+        # Accept raw newlines in strings, which are unambiguous; reject NaN and Infinity, which are not JSON.
         value = json.loads(arguments, strict=False, parse_constant=_reject_constant)
     except RecursionError as error:
         raise ToolCallRejected(
@@ -109,14 +109,13 @@ def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _code(error: ValidationError) -> str:
+def _choose_code(error: ValidationError) -> str:
     types = (problem["type"] for problem in error.errors(include_url=False, include_input=False, include_context=False))
     return next((code for code in types if code in CODES), _INVALID)
 
 
-def _problems(error: ValidationError) -> str:
+def _describe_problems(error: ValidationError) -> str:
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(
-        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}"
-        for problem in problems[:_MOST_PROBLEMS]
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in problems[:_MAX_PROBLEMS]
     )

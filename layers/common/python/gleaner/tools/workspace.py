@@ -1,4 +1,4 @@
-"""What the tools of one query work on, and what they leave behind."""
+"""The state of one query that its tools share."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
-from gleaner.knowledge.retrieval import Retrieved
+from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 
-# Passages for a query, at most so many: of the knowledge base that is named, or of the selected text.
-PassageSearch = Callable[[str, str, int, Deadline], Retrieved]
+# Finds at most so many passages for a query, in the knowledge base of this id or in the selected text.
+PassageSearch = Callable[[str, str, int, Deadline], RetrievalResult]
 
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question as it was asked."""
+    """A question as the user asked it."""
 
     query_id: str
     session_id: str
@@ -36,68 +36,68 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedAnswer:
-    """An answer whose citations were checked."""
+    """An answer with valid citations."""
 
     text: str
     sources: tuple[Passage, ...]  # as the model ordered them
-    supports: Mapping[str, Support]  # by the id of the source
+    supports: Mapping[str, Support]  # by source id
     confidence_score: float | None
 
 
 @dataclass(slots=True, kw_only=True)
 class Workspace:
-    """The state of one query that tools read and write; calls of one turn run at the same time."""
+    """The state of one query that tools read and write; the calls of one turn run in parallel."""
 
     question: Question
     search: PassageSearch
-    knows: Callable[[str], bool]  # whether a knowledge base of this id exists
+    has_knowledge_base: Callable[[str], bool]  # whether there is one of this id
     web: WebSearch | None
     learning: Learning
     deadline: Deadline
     background: Background
     answer: AcceptedAnswer | None = None
-    web_costs: list[float | None] = field(default_factory=list)  # USD of each answered web search, if stated
-    web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in the order they came
+    web_costs: list[float | None] = field(default_factory=list)  # USD of each answered web search, None if not stated
+    web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
-    learned_results: set[str] = field(default_factory=set)  # ids of the web answers that were indexed
+    learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
     degraded: set[str] = field(default_factory=set)  # why the answer is a fallback
     _passages: dict[str, Passage] = field(default_factory=dict)  # by id
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def admit(self, passages: Iterable[Passage]) -> list[Passage]:
-        """The passages with the ids under which the model may cite them; one seen before keeps its id."""
+        """Give passages the ids under which the model may cite them; a known passage keeps its id."""
         with self._lock:
             return [self._admit(passage) for passage in passages]
 
     def keyword_use(self, answer: WebAnswer | None) -> KeywordUse:
-        """What keywords are indexed or counted for in this query."""
+        """Return the context in which keywords of this query are indexed or counted."""
         question = self.question
         return KeywordUse(
             kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer
         )
 
     def passage(self, passage_id: str) -> Passage | None:
-        """The passage that was handed to the model under this id."""
+        """Return the passage that the model knows by this id."""
         return self._passages.get(passage_id)
 
     def passages(self) -> list[Passage]:
-        """What was handed to the model, in the order it was found."""
+        """Return all passages that the model knows, in the order of retrieval."""
         return list(self._passages.values())
 
     def passage_count(self) -> int:
-        """How many passages were found."""
+        """Return the number of passages that the model knows."""
         return len(self._passages)
 
     def passage_ids(self) -> list[str]:
-        """The ids that may be cited, in the order they were given."""
+        """Return the ids that may be cited, in the order of retrieval."""
         return list(self._passages)
 
     def _admit(self, passage: Passage) -> Passage:
-        for known in self._passages.values():
-            if known.key == passage.key:
-                return known
+        for other in self._passages.values():
+            if other.key == passage.key:
+                return other
         prefix = _ID_PREFIX[passage.source_type]
-        number = 1 + sum(known.source_type == passage.source_type for known in self._passages.values())
+        number = 1 + sum(other.source_type == passage.source_type for other in self._passages.values())
         admitted = replace(passage, id=f"{prefix}-{number}")
         self._passages[admitted.id] = admitted
         return admitted

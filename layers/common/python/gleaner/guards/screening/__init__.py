@@ -1,1 +1,1 @@
-"""Reads texts for signs of an attack, and for whether they ask about it."""
+"""Detects signs of attacks in texts, and questions about them. New signs go into the two modules of signs."""

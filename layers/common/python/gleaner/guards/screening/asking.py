@@ -1,6 +1,6 @@
-"""Whether a text asks about what stands in it, or does it: the difference between a question and an attack.
+"""Tells a question about an attack from the attack itself.
 
-It works on plain readings (see unmasking), in time linear in their length.
+It works on plain readings (see `unmasking`), in linear time.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from itertools import pairwise
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,300}`|(?<!\w)'[^'\n]{1,300}'(?!\w)"
 )
-# A stop ends a sentence before white space or a script that sets none.
+# A full stop ends a sentence before whitespace, or before a script that uses none.
 _END = re.compile(r"[.!?؟]+(?=[\"'”»)\]]{0,5}(?:\s|$|[^\x00-\x7f]))|。|\n")
-# A word of prose: what touches signs of code, of an address or of an option is none.
+# A word of prose, which must not touch characters of code, URLs or options.
 _WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}(?![\w@:=<>$%&\\/(-])")
-_FEWEST_WORDS = 3  # of a question; code that ends in a question mark has fewer
-# What opens a question, at the beginning of a sentence or of a part of it.
+_MIN_WORDS = 3  # of a question; code that ends in a question mark has fewer
+# Words that open a question, at the start of a sentence or clause.
 _OPENS_QUESTION = re.compile(
     r"(?:^|[,;:¿(–—]|\s-)[\s\"'“‘«„*_>-]{0,5}(?:how|what|why|when|where|which|who|whose|is|are|was|were|do|does|did|should|"
     r"can i|can we|can an?|may i|could an?|explain|describe|define|compare|"
@@ -40,18 +40,18 @@ _TOPIC_WORD = re.compile(
     r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue)"
 )
 _FOREIGN_LETTER = re.compile(r"[^\x00-\u036f\W\d_]")
-_FEWEST_FOREIGN_LETTERS = 4
+_MIN_FOREIGN_LETTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sentence:
-    asks: bool  # and not a second person for a deed
-    opens_at: int  # where its question begins
+    asks: bool  # a question that does not tell a second person to do something
+    opens_at: int  # where the question starts
     has_topic_word: bool
 
 
 class Asking:
-    """What one reading asks about."""
+    """The questions in one reading."""
 
     def __init__(self, reading: str) -> None:
         self._reading = reading
@@ -60,34 +60,34 @@ class Asking:
         self._quotes_end = [end for _, end in quotes]
         self._outside = _QUOTED.sub(lambda quote: "_" * len(quote[0]), reading)
         self._ends = [end.end() for end in _END.finditer(self._outside)]
-        self._sentences: dict[tuple[int, int], _Sentence] = {}  # by their bounds
+        self._sentences: dict[tuple[int, int], _Sentence] = {}  # by span
 
-    def excuses(self, found: re.Match[str]) -> bool:
-        """Whether the sentence around `found` asks about it.
+    def excuses(self, sign: re.Match[str]) -> bool:
+        """Return whether the sentence around `sign` asks about it.
 
-        The question must be opened before the find, or hold it in quotes. It must not be put to a second person,
-        nor the find be: "Can you ...?" asks for the deed.
+        The question must open before the sign, or quote it. Neither may address a second person: "Can you ...?"
+        asks for the action itself.
         """
-        bounds = self._sentence(*found.span())
-        sentence = self._judged(bounds)
-        if self._is_quoted(*found.span()):
+        span = self._find_sentence(*sign.span())
+        sentence = self._read_sentence(span)
+        if self._is_quoted(*sign.span()):
             return sentence.asks or sentence.has_topic_word
-        opened = sentence.asks and sentence.opens_at <= found.start() - bounds[0]
-        return opened and not _SECOND_PERSON.search(found[0])
+        is_in_question = sentence.asks and sentence.opens_at <= sign.start() - span[0]
+        return is_in_question and not _SECOND_PERSON.search(sign[0])
 
     def has_topic(self) -> bool:
-        """Whether anything is said or asked about the code in the text; a question or one word of it suffices."""
-        if len(_FOREIGN_LETTER.findall(self._reading)) >= _FEWEST_FOREIGN_LETTERS or _has_topic_word(self._reading):
+        """Return whether the text says or asks anything about its code; a question or one topic word suffices."""
+        if len(_FOREIGN_LETTER.findall(self._reading)) >= _MIN_FOREIGN_LETTERS or _has_topic_word(self._reading):
             return True
         ends = [0, *(end.end() for end in _END.finditer(self._reading)), len(self._reading)]
         return any(_is_question(self._reading[begin:end]) for begin, end in pairwise(ends))
 
-    def _judged(self, bounds: tuple[int, int]) -> _Sentence:
-        if bounds not in self._sentences:  # many finds may stand in one sentence: it is read once
-            self._sentences[bounds] = _read(self._outside[slice(*bounds)])
-        return self._sentences[bounds]
+    def _read_sentence(self, span: tuple[int, int]) -> _Sentence:
+        if span not in self._sentences:  # cached, because one sentence may contain many signs
+            self._sentences[span] = _read(self._outside[slice(*span)])
+        return self._sentences[span]
 
-    def _sentence(self, start: int, stop: int) -> tuple[int, int]:
+    def _find_sentence(self, start: int, stop: int) -> tuple[int, int]:
         before, behind = bisect_right(self._ends, start), bisect_left(self._ends, stop)
         begin = self._ends[before - 1] if before else 0
         return begin, self._ends[behind] if behind < len(self._ends) else len(self._outside)
@@ -110,7 +110,7 @@ def _read(sentence: str) -> _Sentence:
 def _is_question(sentence: str) -> bool:
     if _OPENS_QUESTION.match(sentence):
         return True
-    return _ends_in_question_mark(sentence) and len(_WORD.findall(sentence)) >= _FEWEST_WORDS
+    return _ends_in_question_mark(sentence) and len(_WORD.findall(sentence)) >= _MIN_WORDS
 
 
 def _has_topic_word(passage: str) -> bool:

@@ -1,12 +1,12 @@
 """Signs of a text that gives orders to a language model, or poses as one of its own messages.
 
-Patterns are for a plain reading (see unmasking). No part of one can match the same characters in two ways over a
-distance without bound, so that time is linear in the text.
+Patterns expect a plain reading (see `unmasking`). No part of a pattern can match the same characters in two ways over
+an unbounded distance, so that matching takes linear time.
 """
 
 from __future__ import annotations
 
-from gleaner.guards.screening.unmasking import plain
+from gleaner.guards.screening.unmasking import read_plain
 
 _DROP = (
     r"(?:ignor(?:e|es|ed|ing)|disregard\w*|forget\w*|overrid\w+|bypass\w*|dismiss|discard|abandon|neglect|circumvent|"
@@ -50,8 +50,8 @@ _UNSHOWN = (
 _ROLE = r"(?:system|assistant|developer|admin\w*|root|operator)"
 _EDGE = r"[=\-*#~<>\[\]{}|%`]{2,10}"
 
-# "Ignore the previous instructions" in the languages that people write most: beginnings of the verbs, and of what
-# they are to drop; "_" is a space.
+# "Ignore the previous instructions" in the most common languages: stems of the verbs and of their objects. "_" is a
+# space.
 _FOREIGN_DROP = [
     ("ignora olvida omite descarta haz_caso_omiso", "instrucci"),
     ("ignora ignore_as ignore_todas esqueca desconsidere", "instruc"),
@@ -76,7 +76,7 @@ _FOREIGN_DROP = [
     ("無視 忘れ", "指示 命令 プロンプト"),
     ("무시 잊", "지시 명령 지침 프롬프트"),
 ]
-# "Show the system prompt" likewise.
+# "Show the system prompt" in the same languages.
 _FOREIGN_SHOW = (
     "muestra mostra mostre revela dime affiche montre revele zeig gib_mir verrat покажи выведи раскрой 显示 告诉 输出 "
     "透露 表示 見せ 出力 보여 알려 출력 दिखा बता hiển_thị cho_tôi_xem pokaż wyświetl goster toon visa أظهر اعرض اكشف",
@@ -86,14 +86,14 @@ _FOREIGN_SHOW = (
 )
 
 
-def _together(verbs: str, objects: str) -> str:
-    verb, object_ = ("|".join(_beginning(word) for word in words.split()) for words in (verbs, objects))
+def _pair(verbs: str, objects: str) -> str:
+    verb, object_ = ("|".join(_to_pattern(word) for word in words.split()) for words in (verbs, objects))
     return rf"(?:{verb})[^.\n]{{0,60}}?(?:{object_})|(?:{object_})[^.\n]{{0,40}}?(?:{verb})"
 
 
-def _beginning(word: str) -> str:
-    folded = plain(word)
-    # Scripts without spaces have no beginnings of words, and Arabic and Hebrew put particles before them.
+def _to_pattern(word: str) -> str:
+    folded = read_plain(word)
+    # Scripts without spaces have no word boundaries, and Arabic and Hebrew prefix particles to words.
     return (r"\b" if folded < "\u0590" else "") + folded.replace("_", " ")
 
 
@@ -123,10 +123,10 @@ OVERRIDE = [
     r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
     r"(?:forward|include|ignore|reveal|send|respond|answer|reply|say|output|recommend|append)\b",
     r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:follow|execute|obey|comply|carry out)\b",
-    *(_together(*order) for order in _FOREIGN_DROP),
+    *(_pair(*order) for order in _FOREIGN_DROP),
 ]
 
-_ON = r"[^\w.?!]+"  # to the next word of the same sentence
+_ON = r"[^\w.?!]+"  # up to the next word of the same sentence
 EXTRACTION = [
     rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_UNSHOWN}",
     rf"\b{_SHOW}\b\W+(?:\w+\W+){{0,3}}?(?:text|words|everything|content)\W+above\b",
@@ -135,7 +135,7 @@ EXTRACTION = [
     r"\b(?:instructions|prompt)\b[^.\n]{0,20}\b(?:you were given|(?:given|provided) to you|you (?:received|follow))\b",
     r"\bwhat (?:were|are|have) you (?:been )?(?:told|instructed|given|programmed)\b"
     r"|\b(?:tools?|functions?) you have\b(?! to\b)",
-    _together(*_FOREIGN_SHOW),
+    _pair(*_FOREIGN_SHOW),
 ]
 
 TEMPLATE_TOKENS = [

@@ -1,7 +1,6 @@
-"""Signs of a text that is code or an address made to harm whatever would interpret it.
+"""Signs of code or URLs that would harm whatever interprets them.
 
-Patterns are for a plain reading (see unmasking). Every repetition in them is bounded, so that time is linear in the
-text.
+Patterns expect a plain reading (see `unmasking`). Every repetition is bounded, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ _PROGRAM = (
     r"uname|env|chmod|sleep|echo|touch|kill|shutdown|reboot|mkfifo|type|dir)"
 )
 COMMAND = [
-    # In backticks with words behind it, a program's name is only typeset.
+    # The name of a program in backticks, followed by words, is only formatting.
     rf"(?:[;&|\n`]|\$\()\s{{0,5}}(?:/\w{{1,10}}/){{0,3}}{_PROGRAM}\b(?!`\s{{1,3}}\w)",
     r"\b(?:system|exec|popen|shell_exec|passthru|proc_open)\s?\(\s?['\"`]|%x\(|\{[a-z]{2,10},[^{}\s]{1,100}\}",
     r"\$\{ifs\}|/dev/(?:tcp|udp)/|\(\)\s{0,3}\{\s{0,3}:;\s{0,3}\}|:\(\)\s{0,3}\{|\$\([^)\n]{1,200}\)(?!\.)",
     r"\b(?:cat|type|less|more|head|tail)\s{1,5}[/\\]\S|\brm\s{1,3}-[rf]{1,2}\s{1,3}[/~*]",
     r"\b(?:bash|sh)\s-[ic]\b|\bcmd(?:\.exe)?\s{1,3}/c\b|\bpowershell(?:\.exe)?\s{1,3}-|\b(?:python3?|perl|ruby|php)\s-[ecr]\s",
 ]
-# An expression that reaches for the interpreter, or that is all there is.
+# An expression that accesses the interpreter, or that is the entire text.
 _REACHING = (
     r"\d\s{0,3}[*+]\s{0,3}['\"]?\d|__|\b(?:config|self|request|process|system|popen|exec|eval|runtime|import|constructor|"
     r"getclass|java|os|file|env|cycler|joiner|lipsum|jndi|safety|override)\b"
@@ -72,7 +71,7 @@ VALUES = [
 ]
 DATA_LINK = [
     r"!\[[^\]\n]{0,200}\]\(\s{0,5}<?(?:https?:)?//|!\[[^\]\n]{0,200}\]\[",  # an image
-    r"\]\(\s{0,5}<?(?:https?:)?//[^)\s?]{1,300}\?[^)\s=]{0,100}=",  # a link with something filled in
+    r"\]\(\s{0,5}<?(?:https?:)?//[^)\s?]{1,300}\?[^)\s=]{0,100}=",  # a link whose query has a value
 ]
 
 _ADDRESS = re.compile(r"\b([a-z][a-z0-9+.-]{1,20}):[\\/]{1,3}([^\s/?#\"'<>\\)]{0,300})")
@@ -85,28 +84,28 @@ _FETCHED = frozenset(("http", "https", "ws", "wss", "ftp"))
 _DANGEROUS = frozenset(
     "file gopher dict ldap ldaps jar netdoc expect php phar tftp sftp smb jndi rmi view-source".split()
 )
-_INNER_NAMES = tuple(
+_INTERNAL_SUFFIXES = tuple(
     ".localhost .internal .local .localdomain .svc .lan .corp .intranet .nip.io .sslip.io .xip.io "
     "localtest.me lvh.me".split()
 )
 
 
-def names_inner_address(reading: str) -> bool:
-    """Whether the text holds an address of a private network, of the machine itself or of its files."""
+def contains_internal_address(reading: str) -> bool:
+    """Return whether the text contains an address of a private network, of the machine itself or of its files."""
     for scheme, authority in _ADDRESS.findall(reading.replace("。", ".")):
-        if scheme in _DANGEROUS or (scheme in _FETCHED and _is_inner(_host(authority))):
+        if scheme in _DANGEROUS or (scheme in _FETCHED and _is_internal(_extract_host(authority))):
             return True
-    # Without a scheme only the metadata services count: other numbers may be versions.
+    # Without a scheme only metadata services count: other numbers may be versions.
     return _METADATA.search(reading) is not None
 
 
-def holds_secret(reading: str) -> bool:
-    """Whether an address in the text carries a password, key or token."""
+def contains_secret(reading: str) -> bool:
+    """Return whether a URL in the text contains a password, key or token."""
     return _SECRET_IN_ADDRESS.search(reading) is not None
 
 
 def is_structure(text: str) -> bool:
-    """Whether the whole text is a JSON object or array."""
+    """Return whether the entire text is a JSON object or array."""
     if text[:1] not in ("{", "["):
         return False
     try:
@@ -115,24 +114,24 @@ def is_structure(text: str) -> bool:
         return False
 
 
-def _host(authority: str) -> str:
+def _extract_host(authority: str) -> str:
     host = authority.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
 
 
-def _is_inner(host: str) -> bool:
-    address = _as_ip(host)
+def _is_internal(host: str) -> bool:
+    address = _parse_ip(host)
     if address is not None:
         mapped = getattr(address, "ipv4_mapped", None)
         return not (mapped or address).is_global
-    # A name without a dot is a machine of the network that the reader stands in.
+    # A name without a dot is a machine on the local network.
     return _NAME.fullmatch(host) is not None and (
-        "." not in host.rstrip(".") or host.rstrip(".").endswith(_INNER_NAMES)
+        "." not in host.rstrip(".") or host.rstrip(".").endswith(_INTERNAL_SUFFIXES)
     )
 
 
-def _as_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address in any form that readers take: also octal, hexadecimal, short, as one number."""
+def _parse_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Parse an IP address in any accepted notation, including octal, hexadecimal, short and single-number forms."""
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Stored web answers among the passages of a search, over an empty knowledge base."""
+"""Stored web answers among the passages of a search on an empty knowledge base."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gleaner.clients import pinecone
 from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Passage, SourceType, utc_now
 from gleaner.runtime.deadline import Deadline
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 KB = "empty_kb"
 
@@ -35,7 +35,7 @@ def search(retrieval: Retrieval, query: str, top_k: int = 5) -> tuple[Passage, .
     return retrieval.search(KB, query, top_k=top_k, deadline=Deadline.after(20)).passages
 
 
-def test_an_answer_comes_with_what_is_needed_to_judge_and_cite_it(keywords: Keywords, retrieval: Retrieval) -> None:
+def test_an_answer_has_what_is_needed_to_judge_and_cite_it(keywords: Keywords, retrieval: Retrieval) -> None:
     learn(keywords, "What is quantum computing used for?", "quantum computing", "chemistry")
     [passage] = search(retrieval, "uses of quantum computing")
     assert (passage.source_type, passage.content) == (SourceType.EXTERNAL, "It is used for chemistry.")
@@ -45,32 +45,32 @@ def test_an_answer_comes_with_what_is_needed_to_judge_and_cite_it(keywords: Keyw
     assert passage.urls == ("https://q.example/a",)
 
 
-def test_an_answer_that_shares_one_word_is_left_out(keywords: Keywords, retrieval: Retrieval) -> None:
+def test_an_answer_that_shares_a_single_word_is_excluded(keywords: Keywords, retrieval: Retrieval) -> None:
     learn(keywords, "What is quantum computing used for?", "quantum computing")
     assert search(retrieval, "computing the area of a circle by integration") == ()
 
 
-def test_the_answer_to_the_most_alike_question_comes_first(keywords: Keywords, retrieval: Retrieval) -> None:
+def test_the_answer_to_the_most_similar_question_comes_first(keywords: Keywords, retrieval: Retrieval) -> None:
     learn(keywords, "How do I delete a GitHub repository?", "GitHub repository", number=1)
     learn(keywords, "How do I rename a GitHub repository?", "GitHub repository", number=2)
     assert search(retrieval, "renaming my repository on GitHub")[0].key == "R2"
 
 
-def test_an_old_answer_is_not_served(keywords: Keywords, retrieval: Retrieval) -> None:
+def test_an_old_answer_is_ignored(keywords: Keywords, retrieval: Retrieval) -> None:
     learn(keywords, "quantum computing", "quantum computing", created_at=utc_now() - timedelta(days=31))
     assert search(retrieval, "quantum computing") == ()
 
 
-def test_many_answers_under_one_keyword_cost_a_bounded_read(keywords: Keywords, retrieval: Retrieval) -> None:
+def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
         learn(keywords, f"quantum computing {number}", "quantum computing", f"quantum w{number}", number=number)
-    read: list[int] = []
+    answer_reads: list[int] = []
 
     def count(params: dict[str, object], **_: object) -> None:
         keys = params["RequestItems"][keywords.table_name]["Keys"]  # type: ignore[index]
-        read.append(sum(key["pk"]["S"].startswith("W#") for key in keys))
+        answer_reads.append(sum(key["pk"]["S"].startswith("W#") for key in keys))
 
     keywords.client.meta.events.register("provide-client-params.dynamodb.BatchGetItem", count)
     passages = search(retrieval, "quantum computing", top_k=20)
-    assert len(passages) == 3  # room is left for the chunks
-    assert 0 < sum(read) <= 20
+    assert len(passages) == 3  # leaves room for chunks
+    assert 0 < sum(answer_reads) <= 20

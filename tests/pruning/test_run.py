@@ -20,7 +20,7 @@ from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_pruning import is_unfinished
 from gleaner.text import fold
 from gleaner_local.aws import ministack
-from tests.stores.conftest import Keywords, web_answer
+from tests.keyword_fixtures import Keywords, web_answer
 
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
 
@@ -29,18 +29,18 @@ def pruner(keywords: Keywords, grace_days: float = 7) -> Pruner:
     return Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=grace_days))
 
 
-def run(keywords: Keywords, rules: PruneRules = RULES, **how: Any) -> PruneReport:
-    options: dict[str, Any] = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)} | how
-    return pruner(keywords).run(rules, **options)
+def run(keywords: Keywords, rules: PruneRules = RULES, **options: Any) -> PruneReport:
+    defaults: dict[str, Any] = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)}
+    return pruner(keywords).run(rules, **defaults | options)
 
 
 def head(keywords: Keywords, text: str) -> dict[str, Any]:
-    [found] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == text]
-    return found
+    [item] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == text]
+    return item
 
 
 def change(keywords: Keywords, text: str, **values: Any) -> None:
-    """Write attributes of a keyword as time would."""
+    """Overwrite attributes of a keyword."""
     key = schema.keyword_key(schema.keyword_id(fold(text)))
     names = {f"#{name}": name for name in values}
     keywords.client.update_item(
@@ -58,12 +58,12 @@ def age(keywords: Keywords, text: str, days: float) -> None:
 
 def use(keywords: Keywords, text: str, times: int) -> None:
     for number in range(times):
-        what = KeywordUse(kb_id="default_kb", query_id=f"U{number}", session_id=None, answer=None)
+        keyword_use = KeywordUse(kb_id="default_kb", query_id=f"U{number}", session_id=None, answer=None)
         keyword_id = schema.keyword_id(fold(text))
-        keywords.store.count_uses([keyword_id], what, deadline=Deadline.after(5))
+        keywords.store.count_uses([keyword_id], keyword_use, deadline=Deadline.after(5))
 
 
-def test_old_and_rarely_used_keywords_go_the_others_stay(keywords: Keywords) -> None:
+def test_only_old_and_rarely_used_or_very_old_keywords_are_pruned(keywords: Keywords) -> None:
     keywords.index("old rare", "old popular", "fresh rare", "ancient popular", answer=web_answer())
     for text in ("old popular", "ancient popular"):
         use(keywords, text, 4)
@@ -93,7 +93,7 @@ def test_a_pruned_keyword_is_not_found_and_its_associations_are_archived(keyword
     assert (record["pruned"], record["by"], record["max_age_days"], record["finished"]) == (1, "test", 90, True)
 
 
-def test_running_again_changes_nothing_more(keywords: Keywords) -> None:
+def test_a_second_run_changes_nothing(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     age(keywords, "quantum computing", 100)
     run(keywords)
@@ -102,13 +102,13 @@ def test_running_again_changes_nothing_more(keywords: Keywords) -> None:
     assert [item for item in sorted(map(str, keywords.items())) if "'RUN'" not in item] == before
 
 
-def test_a_dry_run_tells_what_would_go_and_writes_nothing(keywords: Keywords) -> None:
+def test_a_dry_run_lists_candidates_and_writes_nothing(keywords: Keywords) -> None:
     keywords.index("quantum computing", "fresh one")
     age(keywords, "quantum computing", 100)
     before = sorted(map(str, keywords.items()))
     report = run(keywords, dry_run=True)
     assert (report.counts.candidates, report.counts.pruned) == (1, 0)
-    [candidate] = report.counts.shown
+    [candidate] = report.counts.first_candidates
     assert candidate.keyword_text == "quantum computing" and "100 days" in candidate.reason
     assert sorted(map(str, keywords.items())) == before
 
@@ -116,11 +116,11 @@ def test_a_dry_run_tells_what_would_go_and_writes_nothing(keywords: Keywords) ->
 def test_a_keyword_used_between_reading_and_writing_is_kept(keywords: Keywords) -> None:
     keywords.index("quantum computing")
     age(keywords, "quantum computing", 100)
-    used: list[int] = []
+    calls: list[int] = []
 
     def use_once(**_: Any) -> None:
-        if not used:
-            used.append(1)
+        if not calls:
+            calls.append(1)
             use(keywords, "quantum computing", 1)
 
     keywords.client.meta.events.register("before-call.dynamodb.TransactWriteItems", use_once)
@@ -137,7 +137,7 @@ def test_a_keyword_used_between_reading_and_writing_is_kept(keywords: Keywords) 
         {"last_used_at": "2020-01-01T00:00:00", "usage_count": "many"},
     ],
 )
-def test_a_broken_keyword_is_skipped_and_counted(keywords: Keywords, values: dict[str, Any]) -> None:
+def test_a_malformed_keyword_is_skipped_and_counted(keywords: Keywords, values: dict[str, Any]) -> None:
     keywords.index("broken one", "old one")
     age(keywords, "old one", 100)
     change(keywords, "broken one", **values)
@@ -146,14 +146,14 @@ def test_a_broken_keyword_is_skipped_and_counted(keywords: Keywords, values: dic
     assert head(keywords, "broken one")["status"] == "active"
 
 
-def test_a_naive_moment_is_utc(keywords: Keywords) -> None:
+def test_a_timestamp_without_time_zone_is_utc(keywords: Keywords) -> None:
     keywords.index("naive one")
     old = datetime.now(UTC) - timedelta(days=90, minutes=5)
     change(keywords, "naive one", last_used_at=old.replace(tzinfo=None).isoformat())
     assert run(keywords).counts.pruned == 1
 
 
-def test_it_stops_when_the_time_is_up_and_goes_on_with_the_next_run(keywords: Keywords) -> None:
+def test_a_run_stops_at_its_deadline_and_the_next_run_continues(keywords: Keywords) -> None:
     names = [f"topic w{number}" for number in range(20)]
     keywords.index(*names)
     for name in names:
@@ -178,7 +178,7 @@ def test_a_restored_keyword_is_found_again_with_its_answers(keywords: Keywords) 
     assert run(keywords).counts.pruned == 0
 
 
-def test_a_whole_run_is_restored(keywords: Keywords) -> None:
+def test_restoring_a_run_restores_all_its_keywords(keywords: Keywords) -> None:
     names = [f"topic w{number}" for number in range(5)]
     keywords.index(*names, "pruned by hand")
     for name in names:
@@ -194,14 +194,14 @@ def test_a_whole_run_is_restored(keywords: Keywords) -> None:
     assert statuses == dict.fromkeys(names, "active") | {"pruned by hand": "pruned"}
 
 
-def test_unknown_things_are_said_so(keywords: Keywords) -> None:
+def test_unknown_runs_and_keywords_raise(keywords: Keywords) -> None:
     with pytest.raises(UnknownRun):
         pruner(keywords).restore_run("R", deadline=Deadline.after(5))
     with pytest.raises(UnknownKeyword):
         pruner(keywords).prune_one("0" * 32, by="t", deadline=Deadline.after(5))
 
 
-def test_answers_without_active_keywords_go_after_the_grace_period(keywords: Keywords) -> None:
+def test_answers_without_active_keywords_are_deleted_after_the_grace_period(keywords: Keywords) -> None:
     keywords.index("alpha topic", "beta topic", answer=web_answer("R1"))
     keywords.index("alpha topic", query_id="Q2", answer=web_answer("R2"))
     age(keywords, "alpha topic", 100)
@@ -214,7 +214,7 @@ def test_answers_without_active_keywords_go_after_the_grace_period(keywords: Key
     assert strict.run(RULES, **options).counts.answers_deleted == 0
 
 
-def test_an_answer_whose_keyword_came_back_stays(keywords: Keywords) -> None:
+def test_an_answer_whose_keyword_was_restored_is_kept(keywords: Keywords) -> None:
     keywords.index("alpha topic", answer=web_answer("R1"))
     age(keywords, "alpha topic", 100)
     run(keywords)
@@ -225,13 +225,13 @@ def test_an_answer_whose_keyword_came_back_stays(keywords: Keywords) -> None:
 
 
 def interrupt_after(keywords: Keywords, writes: int) -> Callable[[], None]:
-    """Let the process end at a write; the returned function lets the next one live."""
-    left = [writes]
+    """Simulate a crash after some writes. The returned function ends the simulation."""
+    writes_left = [writes]
 
     def crash(**_: Any) -> None:
-        if left[0] == 0:
+        if writes_left[0] == 0:
             raise KeyboardInterrupt
-        left[0] -= 1
+        writes_left[0] -= 1
 
     events = keywords.client.meta.events
     events.register("before-call.dynamodb.TransactWriteItems", crash, "crash")
@@ -240,19 +240,19 @@ def interrupt_after(keywords: Keywords, writes: int) -> Callable[[], None]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writes", range(5))
-def test_a_keyword_with_much_behind_it_is_pruned_whole_after_an_interruption(keywords: Keywords, writes: int) -> None:
+def test_an_interrupted_pruning_of_a_large_keyword_is_completed(keywords: Keywords, writes: int) -> None:
     for number in range(130):
         keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
     age(keywords, "popular topic", 400)
     keyword = head(keywords, "popular topic")
-    live_again = interrupt_after(keywords, writes)
+    stop_interrupting = interrupt_after(keywords, writes)
     with pytest.raises(KeyboardInterrupt):
         for _ in range(3):
-            pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
+            pruner(keywords)._prune_writer.prune(keyword, "RUN1", deadline=Deadline.after(20))
             raise KeyboardInterrupt
-    live_again()
-    found = keywords.find("popular")
-    assert (found == ["popular topic"]) == (head(keywords, "popular topic")["status"] == "active")
+    stop_interrupting()
+    results = keywords.find("popular")
+    assert (results == ["popular topic"]) == (head(keywords, "popular topic")["status"] == "active")
     run(keywords)
     assert keywords.find("popular") == []
     assert {item["status"] for item in keywords.items("A#")} == {"archived"}
@@ -262,14 +262,14 @@ def test_a_keyword_with_much_behind_it_is_pruned_whole_after_an_interruption(key
     assert keywords.find("popular") == ["popular topic"]
 
 
-def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Keywords) -> None:
+def test_an_answer_learned_during_an_unfinished_pruning_is_found_afterwards(keywords: Keywords) -> None:
     for number in range(130):
         keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
     keyword = head(keywords, "popular topic")
-    live_again = interrupt_after(keywords, 1)
+    stop_interrupting = interrupt_after(keywords, 1)
     with pytest.raises(KeyboardInterrupt):
-        pruner(keywords)._writes.prune(keyword, "RUN1", deadline=Deadline.after(20))
-    live_again()
+        pruner(keywords)._prune_writer.prune(keyword, "RUN1", deadline=Deadline.after(20))
+    stop_interrupting()
     keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
     run(keywords)
     assert keywords.find("popular") == ["popular topic"]
@@ -277,61 +277,61 @@ def test_what_is_learned_while_a_pruning_is_unfinished_stays_found(keywords: Key
     assert match.result_ids == ("R-new",)
 
 
-def deletes_an_answer_once_read(keywords: Keywords) -> list[str]:
-    """Let another process delete a web answer right after the next consistent read of answers; its key."""
-    other = Table(ministack.admin_client(keywords.client.meta.endpoint_url), keywords.table_name)
-    deleted: list[str] = []
+def delete_an_answer_after_its_read(keywords: Keywords) -> list[str]:
+    """Let another process delete a web answer right after the next batch read. The list will hold its partition key."""
+    other_table = Table(ministack.admin_client(keywords.client.meta.endpoint_url), keywords.table_name)
+    answer_keys: list[str] = []
 
-    def after(parsed: dict[str, Any], **_: Any) -> None:
+    def delete(parsed: dict[str, Any], **_: Any) -> None:
         for item in parsed["Responses"][keywords.table_name]:
-            if not deleted and item["pk"]["S"].startswith("W#"):
-                deleted.append(item["pk"]["S"])
-                other.delete_many([{"pk": deleted[0], "sk": "ANSWER"}], deadline=Deadline.after(5))
+            if not answer_keys and item["pk"]["S"].startswith("W#"):
+                answer_keys.append(item["pk"]["S"])
+                other_table.delete_many([{"pk": answer_keys[0], "sk": "ANSWER"}], deadline=Deadline.after(5))
 
-    keywords.client.meta.events.register("after-call.dynamodb.BatchGetItem", after)
-    return deleted
+    keywords.client.meta.events.register("after-call.dynamodb.BatchGetItem", delete)
+    return answer_keys
 
 
 @pytest.mark.parametrize(
-    "what",
-    ["learned", pytest.param("restored", marks=pytest.mark.slow), pytest.param("pruned", marks=pytest.mark.slow)],
+    "operation",
+    ["learn", pytest.param("restore", marks=pytest.mark.slow), pytest.param("prune", marks=pytest.mark.slow)],
 )
-def test_an_answer_that_goes_between_read_and_write_disturbs_nothing(keywords: Keywords, what: str) -> None:
+def test_an_answer_deleted_between_read_and_write_does_not_fail_the_write(keywords: Keywords, operation: str) -> None:
     for number in range(130):
         keywords.index("popular topic", query_id=f"Q{number:03d}", answer=web_answer(f"R{number % 20}"))
     keyword = head(keywords, "popular topic")["keyword_id"]
-    if what != "pruned":
-        live_again = interrupt_after(keywords, 1)
+    if operation != "prune":
+        stop_interrupting = interrupt_after(keywords, 1)
         with pytest.raises(KeyboardInterrupt):
             pruner(keywords).prune_one(keyword, by="t", deadline=Deadline.after(20))
-        live_again()
-    deleted = deletes_an_answer_once_read(keywords)
-    if what == "learned":
+        stop_interrupting()
+    deleted_answers = delete_an_answer_after_its_read(keywords)
+    if operation == "learn":
         keywords.index("popular topic", query_id="R-new", answer=web_answer("R-new"))
-    elif what == "restored":
+    elif operation == "restore":
         assert pruner(keywords).restore_one(keyword, deadline=Deadline.after(20))
     else:
         pruner(keywords).prune_one(keyword, by="t", deadline=Deadline.after(20))
-    assert deleted
-    assert keywords.find("popular") == ([] if what == "pruned" else ["popular topic"])
+    assert deleted_answers
+    assert keywords.find("popular") == ([] if operation == "prune" else ["popular topic"])
     assert not is_unfinished(head(keywords, "popular topic"))
 
 
-def test_reads_follow_the_candidates(keywords: Keywords) -> None:
+def test_a_run_reads_only_candidates(keywords: Keywords) -> None:
     names = [f"old w{number}" for number in range(24)]
     for start in range(0, 24, 8):
         keywords.index(*names[start : start + 8], query_id=f"Q{start}")
         keywords.index(*[f"fresh w{number}" for number in range(start, start + 8)], query_id=f"F{start}")
     for name in names[:16]:
         age(keywords, name, 100)
-    for name in names[16:]:  # used often, long ago: not read by the run at all
+    for name in names[16:]:  # old but used often: the run does not read them
         use(keywords, name, 5)
         age(keywords, name, 100)
     report = run(keywords)
     assert (report.counts.pruned, report.counts.examined) == (16, 16)
 
 
-def test_two_runs_at_once_prune_each_keyword_once(keywords: Keywords) -> None:
+def test_concurrent_runs_prune_each_keyword_once(keywords: Keywords) -> None:
     names = [f"topic w{number}" for number in range(40)]
     for start in range(0, 40, 20):
         keywords.index(*names[start : start + 20], query_id=f"Q{start}", answer=web_answer())
@@ -341,8 +341,8 @@ def test_two_runs_at_once_prune_each_keyword_once(keywords: Keywords) -> None:
 
         def prune(_: int) -> PruneReport:
             table = Table(keywords.client, keywords.table_name)
-            own = Pruner(table, inner, answer_grace=timedelta(days=7))
-            return own.run(RULES, by="t", dry_run=False, deadline=Deadline.after(60))
+            concurrent_pruner = Pruner(table, inner, answer_grace=timedelta(days=7))
+            return concurrent_pruner.run(RULES, by="t", dry_run=False, deadline=Deadline.after(60))
 
         reports = list(outer.map(prune, range(3)))
     assert sum(report.counts.pruned for report in reports) == 40

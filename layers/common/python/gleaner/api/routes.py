@@ -1,0 +1,62 @@
+"""Every route of the API, and how a handler is bound to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+
+from gleaner.errors import GleanerError
+
+
+class Endpoint(Enum):
+    """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own."""
+
+    ASK = "POST", "/api/chat/query", "Ask a question"
+    CREATE_SESSION = "POST", "/api/sessions", "Create a session"
+    LIST_SESSIONS = "GET", "/api/sessions", "List your sessions"
+    SHOW_SESSION = "GET", "/api/sessions/<session_id>", "Show a session"
+    DELETE_SESSION = "DELETE", "/api/sessions/<session_id>", "Delete a session"
+    ASK_IN_SESSION = "POST", "/api/sessions/<session_id>/chat", "Ask a question in a session"
+    LIST_MESSAGES = "GET", "/api/sessions/<session_id>/messages", "List a session's messages"
+    SHOW_SELECTED_TEXT = "GET", "/api/sessions/<session_id>/messages/<message_id>/selected-text", "Show a selected text"
+    LIST_TOOL_CALLS_OF_QUERY = "GET", "/api/queries/<query_id>/tool-calls", "List the tool calls of a query"
+    LIST_TOOL_CALLS_OF_SESSION = "GET", "/api/sessions/<session_id>/tool-calls", "List the tool calls of a session"
+    LIST_TOOL_CALLS = "GET", "/api/tool-calls", "List tool calls by tool or status (admins)"
+    RATE_ANSWER = "POST", "/api/queries/<query_id>/feedback", "Rate the answer to a query"
+    SHOW_RATING = "GET", "/api/queries/<query_id>/feedback", "Show your feedback on a query"
+    LIST_KEYWORDS = "GET", "/api/keywords", "List or look up keywords"
+    SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword (admins)"
+    PRUNE_KEYWORD = "DELETE", "/api/keywords/<keyword_id>", "Prune one keyword (admins)"
+    PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
+    RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
+    SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
+    HEALTH = "GET", "/api/health", "Check that the service is up"
+    OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
+    SWAGGER = "GET", "/swagger", "Describe the API to people"
+
+    def __init__(self, method: str, path: str, summary: str) -> None:
+        self.method = method
+        self.path = path
+        self.summary = summary
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An endpoint and its handler, whose annotations declare parameters, body and response.
+
+    The OpenAPI document is generated from this. It adds the errors that any handler may return: for an invalid
+    parameter, an unsupported content type, an unexpected exception.
+    """
+
+    endpoint: Endpoint
+    handler: Callable[..., Response[Any]]
+    _: KW_ONLY
+    raises: tuple[type[GleanerError], ...] = ()
+    status: HTTPStatus = HTTPStatus.OK
+    # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
+    content: Mapping[str, Any] | None = None

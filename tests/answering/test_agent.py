@@ -1,0 +1,238 @@
+"""The agent loop with real clients over scripted servers: its steps, feedback, retries and limits."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gleaner.answering._execution import CallOutcome
+from gleaner.answering.agent import Agent
+from gleaner.answering.conversation import build_conversation
+from gleaner.answering.question import Services
+from gleaner.answering.steps import LoopLimits, Step
+from gleaner.errors import AnswerRejected, MandatoryToolMissing
+from gleaner.knowledge.retrieval import RetrievalResult
+from gleaner.model import Grounding, Mode
+from gleaner.runtime.background import Background
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.settings import Settings
+from gleaner.tools.workspace import PassageSearch, Question, Workspace
+from gleaner.wiring import build_services, build_stores
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
+from tests.doubles.scripted_web import ScriptedWeb, result
+
+QUESTION = Question(
+    query_id="01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    session_id="01ARZ3NDEKTSV4RRFFQ69G5FAW",
+    text="How are duplicates merged?",
+    kb_id="default_kb",
+    mode=Mode.WHOLE_BOOK,
+    grounding=Grounding.OPEN,
+)
+WEB_TEXT = "Starlette 1.0 was released in 2026 [1]."
+WEB_PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
+WEB_ANSWER = answer("It was released in 2026. [web-1]", ("web-1",))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An agent with its workspace, and the outcomes that its listener got."""
+
+    agent: Agent
+    workspace: Workspace
+    outcomes: list[CallOutcome]
+
+    def start(self) -> None:
+        """Answer the question."""
+        self.agent.run(build_conversation(QUESTION, ()))
+        self.workspace.background.flush()
+
+    def answer(self) -> str:
+        """The accepted answer."""
+        assert self.workspace.answer is not None
+        return self.workspace.answer.text
+
+
+@pytest.fixture
+def services(settings: dict[str, str]) -> Services:
+    """The clients that the query function uses, over scripted servers."""
+    configuration = Settings.from_env(settings)
+    return build_services(configuration, build_stores(configuration))
+
+
+@pytest.fixture
+def web_server(scripted_web_server: tuple[ScriptedWeb, str]) -> ScriptedWeb:
+    """The web search, which finds one page."""
+    server = scripted_web_server[0]
+    server.finds(WEB_TEXT, WEB_PAGE)
+    return server
+
+
+def make_run(
+    services: Services,
+    *,
+    seconds: float = 60,
+    limits: LoopLimits | None = None,
+    passage_search: PassageSearch | None = None,
+) -> Run:
+    """A run of which nothing was started yet, with a deadline of `seconds`."""
+    deadline = Deadline.after(seconds)
+
+    def search_knowledge_base(query: str, top_k: int, until: Deadline) -> RetrievalResult:
+        return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=until)
+
+    workspace = Workspace(
+        question=QUESTION,
+        search=passage_search or search_knowledge_base,
+        web=services.web,
+        learning=services.learning,
+        deadline=deadline,
+        background=Background(services.io_executor, deadline),
+    )
+    outcomes: list[CallOutcome] = []
+    agent = Agent(services.model, workspace, services.tool_executor, limits or LoopLimits(), outcomes.append)
+    return Run(agent, workspace, outcomes)
+
+
+def offered(request: dict[str, Any]) -> list[str]:
+    """The names of the tools in a request to the model."""
+    return [tool["function"]["name"] for tool in request["tools"]]
+
+
+def tool_results(request: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Call id and decoded content of the tool messages in a request to the model."""
+    messages = [message for message in request["messages"] if message["role"] == "tool"]
+    return [(message["tool_call_id"], json.loads(message["content"])) for message in messages]
+
+
+def test_a_search_and_an_answer_end_the_run(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "Merged. [kb-1]"
+    assert [outcome.call.name for outcome in run.outcomes] == ["knowledge_base_search", "generate_response"]
+    assert all(outcome.succeeded for outcome in run.outcomes)
+    assert (run.agent.progress.step, run.agent.progress.model_calls) == (Step.ANSWER, 2)
+    assert (run.agent.usage.input_tokens, run.agent.usage.output_tokens) == (200, 20)
+    assert run.agent.model_name == "scripted"
+    assert not run.workspace.degraded
+
+
+@pytest.mark.parametrize(
+    ("replies", "missing"),
+    [
+        ([says("Merged."), calls(search()), calls(answer())], "knowledge_base_search"),
+        ([calls(search()), says("Merged."), calls(answer())], "generate_response"),
+        ([calls(search()), calls(answer(sources=("kb-9",))), calls(answer())], "generate_response"),
+    ],
+)
+def test_a_missing_mandatory_call_gets_feedback_and_one_retry(
+    services: Services, model: ScriptedModel, replies: list[Any], missing: str
+) -> None:
+    model.plays(*replies)
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "Merged. [kb-1]"
+    assert run.agent.progress.failures == {missing: 1}
+    [feedback] = [
+        message["content"]
+        for message in model.requests[-1]["messages"]
+        if message["role"] == "user" and message["content"].startswith("[gleaner]")
+    ]
+    assert f"Expected now: a call of the tool {missing}" in feedback
+
+
+@pytest.mark.parametrize(
+    ("replies", "error"),
+    [
+        ([says("Merged.")], MandatoryToolMissing),
+        ([calls(search()), says("Merged.")], MandatoryToolMissing),
+        ([calls(search()), calls(answer(sources=("kb-9",)))], AnswerRejected),
+    ],
+)
+def test_a_mandatory_call_that_is_missing_twice_is_an_error(
+    services: Services, model: ScriptedModel, replies: list[Any], error: type[Exception]
+) -> None:
+    model.plays(*replies)
+    run = make_run(services)
+    with pytest.raises(error):
+        run.start()
+    assert run.workspace.answer is None
+    assert len(model.requests) == len(replies) + 1
+
+
+def test_a_web_answer_is_indexed_in_the_turn_that_answers(
+    services: Services, model: ScriptedModel, web_server: ScriptedWeb
+) -> None:
+    model.plays(calls(search()), calls(web()), calls(index("Starlette release"), WEB_ANSWER))
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "It was released in 2026. [web-1]"
+    assert [keyword.keyword_text for keyword in run.workspace.learned.values()] == ["Starlette release"]
+    assert run.workspace.learned_results == set(run.workspace.web_answers)
+    assert offered(model.requests[2]) == ["index_keywords", "generate_response", "perplexity_search"]
+    assert len(model.requests) == 3
+
+
+def test_keywords_that_the_model_never_indexes_are_extracted(
+    services: Services, model: ScriptedModel, web_server: ScriptedWeb
+) -> None:
+    model.plays(calls(search()), calls(web()), calls(WEB_ANSWER), says("Done."))
+    run = make_run(services)
+    run.start()
+    assert run.workspace.learned
+    assert offered(model.requests[3]) == ["index_keywords"]
+    assert run.agent.progress.failures == {"index_keywords": 1}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limits", "degraded"),
+    [
+        (20, LoopLimits(answer_seconds=30), {"the answer was forced by the deadline"}),
+        (60, LoopLimits(model_calls=3), set()),
+    ],
+)
+def test_the_answer_is_forced_when_time_or_model_calls_run_out(
+    services: Services, model: ScriptedModel, seconds: float, limits: LoopLimits, degraded: set[str]
+) -> None:
+    model.plays(calls(search()), calls(answer()))
+    run = make_run(services, seconds=seconds, limits=limits)
+    run.start()
+    assert offered(model.requests[1]) == ["generate_response"]
+    assert run.answer() == "Merged. [kb-1]"
+    assert run.workspace.degraded == degraded
+
+
+def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Services, model: ScriptedModel) -> None:
+    barrier = threading.Barrier(2)
+
+    def wait_for_the_other(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        barrier.wait(10)
+        return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
+
+    model.plays(calls(search("merged keywords"), search("pruned keywords"), ids=["first", "second"]), calls(answer()))
+    run = make_run(services, passage_search=wait_for_the_other)
+    run.start()
+    assert [outcome.call.id for outcome in run.outcomes[:2]] == ["first", "second"]
+    assert [call_id for call_id, _ in tool_results(model.requests[1])] == ["first", "second"]
+    assert all("chunks" in content for _, content in tool_results(model.requests[1]))
+
+
+def test_identical_calls_of_one_turn_run_once(services: Services, model: ScriptedModel) -> None:
+    queries: list[str] = []
+
+    def record(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        queries.append(query)
+        return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
+
+    model.plays(calls(search(), search(), ids=["first", "second"]), calls(answer()))
+    run = make_run(services, passage_search=record)
+    run.start()
+    assert len(queries) == 1
+    (_, first), (_, second) = tool_results(model.requests[1])
+    assert first == second
+    assert run.agent.progress.spent["knowledge_base_search"] == 2

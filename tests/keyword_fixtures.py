@@ -1,0 +1,87 @@
+"""Keyword stores on ministack, which is exact under threads and faster than moto, whose transactions copy the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from gleaner.model import Citation, WebAnswer, utc_now
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import from_item
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.keywords import IndexedKeyword, KeywordStore
+from gleaner.stores.schema import KEYWORDS
+from gleaner_local.aws import ministack
+
+
+@dataclass(slots=True)
+class Keywords:
+    """A keyword store and its look-up on one table."""
+
+    client: Any
+    table_name: str
+    executor: ThreadPoolExecutor
+
+    @property
+    def table(self) -> Table:
+        return Table(self.client, self.table_name)
+
+    @property
+    def store(self) -> KeywordStore:
+        return KeywordStore(self.table)
+
+    @property
+    def lookup(self) -> KeywordLookup:
+        return KeywordLookup(self.table, self.executor)
+
+    def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
+        """Index keywords for a query."""
+        values = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
+        return self.store.index(keywords, KeywordUse(query_id=query_id, **values), deadline=Deadline.after(20))
+
+    def find(self, query: str, kb_id: str = "default_kb") -> list[str]:
+        """Texts of the keywords found, best first."""
+        return [m.keyword_text for m in self.lookup.find(kb_id, query, deadline=Deadline.after(20))]
+
+    def items(self, prefix: str = "") -> list[dict[str, Any]]:
+        """All items whose sort key begins with `prefix`."""
+        pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
+        items = [from_item(item) for page in pages for item in page["Items"]]
+        return [item for item in items if item["sk"].startswith(prefix)]
+
+
+def web_answer(result_id: str = "R1", **values: Any) -> WebAnswer:
+    """A stored web answer."""
+    return WebAnswer(
+        **{
+            "result_id": result_id,
+            "kb_id": "default_kb",
+            "query": "What is quantum computing used for?",
+            "answer": "It is used for chemistry. [1]",
+            "citations": (Citation(url="https://q.example/a", title="Quantum"),),
+            "model": "m",
+            "created_at": utc_now(),
+        }
+        | values
+    )
+
+
+@pytest.fixture
+def executor() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as pool:
+        yield pool
+
+
+@pytest.fixture
+def keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
+    """A keyword store in a table that only this test uses."""
+    client = ministack.admin_client(dynamodb_url)
+    name = f"keywords-{abs(hash(request.node.nodeid)):x}"
+    ministack.create_tables(client, {name: KEYWORDS})
+    return Keywords(client, name, executor)

@@ -1,0 +1,47 @@
+"""API Gateway names only routes that the function serves, and passes all of them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gleaner.api.routes import Endpoint
+from infra.environments import Environment
+from tests.infra.synthesis import EVERY, properties, synthesis
+
+ROUTES = {(endpoint.method, endpoint.path) for endpoint in Endpoint}
+DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
+
+
+@EVERY
+def test_methods_of_the_gateway_are_routes_of_the_function(environment: Environment) -> None:
+    named = {(method, path) for method, path in gateway_methods(environment) if method != "ANY"}
+    expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)}
+    expected |= DOCS if environment.docs_routes else set()
+    assert {path for _, path in named} == expected
+    assert named <= ROUTES
+
+
+@EVERY
+def test_every_route_reaches_the_function(environment: Environment) -> None:
+    methods = gateway_methods(environment)
+    for method, path in ROUTES:
+        parent = "/api/{proxy+}" if path.startswith("/api/") else "/{proxy+}"
+        assert methods & {(method, path), ("ANY", path), ("ANY", parent)}, f"{method} {path}"
+
+
+def gateway_methods(environment: Environment) -> set[tuple[str, str]]:
+    """Methods and paths of the deployed API, without CORS preflights."""
+    template = synthesis().service[environment.name]
+    methods = properties(template, "AWS::ApiGateway::Method")
+    return {
+        (method["HttpMethod"], full_path(template, method["ResourceId"]))
+        for method in methods
+        if method["HttpMethod"] != "OPTIONS"
+    }
+
+
+def full_path(template: dict[str, Any], resource_id: dict[str, Any]) -> str:
+    if "Ref" not in resource_id:
+        return ""
+    resource = template["Resources"][resource_id["Ref"]]["Properties"]
+    return f"{full_path(template, resource['ParentId'])}/{resource['PathPart']}"
