@@ -8,7 +8,7 @@ from enum import Enum
 
 from infra.prices import MODELS, WEB_ANSWER, Model
 
-_MODEL = "gpt-5.4-mini"
+_MODEL = "gpt-6-luna"
 
 
 class Authorizer(Enum):

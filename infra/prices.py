@@ -12,10 +12,11 @@ class Model:
     input: float
     cached_input: float
     output: float
+    cache_write: float | None = None  # None: as input
 
 
-# OpenAI, standard processing, as published on 2026-11-28 (openai.com/api/pricing).
-MODELS = {"gpt-5.4-mini": Model(input=0.75, cached_input=0.075, output=4.50)}
+# OpenAI, standard processing, as published on 2026-11-28 (developers.openai.com/api/docs/models/gpt-6-luna).
+MODELS = {"gpt-6-luna": Model(input=0.10, cached_input=0.01, cache_write=0.125, output=0.50)}
 
 # Perplexity's Agent API, as published on 2026-11-28 (docs.perplexity.ai: pricing, models): a search, and tokens.
 WEB_MODELS = {"perplexity/sonar": Model(input=0.25, cached_input=0.0625, output=2.50)}

@@ -82,12 +82,13 @@ def make_run(
     """A run of which nothing was started yet, with a deadline of `seconds`."""
     deadline = Deadline.after(seconds)
 
-    def search_knowledge_base(query: str, top_k: int, until: Deadline) -> RetrievalResult:
-        return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=until)
+    def search_knowledge_base(kb_id: str, query: str, top_k: int, until: Deadline) -> RetrievalResult:
+        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=until)
 
     workspace = Workspace(
         question=QUESTION,
         search=passage_search or search_knowledge_base,
+        has_knowledge_base=lambda _kb_id: False,
         web=services.web,
         learning=services.learning,
         deadline=deadline,
@@ -210,7 +211,7 @@ def test_the_answer_is_forced_when_time_or_model_calls_run_out(
 def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Services, model: ScriptedModel) -> None:
     barrier = threading.Barrier(2)
 
-    def wait_for_the_other(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+    def wait_for_the_other(_kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
         barrier.wait(10)
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
 
@@ -225,7 +226,7 @@ def test_calls_of_one_turn_run_in_parallel_and_keep_their_order(services: Servic
 def test_identical_calls_of_one_turn_run_once(services: Services, model: ScriptedModel) -> None:
     queries: list[str] = []
 
-    def record(query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+    def record(_kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
         queries.append(query)
         return services.retrieval.search(QUESTION.kb_id, query, top_k=top_k, deadline=deadline)
 

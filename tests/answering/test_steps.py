@@ -18,7 +18,8 @@ def make_workspace(*, mode: Mode = Mode.WHOLE_BOOK, grounding: Grounding = Groun
     question = Question(query_id="q", session_id="s", text="?", kb_id="default_kb", mode=mode, grounding=grounding)
     return Workspace(
         question=question,
-        search=lambda _query, _top_k, _deadline: RetrievalResult((), False),
+        search=lambda _kb_id, _query, _top_k, _deadline: RetrievalResult((), False),
+        has_knowledge_base=UNUSED,
         web=UNUSED,
         learning=UNUSED,
         deadline=Deadline.after(60),

@@ -281,7 +281,7 @@ def test_another_callers_session_is_unknown(client: Client, model: ScriptedModel
 
 
 def test_every_tool_call_is_recorded(client: Client, model: ScriptedModel, items: Any) -> None:
-    model.plays(calls(search()), calls(answer(sources=("kb-9",))), calls(answer()))
+    model.plays(calls(search()), calls(answer("Merged.", ("kb-9",))), calls(answer()))
     _, body = client.ask()
     records = sorted(items("TOOL_CALLS_TABLE"), key=lambda item: item["sk"])
     assert [(r["tool_name"], r["status"], r["retry_count"]) for r in records] == [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Client, make_api
-from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, api_error
+from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, api_error
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
@@ -106,6 +106,17 @@ def test_an_unacceptable_answer_is_never_delivered(
     status, body = client.ask()
     assert (status, body["type"]) == (502, "urn:gleaner:problem:answer-rejected")
     assert turns.new() == 0
+
+
+@pytest.mark.parametrize("oddity", ANSWER_ODDITIES)
+def test_what_is_good_in_an_answer_is_delivered(
+    client: Client, model: ScriptedModel, turns: TurnChecks, oddity: str
+) -> None:
+    model.plays(calls(SEARCH), ANSWER_ODDITIES[oddity])
+    status, body = client.ask()
+    assert (status, body["answer"].strip()) == (200, "Merged. [kb-1]"), body
+    assert [source["id"] for source in body["sources"]] == ["kb-1"]
+    assert turns.new() == 1
 
 
 @pytest.mark.parametrize("oddity", ODDITIES)

@@ -37,7 +37,7 @@ def answers(client: Client, model: ScriptedModel) -> list[dict[str, Any]]:
     """Three answers: two in a session of `local`, and one of `mary` whose first search was rejected."""
     bodies: list[dict[str, Any]] = []
     for caller, is_rejected in (("local", False), ("local", False), ("mary", True)):
-        rejected_turns = [calls(search(kb_id="other_kb"))] if is_rejected else []
+        rejected_turns = [calls(search(""))] if is_rejected else []
         model.plays(*rejected_turns, calls(search()), calls(answer()))
         body = {"query": "How are duplicates merged?"}
         if caller == "local" and bodies:

@@ -82,19 +82,27 @@ FAULTS: dict[str, Callable[[Call], Reply]] = {
 
 # Faults of the answer: it cannot be accepted.
 ANSWER_FAULTS: dict[str, Reply] = {
-    "a source never retrieved": calls(answer(sources=("kb-9",))),
+    "a source never retrieved": calls(answer("Merged.", ("kb-9",))),
     "a mark never retrieved": calls(answer("Merged. [kb-9]", ())),
-    "a mark beside a good one": calls(answer("Merged. [kb-1, web-1]")),
-    "a source by its number": calls(answer(sources=("1",))),
+    "a source by its number": calls(answer("Merged.", ("1",))),
     "a source that is a number": calls(("generate_response", {"answer": "Merged.", "sources": [1]})),
     "an answer of 300 KB": calls(answer("Merged. [kb-1] " + "word " * 60_000)),
     "an empty answer": calls(answer(" ")),
-    "confidence above 1": calls(answer(confidence_score=7)),
-    "confidence below 0": calls(answer(confidence_score=-0.1)),
     "confidence NaN": calls(answer(confidence_score=float("nan"))),
     "confidence infinite": calls(answer(confidence_score=float("inf"))),
+    "a lone surrogate and a wrong type": calls(("generate_response", '{"answer": "x\ud800", "sources": {"a": 1}}')),
+}
+
+# Oddities of the answer: what is good in it is delivered.
+ANSWER_ODDITIES: dict[str, Reply] = {
+    "a source never retrieved beside a good mark": calls(answer(sources=("kb-9",))),
+    "a mark never retrieved beside a good one": calls(answer("Merged. [kb-1, web-1]")),
+    "sources in a string": calls(("generate_response", {"answer": "Merged. [kb-1]", "sources": "kb-1"})),
+    "sources as a JSON string": calls(("generate_response", {"answer": "Merged. [kb-1]", "sources": '["kb-1"]'})),
+    "confidence above 1": calls(answer(confidence_score=7)),
+    "confidence below 0": calls(answer(confidence_score=-0.1)),
     "confidence in words": calls(answer(confidence_score="high")),
-    "a lone surrogate and a wrong type": calls(("generate_response", '{"answer": "x\ud800", "sources": "kb-1"}')),
+    "a flag in words": calls(answer(used_external_kb="not at all")),
 }
 
 # Oddities of any step: the intention is clear, so the call is executed.

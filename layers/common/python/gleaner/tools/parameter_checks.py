@@ -31,9 +31,6 @@ class Objection:
     message: str
 
 
-_ID = re.compile(r"[\w.:-]{0,64}", re.ASCII)
-
-
 def _compile(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
@@ -58,7 +55,7 @@ _PAYLOADS = {
 
 
 # All codes that a refusal may have.
-CODES = frozenset((*_ORDERS, *_PAYLOADS, "internal_address", "secret_in_address", "structured_value", "malformed_id"))
+CODES = frozenset((*_ORDERS, *_PAYLOADS, "internal_address", "secret_in_address", "structured_value"))
 
 
 def check_query(text: str) -> Objection | None:
@@ -134,17 +131,9 @@ def _refuse_if(check: Callable[[str], Objection | None]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def _check_id(text: str) -> str:
-    if not _ID.fullmatch(text):
-        _refuse("malformed_id", "It is not an id. Give an id as a tool returned it, or leave it out.")
-    return text
-
-
 Query = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=2000),
     _refuse_if(check_query),
 ]
 Context = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4000), _refuse_if(check_context)]
-# Ids are only compared with known ids. Models write an empty id for none.
-Id = Annotated[str, AfterValidator(_check_id)]
