@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _TOOL_THREADS = 8  # for the tool calls of one turn
 _IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
-_ANSWER_SECONDS = 8.0  # reserved for the answer
 _ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
 
 
@@ -105,13 +104,8 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
-        limits=LoopLimits(answer_seconds=_answer_seconds(settings.query_deadline_seconds)),
+        limits=LoopLimits.for_deadline(settings.query_deadline_seconds),
     )
-
-
-def _answer_seconds(deadline: float) -> float:
-    """Seconds reserved for the answer: a third of a short deadline, a quarter of a long one for slow models."""
-    return max(min(_ANSWER_SECONDS, deadline / 3), deadline / 4)
 
 
 class Answering:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from datetime import datetime
 
 from gleaner.answering._criteria import assess
 from gleaner.answering._execution import CallOutcome
+from gleaner.answering._recording import CallRecorder
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
@@ -35,7 +35,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
-from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def answer_question(
     history = _load_history(request, services, deadline)
     kb_check.result()
     workspace = _make_workspace(request, query_id, kb_id, services, deadline)
-    recorder = _Recorder(workspace, request.caller_id, services.tool_calls)
+    recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
     messages = build_conversation(workspace.question, history)
     try:
@@ -113,7 +113,19 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
 def _make_workspace(
     request: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline
 ) -> Workspace:
-    question = Question(
+    return Workspace(
+        question=_make_question(request, query_id, kb_id),
+        search=_passage_search(request, services),
+        has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
+        web=services.web if services.web.is_configured() else None,
+        learning=services.learning,
+        deadline=deadline,
+        background=Background(services.io_executor, deadline),
+    )
+
+
+def _make_question(request: QuestionRequest, query_id: str, kb_id: str) -> Question:
+    return Question(
         query_id=query_id,
         session_id=request.session_id or new_id(),
         text=request.query,
@@ -121,15 +133,6 @@ def _make_workspace(
         kb_ids=request.kb_ids,
         mode=request.mode,
         grounding=request.grounding,
-    )
-    return Workspace(
-        question=question,
-        search=_passage_search(request, services),
-        has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
-        web=services.web if services.web.is_configured() else None,
-        learning=services.learning,
-        deadline=deadline,
-        background=Background(services.io_executor, deadline),
     )
 
 
@@ -214,7 +217,9 @@ def _store_turn(
     services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)
 
 
-def _delete_orphaned_records(recorder: _Recorder, question: Question, services: Services, deadline: Deadline) -> None:
+def _delete_orphaned_records(
+    recorder: CallRecorder, question: Question, services: Services, deadline: Deadline
+) -> None:
     """Delete the tool call records of a question that stored no turn, if its session was deleted in the meantime.
 
     A deletion marks the session before it deletes records. If the session is unmarked, a later deletion finds our
@@ -234,42 +239,3 @@ def _exists(session_id: str, owner: str, services: Services, deadline: Deadline)
     except UnknownSession:
         return False
     return True
-
-
-class _Recorder:
-    """Writes the records of tool calls in the background."""
-
-    def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
-        self._workspace = workspace
-        self.owner = owner
-        self._tool_calls = tool_calls
-        self.outcomes: list[CallOutcome] = []
-
-    def record(self, outcome: CallOutcome) -> None:
-        retry_count = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
-        question = self._workspace.question
-        record = ToolCallRecord(
-            query_id=question.query_id,
-            session_id=question.session_id,
-            owner=self.owner,
-            position=len(self.outcomes),
-            tool_call_id=outcome.call.id,
-            tool_name=outcome.call.name,
-            parameters=outcome.call.arguments,
-            result=json.dumps(outcome.result, ensure_ascii=False),
-            status="error" if outcome.error else "success",
-            error_message=outcome.error,
-            duration_ms=outcome.duration_ms,
-            retry_count=retry_count,
-            created_at=utc_now(),
-        )
-        self.outcomes.append(outcome)
-        deadline = self._workspace.deadline
-        self._workspace.background.submit(
-            "tool call record", lambda: self._tool_calls.record(record, deadline=deadline)
-        )
-
-    def delete_records(self, deadline: Deadline) -> None:
-        """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
-        counts = {self._workspace.question.query_id: len(self.outcomes)}
-        self._tool_calls.delete_for_queries(counts, self.owner, deadline=deadline)

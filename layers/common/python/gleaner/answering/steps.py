@@ -23,6 +23,9 @@ class Step(StrEnum):
     ANSWER = "answer"  # only the answer is missing
 
 
+_ANSWER_SECONDS = 8.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopLimits:
     """The budget of one query. A question to the knowledge base needs 2 model calls, one with the web 3."""
@@ -31,7 +34,12 @@ class LoopLimits:
     knowledge_base_searches: int = 3
     web_searches: int = 2
     calls_per_turn: int = 8
-    answer_seconds: float = 8.0  # when less time is left, the answer is forced
+    answer_seconds: float = _ANSWER_SECONDS  # when less time is left, the answer is forced
+
+    @classmethod
+    def for_deadline(cls, seconds: float) -> LoopLimits:
+        """The limits of a question that may take `seconds`: a long deadline is for models that take long to answer."""
+        return cls(answer_seconds=max(min(_ANSWER_SECONDS, seconds / 3), seconds / 4))
 
 
 @dataclass(slots=True)

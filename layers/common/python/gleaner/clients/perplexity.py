@@ -70,10 +70,7 @@ class WebSearch:
         circuit: CircuitBreaker,
         retry_wait_seconds: float = 0.5,
     ) -> None:
-        """`http` has the base URL without `/v1`. `api_key` is called for every request; None means no key.
-
-        While `circuit` is open, nothing is sent.
-        """
+        """`http` has the base URL without `/v1`; `api_key` is called for every request; None means no key."""
         self._http = http
         self._api_key = api_key
         self._model = model

@@ -23,8 +23,7 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     The greater of two measures counts: the answer was fetched for a similar question, or it mentions what the
     query asks for. Similarity is a weighted geometric mean of how much of the query the answer is about, and how
     much of the stored question (or of its first page's title) the query repeats. So a long stored question that
-    shares one word with the query is not similar. `weights` are the query's stems by rarity
-    (`KeywordLookup.look_up`).
+    shares one word with the query is not similar. `weights` are the query's stems by rarity.
     """
     query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in text.stems(query)}
     if not query_weights:

@@ -136,8 +136,7 @@ class Pruner:
             usage = _read_usage(head, counts)
             if usage is None:
                 continue
-            reason = rules.reason(*usage, now)
-            if reason is not None:
+            if (reason := rules.reason(*usage, now)) is not None:
                 counts.candidates += 1
                 if len(counts.first_candidates) < _MAX_LISTED_CANDIDATES:
                     counts.first_candidates.append(_candidate(head, reason))

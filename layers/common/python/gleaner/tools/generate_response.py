@@ -63,12 +63,7 @@ class AnswerArguments(Arguments):
 def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
     draft = split_marks(_remove_instructions(restore_tokens(text.clean(arguments.answer)), workspace))
     cited_ids = list(dict.fromkeys([*map(_strip_brackets, arguments.sources), *find_marked_ids(draft)]))
-    source_ids = [source_id for source_id in cited_ids if workspace.passage(source_id)]
-    if cited_ids and not source_ids:
-        known_ids = ", ".join(workspace.passage_ids()) or "none"
-        raise ToolCallRejected(
-            f"Unknown source ids: {', '.join(cited_ids[:10])}. Cite only ids that a search returned: {known_ids}."
-        )
+    source_ids = _keep_known(cited_ids, workspace)
     sources = tuple(passage for source_id in source_ids if (passage := workspace.passage(source_id)))
     draft = keep_marks(draft, source_ids)
     allowed_urls = {url for passage in sources for url in passage.urls}
@@ -83,6 +78,17 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
         confidence_score=arguments.confidence_score,
     )
     return {"formatted_response": answer, "metadata": {"sources": source_ids}}
+
+
+def _keep_known(cited_ids: list[str], workspace: Workspace) -> list[str]:
+    """Drop the ids that no search returned. Raises ToolCallRejected if all are such."""
+    source_ids = [source_id for source_id in cited_ids if workspace.passage(source_id)]
+    if cited_ids and not source_ids:
+        known_ids = ", ".join(workspace.passage_ids()) or "none"
+        raise ToolCallRejected(
+            f"Unknown source ids: {', '.join(cited_ids[:10])}. Cite only ids that a search returned: {known_ids}."
+        )
+    return source_ids
 
 
 def _remove_instructions(answer: str, workspace: Workspace) -> str:

@@ -1,0 +1,50 @@
+"""Writes the records of tool calls beside the work on a question."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from gleaner.answering._execution import CallOutcome
+from gleaner.model import utc_now
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.tools.workspace import Workspace
+
+
+class CallRecorder:
+    """Writes the records of tool calls in the background."""
+
+    def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
+        self._workspace = workspace
+        self.owner = owner
+        self._tool_calls = tool_calls
+        self.outcomes: list[CallOutcome] = []
+
+    def record(self, outcome: CallOutcome) -> None:
+        """Start to write the record of a finished call."""
+        retry_count = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
+        question = self._workspace.question
+        record = ToolCallRecord(
+            query_id=question.query_id,
+            session_id=question.session_id,
+            owner=self.owner,
+            position=len(self.outcomes),
+            tool_call_id=outcome.call.id,
+            tool_name=outcome.call.name,
+            parameters=outcome.call.arguments,
+            result=json.dumps(outcome.result, ensure_ascii=False),
+            status="error" if outcome.error else "success",
+            error_message=outcome.error,
+            duration_ms=outcome.duration_ms,
+            retry_count=retry_count,
+            created_at=utc_now(),
+        )
+        self.outcomes.append(outcome)
+        write = partial(self._tool_calls.record, record, deadline=self._workspace.deadline)
+        self._workspace.background.submit("tool call record", write)
+
+    def delete_records(self, deadline: Deadline) -> None:
+        """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
+        counts = {self._workspace.question.query_id: len(self.outcomes)}
+        self._tool_calls.delete_for_queries(counts, self.owner, deadline=deadline)
