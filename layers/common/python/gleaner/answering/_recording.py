@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import partial
 
 from gleaner.answering._execution import CallOutcome
+from gleaner.errors import DeadlineExceeded, StoreUnavailable, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner.tools.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 
 class CallRecorder:
@@ -17,7 +22,7 @@ class CallRecorder:
 
     def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
         self._workspace = workspace
-        self.owner = owner
+        self._owner = owner
         self._tool_calls = tool_calls
         self.outcomes: list[CallOutcome] = []
 
@@ -28,7 +33,7 @@ class CallRecorder:
         record = ToolCallRecord(
             query_id=question.query_id,
             session_id=question.session_id,
-            owner=self.owner,
+            owner=self._owner,
             position=len(self.outcomes),
             tool_call_id=outcome.call.id,
             tool_name=outcome.call.name,
@@ -44,7 +49,23 @@ class CallRecorder:
         write = partial(self._tool_calls.record, record, deadline=self._workspace.deadline)
         self._workspace.background.submit("tool call record", write)
 
-    def delete_records(self, deadline: Deadline) -> None:
-        """Delete the records. Raises StoreUnavailable or DeadlineExceeded."""
-        counts = {self._workspace.question.query_id: len(self.outcomes)}
-        self._tool_calls.delete_for_queries(counts, self.owner, deadline=deadline)
+    def delete_if_orphaned(self, conversations: ConversationStore, deadline: Deadline) -> None:
+        """Delete the records of a question that stored no turn, if its session was deleted in the meantime.
+
+        A deletion marks the session before it deletes records. If the session is unmarked, a later deletion finds our
+        records; otherwise delete them here. They remain if time runs out, if the store fails, or if a record's write
+        takes longer than `Background.flush` waits for it.
+        """
+        try:
+            if not self._has_session(conversations, deadline):
+                counts = {self._workspace.question.query_id: len(self.outcomes)}
+                self._tool_calls.delete_for_queries(counts, self._owner, deadline=deadline)
+        except (StoreUnavailable, DeadlineExceeded):
+            logger.exception("records of a deleted session may remain")
+
+    def _has_session(self, conversations: ConversationStore, deadline: Deadline) -> bool:
+        try:
+            conversations.get(self._workspace.question.session_id, self._owner, deadline=deadline)
+        except UnknownSession:
+            return False
+        return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -19,12 +18,9 @@ from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
 from gleaner.clients.perplexity import WebSearch
 from gleaner.errors import (
-    DeadlineExceeded,
     GleanerError,
     KnowledgeBaseUnavailable,
-    StoreUnavailable,
     UnknownKnowledgeBase,
-    UnknownSession,
 )
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
@@ -37,8 +33,6 @@ from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts,
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
-
-logger = logging.getLogger(__name__)
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
 _CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
@@ -90,7 +84,7 @@ def answer_question(
     except GleanerError:
         workspace.background.flush()
         if request.session_id is not None:
-            _delete_orphaned_records(recorder, workspace.question, services, deadline.part(_CLEANUP_SECONDS))
+            recorder.delete_if_orphaned(services.conversations, deadline.part(_CLEANUP_SECONDS))
         raise
     finally:
         # If the session is deleted while the last records are written, after its turn, they may remain.
@@ -215,27 +209,3 @@ def _store_turn(
     session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
     new_session = session if request.session_id is None else None
     services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)
-
-
-def _delete_orphaned_records(
-    recorder: CallRecorder, question: Question, services: Services, deadline: Deadline
-) -> None:
-    """Delete the tool call records of a question that stored no turn, if its session was deleted in the meantime.
-
-    A deletion marks the session before it deletes records. If the session is unmarked, a later deletion finds our
-    records; otherwise delete them here. They remain if time runs out, if the store fails, or if a record's write
-    takes longer than `Background.flush` waits for it.
-    """
-    try:
-        if not _exists(question.session_id, recorder.owner, services, deadline):
-            recorder.delete_records(deadline)
-    except (StoreUnavailable, DeadlineExceeded):
-        logger.exception("records of a deleted session may remain")
-
-
-def _exists(session_id: str, owner: str, services: Services, deadline: Deadline) -> bool:
-    try:
-        services.conversations.get(session_id, owner, deadline=deadline)
-    except UnknownSession:
-        return False
-    return True
