@@ -50,12 +50,12 @@ class Row:
 CHAT, OPENAI = {"OPENAI_API": "chat"}, {"openai": True}
 ROWS = {
     "openai: gpt-6-luna": Row(openai_responses.OpenAIResponses, **OPENAI),
-    "openai: gpt-5.4-mini": Row(openai_responses.Reasoning54, 1, **OPENAI),
+    "openai: gpt-5.4-mini": Row(openai_responses.Reasoning54, **OPENAI),
     "openai: gpt-5-pro": Row(openai_responses.AlwaysHigh, 1, **OPENAI),
-    "openai: gpt-4.1-mini": Row(openai_responses.NotReasoning, 1, **OPENAI),
+    "openai: gpt-4.1-mini": Row(openai_responses.NotReasoning, **OPENAI),
     "openai: gpt-5.4 by chat": Row(openai_chat.OpenAIChat, settings=CHAT, **OPENAI),
     "openai: gpt-5.6 by chat": Row(openai_chat.WantsNoEffort, 1, settings=CHAT, **OPENAI),
-    "gateway: gpt-5.4": Row(openai_chat.OpenAIChat, 1),
+    "gateway: gpt-5.4": Row(openai_chat.OpenAIChat),
     "gateway: gpt-5.5": Row(openai_chat.RefusesTools, 1),
     "gateway: gpt-5.6": Row(openai_chat.WantsNoEffort, 1),
     "gateway: gpt-6-astra": Row(openai_chat.TakesNoTools, 1),
@@ -83,8 +83,10 @@ ROWS = {
     "vllm: no parser": Row(vllm.NoParser, 1, calls=6),
     "vllm: empty calls": Row(vllm.EmptyCalls, 1, calls=6),
     "vllm: old version": Row(vllm.OldVersion),
+    "azure: gpt-5.4": Row(azure.OldResponses, 1, **OPENAI),
+    "azure: gpt-4.1": Row(azure.NotReasoning, 1, **OPENAI),
     "azure": Row(azure.AzureResponses, **OPENAI),
-    "azure by chat": Row(azure.AzureChat, settings=CHAT, **OPENAI),
+    "azure by chat": Row(azure.AzureChat, 1, settings=CHAT, **OPENAI),
     "bedrock: mantle": Row(bedrock.Mantle, 1),
     "bedrock: runtime": Row(bedrock.Runtime, 1),
     "bedrock: open weights": Row(bedrock.OpenWeights),
@@ -115,7 +117,7 @@ def test_both_questions_end_in_an_answer(
 ) -> None:
     row = ROWS[name]
     provider = row.provider()
-    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.INFO)
     with provider.serving() as base_url:
         client = _client(row, settings, base_url, monkeypatch)
         merging = client.ask(MERGING)
@@ -139,9 +141,7 @@ def _client(row: Row, settings: dict[str, str], base_url: str, monkeypatch: pyte
     return Client(make_api(settings | row.settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": model}))
 
 
-def _assert_nothing_opaque(
-    provider: Provider, answers: Any, stored: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def _assert_nothing_opaque(provider: Provider, answers: Any, stored: Any, caplog: pytest.LogCaptureFixture) -> None:
     """What the provider wants back is neither stored nor shown nor logged, and neither are keys."""
     logged = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
     places = {"answers": json.dumps(answers), "tables": json.dumps(stored, default=str), "log": logged}

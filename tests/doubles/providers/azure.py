@@ -5,9 +5,10 @@ learn.microsoft.com: openai/api-version-lifecycle; openai/openai-node docs/azure
 
 from __future__ import annotations
 
+from tests.doubles.providers import openai_responses
 from tests.doubles.providers.front import Json, Refused
 from tests.doubles.providers.openai_chat import OpenAIChat
-from tests.doubles.providers.openai_responses import OpenAIResponses
+from tests.doubles.providers.openai_responses import OpenAIResponses, Reasoning54
 
 DEPLOYMENT = "my-deployment"
 FORBIDDEN = "how do I hurt"  # a prompt that holds it is filtered
@@ -26,6 +27,14 @@ class AzureResponses(OpenAIResponses):
     def answer(self, path: str, body: Json) -> Json:
         filters = {"blocked": False, "source_type": "prompt", "content_filter_results": _SAFE}
         return super().answer(path, body) | {"content_filters": [filters]}
+
+
+class OldResponses(AzureResponses, Reasoning54):
+    """A deployment of an earlier model, of which its name says nothing."""
+
+
+class NotReasoning(AzureResponses, openai_responses.NotReasoning):
+    """A deployment of a model without reasoning."""
 
 
 class AzureChat(OpenAIChat):

@@ -215,7 +215,7 @@ def connect(
     http = openai.DefaultHttpxClient(verify=tls_context())
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
     first = api or (Api.RESPONSES if _speaks_responses(base_url) else Api.CHAT)
-    dialect = first_dialect(first, [api] if api else list(Api), effort)
+    dialect = first_dialect(first, [api] if api else list(Api), model, effort)
     return ChatModel(client, model=model, max_output_tokens=max_output_tokens, dialect=dialect)
 
 
