@@ -81,9 +81,14 @@ def _answer(text: str, source: str) -> Call:
     return Call("generate_response", {"answer": text, "sources": [source], "confidence_score": 0.9})
 
 
+def branches_of(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schemas of the calls that a schema lets pass, by the name of the tool."""
+    return {branch["properties"]["tool"]["enum"][0]: branch for branch in schema.get("anyOf", [schema])}
+
+
 def written_under(schema: dict[str, Any], conversation: Conversation) -> str:
     """The call that is due as a decoder writes it that lets only text pass that matches the schema."""
-    branches = {branch["properties"]["tool"]["enum"][0]: branch for branch in schema.get("anyOf", [schema])}
+    branches = branches_of(schema)
     call = next_calls(conversation, branches)[0]
     offered = branches[call.name]["properties"]["arguments"]["properties"]
     value = {"tool": call.name, "arguments": {name: call.arguments[name] for name in offered}}

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gleaner_local.servers.asgi import AsgiServer
-from tests.doubles.providers.brain import PLAIN_ANSWER, Call, next_calls, read_chat, written_under
+from tests.doubles.providers.brain import PLAIN_ANSWER, Call, Conversation, next_calls, read_chat, written_under
 
 Json = dict[str, Any]
 
@@ -117,7 +117,7 @@ class ChatProvider(Provider):
         schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema")
         if schema and self.enforces_schemas:
             self.useful += 1
-            return self.completion({"content": written_under(schema, conversation)}, "stop", body)
+            return self.completion({"content": self.write(schema, conversation)}, "stop", body)
         names = [tool["function"]["name"] for tool in body.get("tools", ())]
         calls = [] if self.ignores_tools else next_calls(conversation, names)
         if not calls:
@@ -127,6 +127,10 @@ class ChatProvider(Provider):
 
     def check(self, body: Json) -> None:
         """Refuse what this provider refuses. Raises Refused."""
+
+    def write(self, schema: Json, conversation: Conversation) -> str:
+        """The text that the model writes under a schema."""
+        return written_under(schema, conversation)
 
     def message(self, calls: list[Call]) -> Json:
         """The assistant's message with calls."""
