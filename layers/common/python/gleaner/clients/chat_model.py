@@ -12,7 +12,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
-from gleaner.clients._dialect import Api, Dialect, Refusal, adapt, first_dialect, with_schema
+from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
@@ -57,6 +57,7 @@ class ChatModel:
         self._max_output_tokens = max_output_tokens
         self._dialect = dialect
         self._attempts = attempts
+        self._has_called = False  # a tool, so that plain text is the exception: JSON is then asked for once only
 
     @property
     def dialect(self) -> Dialect:
@@ -82,22 +83,31 @@ class ChatModel:
             callable_tools=[tool for tool in tools if tool.name in callable_tools],
             max_output_tokens=self._max_output_tokens,
         )
+        return self._ask_until_accepted(request, deadline)
+
+    def _ask_until_accepted(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
+        """Ask in another way after each refusal, and after an answer in plain text. What succeeds is remembered."""
+        first = dialect = self._dialect
         tried: set[Dialect] = set()
         wasted = TokenUsage()
+        remembered = True
         while True:
-            dialect = self._dialect
             tried.add(dialect)
             try:
                 turn = self._ask_with_retries(request, dialect, deadline)
             except _RequestRefused as refused:
-                self._adapt(dialect, refused.refusal, tried)
+                dialect = _adapted(dialect, refused.refusal, tried)
                 continue
             constrained = None if turn.tool_calls or turn.finish_reason in _CUT_OFF else with_schema(dialect)
             if constrained is None or constrained in tried:
-                return replace(turn, usage=turn.usage + wasted)
-            logger.warning("the model answered in text where a call was due; it is asked for JSON from now on")
+                break
+            logger.warning("the model answered in text where a call was due; it is asked for JSON")
             wasted += turn.usage
-            self._dialect = constrained
+            dialect, remembered = constrained, not self._has_called
+        self._has_called |= bool(turn.tool_calls) and dialect.forcing is not Forcing.SCHEMA
+        if dialect != first and remembered:
+            self._dialect = dialect
+        return replace(turn, usage=turn.usage + wasted)
 
     def _ask_with_retries(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         try:
@@ -127,17 +137,6 @@ class ChatModel:
             raise
         return turn
 
-    def _adapt(self, dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> None:
-        """Change how the provider is asked. Raises ModelUnavailable if nothing that it refuses can be changed."""
-        if self._dialect not in tried:
-            return  # another thread met the same refusal before
-        facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
-        adapted = adapt(dialect, refusal, tried)
-        logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
-        if adapted is None:
-            raise ModelUnavailable(f"The language model refused the request ({_described(refusal)}).")
-        self._dialect = adapted
-
 
 class _RequestRefused(Exception):
     """The provider does not accept a request of this form."""
@@ -145,6 +144,16 @@ class _RequestRefused(Exception):
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.status)
         self.refusal = refusal
+
+
+def _adapted(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect:
+    """How the provider is asked next. Raises ModelUnavailable if nothing that it refuses can be changed."""
+    adapted = adapt(dialect, refusal, tried)
+    facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
+    logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
+    if adapted is None:
+        raise ModelUnavailable(f"The language model refused the request ({_described(refusal)}).")
+    return adapted
 
 
 def _refused(error: openai.APIStatusError) -> Exception:
