@@ -53,6 +53,7 @@ _WANTS_RESPONSES = re.compile(r"v1/responses|not support the '/v1/chat/completio
 _REFUSES_TOOLS = re.compile(
     r"tool[ _-]choice|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
 )
+_REFUSES_ITEM = re.compile(r"^input(?:\[\d+\](?:\.\w+)?)? |\bitem (?:with id )?'\w+_")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # weakest first
 
 
@@ -91,7 +92,7 @@ class Refusal:
     def names(self, field: str) -> bool:
         """Whether a field is what was refused: it is the parameter, or quoted in the message."""
         quoted = rf"""(?:^|[\s'"`\[(.]){re.escape(field)}(?:$|[\s'"`\]).,:])"""
-        return self.param.lower() == field or bool(re.search(quoted, self.text))
+        return bool(re.search(quoted, self.text))
 
 
 def first_dialect(api: Api, apis: Collection[Api], model: str, effort: str | None) -> Dialect:
@@ -170,15 +171,18 @@ def _distance(effort: str, wanted: str | None) -> int:
 
 def _rebuild_turns(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     """Reasoning that the provider cannot decrypt or find, or an item of its own that it does not take back."""
-    refused = refusal.code == "invalid_encrypted_content" or refusal.param.startswith("input")
-    if dialect.api is Api.CHAT or not refused or not dialect.sends(REPLAYED_ITEMS):
+    if dialect.api is Api.CHAT or not _is_about_an_item(refusal) or not dialect.sends(REPLAYED_ITEMS):
         return None
     return replace(dialect, omitted=dialect.omitted | {REPLAYED_ITEMS})
 
 
+def _is_about_an_item(refusal: Refusal) -> bool:
+    return refusal.code == "invalid_encrypted_content" or bool(_REFUSES_ITEM.search(refusal.text))
+
+
 def _omit_field(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     field = next((name for name in _OPTIONAL_FIELDS if dialect.sends(name) and refusal.names(name)), None)
-    if field is None:
+    if field is None or _is_about_an_item(refusal):  # whose message names `store` and `reasoning`, too
         return None
     return replace(dialect, omitted=dialect.omitted | (_FIELDS_OF_NEWER_MODELS if field == "include" else {field}))
 
