@@ -18,6 +18,7 @@ from gleaner.clients._dialect import (
     adapt,
     first_dialect,
     with_schema,
+    without_schema,
 )
 
 CHAT = first_dialect(Api.CHAT, Api, "a-model", None)
@@ -228,12 +229,8 @@ def test_responses_name_the_callable_tools_then_require_then_ask() -> None:
     assert [dialect.forcing for dialect in tried] == [Forcing.ALLOWED, Forcing.REQUIRED, Forcing.AUTO]
 
 
-def test_a_schema_that_is_refused_is_not_tried_again() -> None:
-    by_schema = with_schema(CHAT)
-    assert by_schema is not None
-    adapted = adapt(by_schema, refusal("'response_format' of type 'json_schema' is not supported"), {CHAT, by_schema})
-    assert adapted is not None and adapted.forcing is Forcing.AUTO
-    assert with_schema(adapted) is None
+def test_a_schema_is_not_used_where_it_was_refused() -> None:
+    assert with_schema(without_schema(CHAT)) is None
 
 
 def test_only_chat_completions_have_schemas() -> None:
@@ -273,8 +270,8 @@ def test_names_of_openai_models_shape_the_first_request(model: str, omitted: Any
 
 WORDS = (
     "reasoning_effort reasoning.effort 'none' 'low' supported values are to max_tokens max_completion_tokens "
-    "max_output_tokens tool_choice does not support tools grammar response_format json_schema store include 'reasoning' "
-    "prompt_cache_key prompt_cache_breakpoint extra_content input /v1/responses model item with id not found"
+    "max_output_tokens tool_choice does not support tools grammar response_format json_schema store include "
+    "'reasoning' prompt_cache_key prompt_cache_breakpoint extra_content input /v1/responses item with id not found"
 ).split()
 REFUSALS = st.builds(
     Refusal,

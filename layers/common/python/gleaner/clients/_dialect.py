@@ -131,6 +131,11 @@ def with_schema(dialect: Dialect) -> Dialect | None:
     return replace(dialect, forcing=Forcing.SCHEMA) if usable else None
 
 
+def without_schema(dialect: Dialect) -> Dialect:
+    """The dialect for a provider that takes no schema."""
+    return replace(dialect, omitted=dialect.omitted | {"response_format"})
+
+
 def _change_api(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     if dialect.api is Api.CHAT:
         wanted = _WANTS_RESPONSES.search(refusal.text) and Api.RESPONSES in dialect.apis
@@ -161,8 +166,12 @@ def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
         return replace(dialect, effort=min(supported, key=lambda effort: _distance(effort, dialect.effort)))
     if dialect.api is Api.RESPONSES:
         return replace(dialect, effort=None, omitted=dialect.omitted | _FIELDS_OF_NEWER_MODELS)
-    # If none was sent, the one that is refused is the provider's default.
-    return replace(dialect, effort=None if dialect.effort else "none")
+    if not dialect.sends("reasoning_effort"):
+        return None
+    if dialect.effort is None:
+        return replace(dialect, effort="none")  # since what is refused is the provider's default
+    omitted = dialect.omitted | {"reasoning_effort"}
+    return replace(dialect, effort=None, omitted=omitted) if dialect.configured_effort else None
 
 
 def _distance(effort: str, wanted: str | None) -> int:
@@ -193,10 +202,6 @@ def _rename_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
 
 
 def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if dialect.forcing is Forcing.SCHEMA:
-        refused = re.search(r"response_format|json_schema|schema|grammar", refusal.text)
-        omitted = dialect.omitted | {"response_format"}
-        return replace(dialect, forcing=Forcing.AUTO, omitted=omitted) if refused else None
     if "tool-call-parser" in refusal.text:
         return with_schema(dialect)
     if dialect.forcing in _WEAKER and re.search(r"tool[ _-]choice|allowed_tools", refusal.text):

@@ -12,7 +12,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
-from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema
+from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema, without_schema
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
@@ -20,7 +20,7 @@ from gleaner.clients._retry_after import asked_wait
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
-from gleaner.model import ChatMessage, JsonObject, ModelTurn, TokenUsage, ToolSpec
+from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 
@@ -83,31 +83,39 @@ class ChatModel:
             callable_tools=[tool for tool in tools if tool.name in callable_tools],
             max_output_tokens=self._max_output_tokens,
         )
-        return self._ask_until_accepted(request, deadline)
+        first = self._dialect
+        dialect, turn = self._ask_until_accepted(request, first, deadline)
+        if not turn.tool_calls and turn.finish_reason not in _CUT_OFF and (constrained := with_schema(dialect)):
+            dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
+        elif turn.tool_calls and dialect.forcing is not Forcing.SCHEMA:
+            self._has_called = True
+        if dialect != first:  # otherwise another thread may have learned more
+            self._dialect = dialect
+        return turn
 
-    def _ask_until_accepted(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
-        """Ask in another way after each refusal, and after an answer in plain text. What succeeds is remembered."""
-        first = dialect = self._dialect
+    def _ask_until_accepted(
+        self, request: ModelRequest, dialect: Dialect, deadline: Deadline
+    ) -> tuple[Dialect, ModelTurn]:
+        """The turn, and the dialect that it was got by: after each refusal, another one."""
         tried: set[Dialect] = set()
-        wasted = TokenUsage()
-        remembered = True
         while True:
             tried.add(dialect)
             try:
-                turn = self._ask_with_retries(request, dialect, deadline)
+                return dialect, self._ask_with_retries(request, dialect, deadline)
             except _RequestRefused as refused:
                 dialect = _adapted(dialect, refused.refusal, tried)
-                continue
-            constrained = None if turn.tool_calls or turn.finish_reason in _CUT_OFF else with_schema(dialect)
-            if constrained is None or constrained in tried:
-                break
-            logger.warning("the model answered in text where a call was due; it is asked for JSON")
-            wasted += turn.usage
-            dialect, remembered = constrained, not self._has_called
-        self._has_called |= bool(turn.tool_calls) and dialect.forcing is not Forcing.SCHEMA
-        if dialect != first and remembered:
-            self._dialect = dialect
-        return replace(turn, usage=turn.usage + wasted)
+
+    def _ask_for_json(
+        self, request: ModelRequest, constrained: Dialect, plain: tuple[Dialect, ModelTurn], deadline: Deadline
+    ) -> tuple[Dialect, ModelTurn]:
+        """Ask once more after an answer in plain text; the dialect is that of the next request."""
+        logger.warning("the model answered in text where a call was due; it is asked for JSON")
+        dialect, wasted = plain
+        try:
+            constrained, turn = self._ask_until_accepted(request, constrained, deadline)
+        except _NotAccepted:
+            return without_schema(dialect), wasted
+        return dialect if self._has_called else constrained, replace(turn, usage=turn.usage + wasted.usage)
 
     def _ask_with_retries(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         try:
@@ -138,6 +146,10 @@ class ChatModel:
         return turn
 
 
+class _NotAccepted(ModelUnavailable):
+    """The provider refused every form of a request."""
+
+
 class _RequestRefused(Exception):
     """The provider does not accept a request of this form."""
 
@@ -147,12 +159,12 @@ class _RequestRefused(Exception):
 
 
 def _adapted(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect:
-    """How the provider is asked next. Raises ModelUnavailable if nothing that it refuses can be changed."""
+    """How the provider is asked next. Raises _NotAccepted if nothing that it refuses can be changed."""
     adapted = adapt(dialect, refusal, tried)
     facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
     logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
     if adapted is None:
-        raise ModelUnavailable(f"The language model refused the request ({_described(refusal)}).")
+        raise _NotAccepted(f"The language model refused the request ({_described(refusal)}).")
     return adapted
 
 
