@@ -134,6 +134,64 @@ def test_both_questions_end_in_an_answer(
     _assert_nothing_opaque(provider, [merging, release], [items(table) for table in TABLES], caplog)
 
 
+@pytest.mark.parametrize(
+    "name", ["openai: gpt-6-luna", "gemini", "deepseek", "openrouter", "mistral", "ollama: no tools"]
+)
+def test_a_session_goes_on(
+    name: str, settings: dict[str, str], web: ScriptedWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = ROWS[name]
+    provider = row.provider()
+    with provider.serving() as base_url:
+        client = _client(row, settings, base_url, monkeypatch)
+        _, first = client.ask(RELEASE)
+        status, second = client.ask(MERGING, session_id=first["session_id"])
+    assert (status, second["answer"]) == (200, "Merged by a conditional write. [kb-1]")
+    assert first["answer"] in json.dumps(provider.requests[-1])
+    assert (provider.wasted, provider.violations) == (row.wasted, [])
+
+
+def test_plain_text_of_a_model_with_signed_calls_is_an_exception(
+    settings: dict[str, str], web: ScriptedWeb, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = gemini.PlainTextOnce()
+    with provider.serving() as base_url:
+        client = _client(Row(gemini.Gemini), settings, base_url, monkeypatch)
+        answers = [client.ask(question) for question in (MERGING, RELEASE, MERGING)]
+    assert [(status, body["status"]) for status, body in answers] == [(200, "success")] * 3
+    assert provider.wasted == 1
+    assert ["tools" in request for request in provider.requests[-2:]] == [True, True]
+
+
+@pytest.mark.parametrize("provider", [azure.AzureResponses(), azure.AzureChat()])
+def test_a_filtered_question_is_refused_once(
+    provider: Provider,
+    settings: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    row = Row(type(provider), **OPENAI, settings={} if isinstance(provider, azure.AzureResponses) else CHAT)
+    question = f"Tell me {azure.FORBIDDEN} somebody"
+    with provider.serving() as base_url:
+        status, body = _client(row, settings, base_url, monkeypatch).ask(question)
+    assert (status, body["type"]) == (503, "urn:gleaner:problem:model-unavailable")
+    assert "content_filter" in body["detail"]
+    assert len(provider.requests) == 1
+    record: Any = next(record for record in caplog.records if record.name == "gleaner.clients.chat_model")
+    assert (record.code, record.param) == ("content_filter", "prompt")
+    assert azure.FORBIDDEN not in caplog.text
+
+
+def test_a_deployment_that_does_not_exist_is_named(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_model, "_OPENAI_HOSTS", ("127.0.0.1",))
+    provider = azure.AzureResponses()
+    with provider.serving() as base_url:
+        environment = settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "no-deployment"}
+        status, body = Client(make_api(environment)).ask(MERGING)
+    assert (status, len(provider.requests)) == (503, 1)
+    assert "DeploymentNotFound" in body["detail"]
+
+
 def _client(row: Row, settings: dict[str, str], base_url: str, monkeypatch: pytest.MonkeyPatch) -> Client:
     if row.openai:
         monkeypatch.setattr(chat_model, "_OPENAI_HOSTS", ("127.0.0.1",))

@@ -311,6 +311,15 @@ def test_plain_text_of_a_model_that_has_called_is_an_exception() -> None:
     assert ["tools" in body for body in provider.bodies] == [True, True, False, True]
 
 
+def test_a_question_with_a_call_by_schema_goes_on_with_schemas() -> None:
+    provider = InProcessProvider(CALL, PLAIN, BY_SCHEMA, BY_SCHEMA, CALL)
+    model = provider.model()
+    ask(model)
+    ask(model, messages=after(ask(model)))
+    ask(model)
+    assert ["tools" in body for body in provider.bodies] == [True, True, False, False, True]
+
+
 def test_a_schema_that_is_refused_is_never_tried_again() -> None:
     provider = InProcessProvider(PLAIN, openai_error("'response_format' is not supported"), PLAIN)
     model = provider.model()

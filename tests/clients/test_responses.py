@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Forcing, first_dialect
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._responses import read_turn, to_body
-from gleaner.model import ChatMessage, ModelTurn
+from gleaner.model import ChatMessage, ModelTurn, ToolCall
 from tests.clients.test_chat_completions import ANY_JSON, Path, assert_readable, changed, paths
 from tests.doubles.in_process_provider import (
     ANSWER,
@@ -200,3 +200,11 @@ def test_tokens_are_counted() -> None:
     counted = read(function_call(), usage=usage).usage
     assert (counted.input_tokens, counted.cached_input_tokens, counted.cache_write_tokens) == (100, 60, 30)
     assert (counted.output_tokens, counted.reasoning_tokens) == (20, 5)
+
+
+def test_a_turn_by_chat_completions_is_built_from_its_calls() -> None:
+    call = ToolCall(id="call_1", name="search", arguments="{}")
+    opaque = {"message": {"reasoning_content": "opaque"}, "calls": [{}]}
+    said = ChatMessage(role="assistant", content="", tool_calls=(call,), opaque=opaque)
+    items = to_body(replace(REQUEST, messages=[*QUESTION, said]), DIALECT)["input"]
+    assert items[2:] == [{"type": "function_call", "call_id": "call_1", "name": "search", "arguments": "{}"}]

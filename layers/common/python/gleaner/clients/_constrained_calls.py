@@ -14,6 +14,8 @@ from gleaner.clients._json_values import arguments_text, as_list, as_object, as_
 from gleaner.clients._model_request import ModelRequest
 from gleaner.model import ChatMessage, JsonObject, ToolCall, ToolSpec
 
+CONSTRAINED = "constrained"  # the opaque part of a turn whose call was made so
+
 _HOW = (
     "You act only by calling a tool. Reply with exactly one JSON object and nothing else: "
     '{{"tool": "<name>", "arguments": {{...}}}}. These tools can be called now:\n\n{tools}'

@@ -157,7 +157,7 @@ def _is_unknown_route(refusal: Refusal) -> bool:
 
 
 def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if not re.search(r"reasoning[._]effort", refusal.text):
+    if not (re.search(r"reasoning[._]effort", refusal.text) and dialect.sends("reasoning_effort")):
         return None
     if "to 'none'" in refusal.text:
         return replace(dialect, effort="none")
@@ -166,8 +166,6 @@ def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
         return replace(dialect, effort=min(supported, key=lambda effort: _distance(effort, dialect.effort)))
     if dialect.api is Api.RESPONSES:
         return replace(dialect, effort=None, omitted=dialect.omitted | _FIELDS_OF_NEWER_MODELS)
-    if not dialect.sends("reasoning_effort"):
-        return None
     if dialect.effort is None:
         return replace(dialect, effort="none")  # since what is refused is the provider's default
     omitted = dialect.omitted | {"reasoning_effort"}

@@ -12,6 +12,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
+from gleaner.clients._constrained_calls import CONSTRAINED
 from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema, without_schema
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
@@ -83,7 +84,13 @@ class ChatModel:
             callable_tools=[tool for tool in tools if tool.name in callable_tools],
             max_output_tokens=self._max_output_tokens,
         )
+        return self._ask_and_learn(request, deadline)
+
+    def _ask_and_learn(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
         first = self._dialect
+        if any(message.opaque == CONSTRAINED for message in request.messages):
+            # Some providers refuse calls that they did not make themselves, so a question that has one stays with JSON.
+            first = with_schema(first) or first
         dialect, turn = self._ask_until_accepted(request, first, deadline)
         if not turn.tool_calls and turn.finish_reason not in _CUT_OFF and (constrained := with_schema(dialect)):
             dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
