@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.doubles.providers import openai_responses
 from tests.doubles.providers.front import Json, Refused
-from tests.doubles.providers.openai_chat import OpenAIChat
+from tests.doubles.providers.openai_chat import OpenAIChat, WantsNoEffort
 from tests.doubles.providers.openai_responses import OpenAIResponses, Reasoning54
 
 DEPLOYMENT = "my-deployment"
@@ -50,6 +50,10 @@ class AzureChat(OpenAIChat):
         answer = super().completion(message, finish_reason, body)
         answer["choices"][0]["content_filter_results"] = {}
         return answer | {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _SAFE}]}
+
+
+class NewChat(AzureChat, WantsNoEffort):
+    """A deployment of gpt-5.6, asked by chat completions."""
 
 
 def _check(body: Json, prompt: str) -> None:

@@ -95,8 +95,10 @@ class Refusal:
         return bool(re.search(quoted, self.text))
 
 
-def first_dialect(api: Api, apis: Collection[Api], model: str, effort: str | None) -> Dialect:
-    """How a provider is asked before anything but a name is known; `effort` None is the API's default."""
+def first_dialect(
+    api: Api, apis: Collection[Api], model: str, effort: str | None, *, at_openai: bool = False
+) -> Dialect:
+    """How a provider is asked before it has answered; `effort` None is the API's default."""
     limits = _OUTPUT_LIMITS[api]
     return Dialect(
         api=api,
@@ -105,7 +107,7 @@ def first_dialect(api: Api, apis: Collection[Api], model: str, effort: str | Non
         forcing=_STRONGEST[api],
         configured_effort=effort,
         effort=effort or _DEFAULT_EFFORTS[api],
-        output_limits=limits[::-1] if _NEWER_OUTPUT_LIMIT.search(model) else limits,
+        output_limits=limits[::-1] if at_openai or _NEWER_OUTPUT_LIMIT.search(model) else limits,
         omitted=_fields_unknown_to(model),
     )
 

@@ -242,11 +242,12 @@ def connect(
     """
     http = openai.DefaultHttpxClient(verify=tls_context())
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
-    first = api or (Api.RESPONSES if _speaks_responses(base_url) else Api.CHAT)
-    dialect = first_dialect(first, [api] if api else list(Api), model, effort)
+    at_openai = _is_openai(base_url)
+    first = api or (Api.RESPONSES if at_openai else Api.CHAT)
+    dialect = first_dialect(first, [api] if api else list(Api), model, effort, at_openai=at_openai)
     return ChatModel(client, model=model, max_output_tokens=max_output_tokens, dialect=dialect)
 
 
-def _speaks_responses(base_url: str | None) -> bool:
+def _is_openai(base_url: str | None) -> bool:
     host = (urlsplit(base_url).hostname or "") if base_url else _OPENAI_HOSTS[0]
     return host.endswith(_OPENAI_HOSTS)
