@@ -339,6 +339,14 @@ def test_a_schema_that_is_not_enforced_is_no_loop() -> None:
     assert (turn.content, turn.tool_calls, len(provider.bodies)) == ("I would say so.", (), 2)
 
 
+def test_a_model_that_has_called_is_not_asked_again_for_json_that_it_does_not_write() -> None:
+    provider = InProcessProvider(CALL, PLAIN)
+    model = provider.model()
+    for _ in range(4):
+        ask(model)
+    assert ["tools" in body for body in provider.bodies] == [True, True, False, True, True]
+
+
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
 def test_a_reply_that_was_cut_off_changes_nothing(reason: str) -> None:
     provider = InProcessProvider(chat_message({"content": "So"}, finish_reason=reason))

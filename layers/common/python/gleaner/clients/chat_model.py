@@ -122,7 +122,9 @@ class ChatModel:
             constrained, turn = self._ask_until_accepted(request, constrained, deadline)
         except _NotAccepted:
             return without_schema(dialect), wasted
-        return dialect if self._has_called else constrained, replace(turn, usage=turn.usage + wasted.usage)
+        if self._has_called:
+            constrained = dialect if turn.tool_calls else without_schema(dialect)
+        return constrained, replace(turn, usage=turn.usage + wasted.usage)
 
     def _ask_with_retries(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         try:
