@@ -82,6 +82,7 @@ ROWS = {
     "vllm": Row(vllm.VLLM),
     "vllm: no parser": Row(vllm.NoParser, 1, calls=6),
     "vllm: empty calls": Row(vllm.EmptyCalls, 1, calls=6),
+    "vllm: small context": Row(vllm.SmallContext, 1),
     "vllm: old version": Row(vllm.OldVersion),
     "azure: gpt-5.4": Row(azure.OldResponses, 1, **OPENAI),
     "azure: gpt-4.1": Row(azure.NotReasoning, 1, **OPENAI),

@@ -292,6 +292,26 @@ def test_a_conversation_that_is_too_long_is_no_refusal(reply: Any) -> None:
     assert len(provider.bodies) == 1
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 6048 tokens. However, you requested 6616 tokens (568 in the messages, "
+        "6048 in the completion).",
+        "'max_tokens' or 'max_completion_tokens' is too large: 4096. The model's context length is 4096 tokens.",
+    ],
+)
+def test_an_output_that_leaves_no_room_is_not_bounded(message: str) -> None:
+    provider = InProcessProvider(openai_error(message), CALL)
+    model = provider.model()
+    assert ask(model).tool_calls[0].name == "search"
+    assert not any(name.startswith("max_") for name in provider.bodies[1])
+    still = openai_error("This model's maximum context length is 6048 tokens. However, you requested 7000 tokens.")
+    provider = InProcessProvider(openai_error(message), still)
+    with pytest.raises(ContextTooLong):
+        ask(provider.model())
+    assert len(provider.bodies) == 2
+
+
 def test_plain_text_leads_to_a_schema_which_is_remembered() -> None:
     provider = InProcessProvider(PLAIN, BY_SCHEMA)
     model = provider.model()

@@ -72,6 +72,24 @@ class OldVersion(VLLM):
             raise Refused(400, error | {"param": None, "code": 400})
 
 
+class SmallContext(VLLM):
+    """A context that the output fills as it was asked for (ogx-ai/ogx#4534; vllm-project/vllm#20409)."""
+
+    context = 4096
+
+    def check(self, body: Json) -> None:
+        super().check(body)
+        output, prompt = body.get("max_tokens", 0), 568
+        if output + prompt > self.context:
+            message = (
+                f"This model's maximum context length is {self.context} tokens. However, you requested "
+                f"{output + prompt} tokens ({prompt} in the messages, {output} in the completion). Please reduce the "
+                "length of the messages or completion."
+            )
+            error = {"object": "error", "message": message, "type": "BadRequestError", "param": None, "code": 400}
+            raise Refused(400, error)
+
+
 def refused(message: str) -> Refused:
     """An error in the server's form: `code` is a number."""
     return Refused(400, {"error": {"message": message, "type": "BadRequestError", "param": None, "code": 400}})

@@ -54,6 +54,8 @@ _REFUSES_TOOLS = re.compile(
     r"tool[ _-]choice|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
 )
 _REFUSES_ITEM = re.compile(r"^input(?:\[\d+\](?:\.\w+)?)? |\bitem (?:with id )?'\w+_")
+# The bound of the output is reserved within the context, and is more than the conversation leaves.
+_RESERVES_TOO_MUCH = re.compile(r"in the completion|max_(?:completion_)?tokens\W+is too large")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # weakest first
 
 
@@ -88,6 +90,11 @@ class Refusal:
     def text(self) -> str:
         """Parameter and message in lower case, to look for names in."""
         return f"{self.param} {self.message}".lower()
+
+    @property
+    def reserves_too_much(self) -> bool:
+        """Whether the conversation has no room beside the output that the request allows."""
+        return bool(_RESERVES_TOO_MUCH.search(self.text))
 
     def names(self, field: str) -> bool:
         """Whether a field is what was refused: it is the parameter, or quoted in the message."""
@@ -196,8 +203,10 @@ def _omit_field(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     return replace(dialect, omitted=dialect.omitted | (_FIELDS_OF_NEWER_MODELS if field == "include" else {field}))
 
 
-def _rename_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+def _change_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     limits = dialect.output_limits
+    if limits and refusal.reserves_too_much:
+        return replace(dialect, output_limits=())
     return replace(dialect, output_limits=limits[1:]) if limits and limits[0] in refusal.text else None
 
 
@@ -212,7 +221,7 @@ def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
 _RULES: tuple[Callable[[Dialect, Refusal], Dialect | None], ...] = (
     _change_api,
     _change_effort,
-    _rename_output_limit,
+    _change_output_limit,
     _weaken_forcing,
     _omit_field,
     _rebuild_turns,

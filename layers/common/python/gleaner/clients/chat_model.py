@@ -185,7 +185,8 @@ def _refused(error: openai.APIStatusError) -> Exception:
         message=_message(error.body),
     )
     too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    if too_large or any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG):
+    too_long = any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG)
+    if too_large or (too_long and not refusal.reserves_too_much):
         return ContextTooLong("The conversation is too long for the language model.")
     return _RequestRefused(refusal)
 
