@@ -11,7 +11,7 @@ from typing import Any
 from openai.types.responses import response_create_params
 
 from tests.doubles.providers.brain import Call, Conversation, next_calls
-from tests.doubles.providers.front import Json, Provider, listed, openai_error
+from tests.doubles.providers.front import Json, Provider, Refused, listed, openai_error
 
 _PARAMETERS = {
     "stream",
@@ -149,13 +149,7 @@ class OpenAIResponses(Provider):
                     self.violations.append("a call came back without its id")
                 continue
             if name not in self._sent or (kind == "reasoning" and not item.get("encrypted_content")):
-                # continuedev/continue#9101
-                raise openai_error(
-                    f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. "
-                    "Try again with `store` set to true, or remove this item from your input.",
-                    param="input",
-                    status=404,
-                )
+                raise _unknown_item(name)
             if item != self._sent[name] or list(item) != list(self._sent[name]):
                 self.violations.append(f"item {name} came back changed")
             if name in self._pairs and self._pairs[name] not in replayed:
@@ -240,6 +234,15 @@ class OpenAIResponses(Provider):
             "call_id": self.call_id(position),
             "name": call.name,
         }
+
+
+def _unknown_item(name: str) -> Refused:
+    # continuedev/continue#9101
+    message = (
+        f"Item with id '{name}' not found. Items are not persisted when `store` is set to false. Try again with "
+        "`store` set to true, or remove this item from your input."
+    )
+    return openai_error(message, param="input", status=404)
 
 
 class Reasoning54(OpenAIResponses):

@@ -53,14 +53,7 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
     Providers leave fields out and send other types. The loop asks again for what is then missing.
     Raises UnreadableAnswer.
     """
-    try:
-        answer = json.loads(body)
-    except (RecursionError, ValueError):
-        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
-    choices = as_object(answer).get("choices")
-    if not isinstance(choices, list):
-        raise UnreadableAnswer("The language model sent no completion.")
-    choice = as_object(choices[0]) if choices else {}
+    answer, choice = _answer_and_choice(body)
     message = as_object(choice.get("message"))
     calls, opaque_calls = _to_calls(message.get("tool_calls"))
     content = as_string(message.get("content")) or as_string(message.get("refusal"))
@@ -81,6 +74,17 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
         opaque=opaque,
         usage=_to_usage(as_object(answer.get("usage"))),
     )
+
+
+def _answer_and_choice(body: bytes) -> tuple[JsonObject, JsonObject]:
+    try:
+        answer = as_object(json.loads(body))
+    except (RecursionError, ValueError):
+        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
+    choices = answer.get("choices")
+    if not isinstance(choices, list):
+        raise UnreadableAnswer("The language model sent no completion.")
+    return answer, as_object(choices[0]) if choices else {}
 
 
 def _to_wire(message: ChatMessage, dialect: Dialect) -> JsonObject:
