@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from typing import Any
 
-from gleaner.clients._constrained_calls import as_plain_messages, read_call, response_format
+from gleaner.clients._constrained_calls import CONSTRAINED, as_plain_messages, read_call, response_format
 from gleaner.clients._dialect import Dialect, Forcing
 from gleaner.clients._json_values import (
     arguments_text,
@@ -52,30 +53,38 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
     Providers leave fields out and send other types. The loop asks again for what is then missing.
     Raises UnreadableAnswer.
     """
-    try:
-        answer = json.loads(body)
-    except (RecursionError, ValueError):
-        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
-    choices = as_object(answer).get("choices")
-    if not isinstance(choices, list):
-        raise UnreadableAnswer("The language model sent no completion.")
-    choice = as_object(choices[0]) if choices else {}
+    answer, choice = _answer_and_choice(body)
     message = as_object(choice.get("message"))
     calls, opaque_calls = _to_calls(message.get("tool_calls"))
     content = as_string(message.get("content")) or as_string(message.get("refusal"))
     if not calls and (answer.get("error") or choice.get("error")):
         raise UnreadableAnswer("The language model sent an error in place of a completion.")
-    if not calls and dialect.forcing is Forcing.SCHEMA:
-        call = read_call(content, request.callable_tools, call_id=_new_id())
-        calls, content = ((call,), "") if call else ((), content)
+    opaque: Any = _opaque(message, opaque_calls)
+    if (
+        not calls
+        and dialect.forcing is Forcing.SCHEMA
+        and (call := read_call(content, request.callable_tools, call_id=_new_id()))
+    ):
+        calls, content, opaque = (call,), "", CONSTRAINED
     return ModelTurn(
         tool_calls=calls,
         content=content,
         finish_reason=as_string(choice.get("finish_reason")),
         model=as_string(answer.get("model")),
-        opaque=_opaque(message, opaque_calls),
+        opaque=opaque,
         usage=_to_usage(as_object(answer.get("usage"))),
     )
+
+
+def _answer_and_choice(body: bytes) -> tuple[JsonObject, JsonObject]:
+    try:
+        answer = as_object(json.loads(body))
+    except (RecursionError, ValueError):
+        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
+    choices = answer.get("choices")
+    if not isinstance(choices, list):
+        raise UnreadableAnswer("The language model sent no completion.")
+    return answer, as_object(choices[0]) if choices else {}
 
 
 def _to_wire(message: ChatMessage, dialect: Dialect) -> JsonObject:

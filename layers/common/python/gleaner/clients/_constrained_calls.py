@@ -14,11 +14,14 @@ from gleaner.clients._json_values import arguments_text, as_list, as_object, as_
 from gleaner.clients._model_request import ModelRequest
 from gleaner.model import ChatMessage, JsonObject, ToolCall, ToolSpec
 
+CONSTRAINED = "constrained"  # the opaque part of a turn whose call was made so
+
 _HOW = (
     "You act only by calling a tool. Reply with exactly one JSON object and nothing else: "
     '{{"tool": "<name>", "arguments": {{...}}}}. These tools can be called now:\n\n{tools}'
 )
 _RESULT = "[result of {name}]\n{content}"
+_NAMES, _ARGUMENTS = ("tool", "name", "function"), ("arguments", "parameters")  # keys in a call
 _MAX_OBJECTS = 20  # places in a text where an object is looked for
 
 
@@ -34,9 +37,13 @@ def as_plain_messages(request: ModelRequest) -> list[ChatMessage]:
 
     Calls become the JSON objects that the model would have written, results become messages of the user.
     """
-    names = {call.id: call.name for message in request.messages for call in message.tool_calls}
     how = _HOW.format(tools="\n\n".join(map(_description, request.callable_tools)))
-    return [_plain(message, names, how) for message in request.messages]
+    names: dict[str, str] = {}
+    messages = []
+    for message in request.messages:
+        names |= {call.id: call.name for call in message.tool_calls}  # some ids are those of another turn, too
+        messages.append(_plain(message, names, how))
+    return messages
 
 
 def read_call(text: str, tools: Sequence[ToolSpec], *, call_id: str) -> ToolCall | None:
@@ -45,13 +52,13 @@ def read_call(text: str, tools: Sequence[ToolSpec], *, call_id: str) -> ToolCall
     Arguments alone, without the name of a tool, are a call if only one tool can be called.
     """
     names = [tool.name for tool in tools]
+    required = as_list(tools[0].parameters.get("required"))
     for value in _objects(text):
         name, arguments = _name_and_arguments(value)
+        if not name and len(tools) == 1 and required and all(field in as_object(arguments) for field in required):
+            name = names[0]
         if name in names:
-            return ToolCall(id=call_id, name=name, arguments=arguments)
-        required = as_list(tools[0].parameters.get("required"))
-        if not name and len(tools) == 1 and required and all(field in value for field in required):
-            return ToolCall(id=call_id, name=names[0], arguments=arguments_text(value))
+            return ToolCall(id=call_id, name=name, arguments=arguments_text(arguments))
     return None
 
 
@@ -114,9 +121,10 @@ def _objects(text: str) -> Iterator[JsonObject]:
         start = text.find("{", end)
 
 
-def _name_and_arguments(value: JsonObject) -> tuple[str, str]:
-    """In the form that was asked for, or in one of those that models are trained on."""
-    function = as_object(value.get("function")) or value
-    name = as_string(function.get("tool")) or as_string(function.get("name")) or as_string(value.get("function"))
-    arguments: Any = next((function[key] for key in ("arguments", "parameters") if key in function), {})
-    return name, arguments_text(arguments)
+def _name_and_arguments(value: JsonObject) -> tuple[str, Any]:
+    """In the form that was asked for, in one of those that models are trained on, or the arguments beside the name."""
+    call = as_object(next(iter(as_list(value.get("tool_calls"))), value))
+    function = as_object(call.get("function")) or call
+    name = next(filter(None, (as_string(function.get(key)) for key in _NAMES)), "")
+    beside = {key: field for key, field in function.items() if key not in _NAMES}
+    return name, next((function[key] for key in _ARGUMENTS if key in function), beside)

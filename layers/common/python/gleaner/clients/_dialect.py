@@ -41,11 +41,21 @@ _OPTIONAL_FIELDS = (
     *("reasoning_content", "reasoning_details", "extra_content"),
 )
 REPLAYED_ITEMS = "output items"  # of the Responses API, as they came; without them a turn is built from its calls
+# Of a model that does not reason, and so is older than cache breakpoints.
+_FIELDS_OF_NEWER_MODELS = frozenset(("include", "reasoning", "prompt_cache_breakpoint"))
+# What the names of OpenAI's models say about them, so that even the first request is right. Amazon puts a prefix and
+# a dot before them.
+_NOT_REASONING = re.compile(r"(?:^|\.)gpt-[34]")
+_WITHOUT_BREAKPOINTS = re.compile(r"(?:^|\.)(?:gpt-5(?:\.[0-5])?|o\d)(?![\d.])")
+_NEWER_OUTPUT_LIMIT = re.compile(r"(?:^|\.)(?:gpt-[5-9]|o\d)(?![\d])")
 _WANTS_RESPONSES = re.compile(r"v1/responses|not support the '/v1/chat/completions'")
 # Models and servers without tools, and grammars made from the schemas of tools that a server cannot compile.
 _REFUSES_TOOLS = re.compile(
-    r"tool[ _-]choice|tool-call-parser|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
+    r"tool[ _-]choice|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
 )
+_REFUSES_ITEM = re.compile(r"^input(?:\[\d+\](?:\.\w+)?)? |\bitem (?:with id )?'\w+_")
+# The bound of the output is reserved within the context, and is more than the conversation leaves.
+_RESERVES_TOO_MUCH = re.compile(r"in the completion|max_(?:completion_)?tokens\W+is too large")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # weakest first
 
 
@@ -55,6 +65,7 @@ class Dialect:
 
     api: Api
     apis: frozenset[Api]  # those that may be used
+    model: str
     forcing: Forcing
     configured_effort: str | None = None
     effort: str | None = None  # None: the field is left out
@@ -80,22 +91,38 @@ class Refusal:
         """Parameter and message in lower case, to look for names in."""
         return f"{self.param} {self.message}".lower()
 
+    @property
+    def reserves_too_much(self) -> bool:
+        """Whether the conversation has no room beside the output that the request allows."""
+        return bool(_RESERVES_TOO_MUCH.search(self.text))
+
     def names(self, field: str) -> bool:
         """Whether a field is what was refused: it is the parameter, or quoted in the message."""
         quoted = rf"""(?:^|[\s'"`\[(.]){re.escape(field)}(?:$|[\s'"`\]).,:])"""
-        return self.param.lower() == field or bool(re.search(quoted, self.text))
+        return bool(re.search(quoted, self.text))
 
 
-def first_dialect(api: Api, apis: Collection[Api], effort: str | None) -> Dialect:
-    """How a provider is asked before anything is known of it; `effort` None is the API's default."""
+def first_dialect(
+    api: Api, apis: Collection[Api], model: str, effort: str | None, *, at_openai: bool = False
+) -> Dialect:
+    """How a provider is asked before it has answered; `effort` None is the API's default."""
+    limits = _OUTPUT_LIMITS[api]
     return Dialect(
         api=api,
         apis=frozenset(apis),
+        model=model,
         forcing=_STRONGEST[api],
         configured_effort=effort,
         effort=effort or _DEFAULT_EFFORTS[api],
-        output_limits=_OUTPUT_LIMITS[api],
+        output_limits=limits[::-1] if at_openai or _NEWER_OUTPUT_LIMIT.search(model) else limits,
+        omitted=_fields_unknown_to(model),
     )
+
+
+def _fields_unknown_to(model: str) -> frozenset[str]:
+    if _NOT_REASONING.search(model):
+        return _FIELDS_OF_NEWER_MODELS
+    return frozenset(("prompt_cache_breakpoint",)) if _WITHOUT_BREAKPOINTS.search(model) else frozenset()
 
 
 def adapt(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect | None:
@@ -113,13 +140,22 @@ def with_schema(dialect: Dialect) -> Dialect | None:
     return replace(dialect, forcing=Forcing.SCHEMA) if usable else None
 
 
+def without_schema(dialect: Dialect) -> Dialect:
+    """The dialect for a provider that takes no schema."""
+    return replace(dialect, omitted=dialect.omitted | {"response_format"})
+
+
 def _change_api(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     if dialect.api is Api.CHAT:
         wanted = _WANTS_RESPONSES.search(refusal.text) and Api.RESPONSES in dialect.apis
-        return first_dialect(Api.RESPONSES, dialect.apis, dialect.configured_effort) if wanted else None
+        return _restarted(dialect, Api.RESPONSES, dialect.apis) if wanted else None
     if not _is_unknown_route(refusal) or Api.CHAT not in dialect.apis:
         return None
-    return first_dialect(Api.CHAT, {Api.CHAT}, dialect.configured_effort)
+    return _restarted(dialect, Api.CHAT, {Api.CHAT})
+
+
+def _restarted(dialect: Dialect, api: Api, apis: Collection[Api]) -> Dialect:
+    return first_dialect(api, apis, dialect.model, dialect.configured_effort)
 
 
 def _is_unknown_route(refusal: Refusal) -> bool:
@@ -130,15 +166,19 @@ def _is_unknown_route(refusal: Refusal) -> bool:
 
 
 def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if not re.search(r"reasoning[._]effort", refusal.text):
+    if not (re.search(r"reasoning[._]effort", refusal.text) and dialect.sends("reasoning_effort")):
         return None
     if "to 'none'" in refusal.text:
         return replace(dialect, effort="none")
     supported = [effort for effort in _EFFORTS if f"'{effort}'" in refusal.text.partition("supported values are")[2]]
     if supported:
         return replace(dialect, effort=min(supported, key=lambda effort: _distance(effort, dialect.effort)))
-    # If none was sent, the one that is refused is the provider's default.
-    return replace(dialect, effort=None if dialect.effort else "none")
+    if dialect.api is Api.RESPONSES:
+        return replace(dialect, effort=None, omitted=dialect.omitted | _FIELDS_OF_NEWER_MODELS)
+    if dialect.effort is None:
+        return replace(dialect, effort="none")  # since what is refused is the provider's default
+    omitted = dialect.omitted | {"reasoning_effort"}
+    return replace(dialect, effort=None, omitted=omitted) if dialect.configured_effort else None
 
 
 def _distance(effort: str, wanted: str | None) -> int:
@@ -147,27 +187,32 @@ def _distance(effort: str, wanted: str | None) -> int:
 
 def _rebuild_turns(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     """Reasoning that the provider cannot decrypt or find, or an item of its own that it does not take back."""
-    refused = refusal.code == "invalid_encrypted_content" or refusal.param.startswith("input")
-    if dialect.api is Api.CHAT or not refused or not dialect.sends(REPLAYED_ITEMS):
+    if dialect.api is Api.CHAT or not _is_about_an_item(refusal) or not dialect.sends(REPLAYED_ITEMS):
         return None
     return replace(dialect, omitted=dialect.omitted | {REPLAYED_ITEMS})
 
 
+def _is_about_an_item(refusal: Refusal) -> bool:
+    return refusal.code == "invalid_encrypted_content" or bool(_REFUSES_ITEM.search(refusal.text))
+
+
 def _omit_field(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     field = next((name for name in _OPTIONAL_FIELDS if dialect.sends(name) and refusal.names(name)), None)
-    return replace(dialect, omitted=dialect.omitted | {field}) if field else None
+    if field is None or _is_about_an_item(refusal):  # whose message names `store` and `reasoning`, too
+        return None
+    return replace(dialect, omitted=dialect.omitted | (_FIELDS_OF_NEWER_MODELS if field == "include" else {field}))
 
 
-def _rename_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+def _change_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     limits = dialect.output_limits
+    if limits and refusal.reserves_too_much:
+        return replace(dialect, output_limits=())
     return replace(dialect, output_limits=limits[1:]) if limits and limits[0] in refusal.text else None
 
 
 def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if dialect.forcing is Forcing.SCHEMA:
-        refused = re.search(r"response_format|json_schema|schema|grammar", refusal.text)
-        omitted = dialect.omitted | {"response_format"}
-        return replace(dialect, forcing=Forcing.AUTO, omitted=omitted) if refused else None
+    if "tool-call-parser" in refusal.text:
+        return with_schema(dialect)
     if dialect.forcing in _WEAKER and re.search(r"tool[ _-]choice|allowed_tools", refusal.text):
         return replace(dialect, forcing=_WEAKER[dialect.forcing])
     return with_schema(dialect) if _REFUSES_TOOLS.search(refusal.text) else None
@@ -176,7 +221,7 @@ def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
 _RULES: tuple[Callable[[Dialect, Refusal], Dialect | None], ...] = (
     _change_api,
     _change_effort,
-    _rename_output_limit,
+    _change_output_limit,
     _weaken_forcing,
     _omit_field,
     _rebuild_turns,

@@ -102,7 +102,8 @@ def _input_items(messages: Sequence[ChatMessage], dialect: Dialect) -> list[Json
             output = {"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}
             items.append(output)
         elif message.role == "assistant":
-            replayed = message.opaque and dialect.sends(REPLAYED_ITEMS)
+            # An earlier turn may have come by chat completions.
+            replayed = isinstance(message.opaque, list) and dialect.sends(REPLAYED_ITEMS)
             items += _replay(message) if replayed else _from_fields(message)
         elif message.role == "user":
             items.append({"role": "user", "content": message.content})

@@ -12,7 +12,8 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
-from gleaner.clients._dialect import Api, Dialect, Refusal, adapt, first_dialect, with_schema
+from gleaner.clients._constrained_calls import CONSTRAINED
+from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema, without_schema
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
@@ -20,7 +21,7 @@ from gleaner.clients._retry_after import parse_retry_after
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
-from gleaner.model import ChatMessage, JsonObject, ModelTurn, TokenUsage, ToolSpec
+from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 
@@ -57,6 +58,7 @@ class ChatModel:
         self._max_output_tokens = max_output_tokens
         self._dialect = dialect
         self._attempts = attempts
+        self._has_called = False  # a tool, so that plain text is the exception: JSON is then asked for once only
 
     @property
     def dialect(self) -> Dialect:
@@ -82,22 +84,47 @@ class ChatModel:
             callable_tools=[tool for tool in tools if tool.name in callable_tools],
             max_output_tokens=self._max_output_tokens,
         )
+        return self._ask_and_learn(request, deadline)
+
+    def _ask_and_learn(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
+        first = self._dialect
+        if any(message.opaque == CONSTRAINED for message in request.messages):
+            # Some providers refuse calls that they did not make themselves, so a question that has one stays with JSON.
+            first = with_schema(first) or first
+        dialect, turn = self._ask_until_accepted(request, first, deadline)
+        if not turn.tool_calls and turn.finish_reason not in _CUT_OFF and (constrained := with_schema(dialect)):
+            dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
+        elif turn.tool_calls and dialect.forcing is not Forcing.SCHEMA:
+            self._has_called = True
+        if dialect != first:  # otherwise another thread may have learned more
+            self._dialect = dialect
+        return turn
+
+    def _ask_until_accepted(
+        self, request: ModelRequest, dialect: Dialect, deadline: Deadline
+    ) -> tuple[Dialect, ModelTurn]:
+        """The turn, and the dialect that it was got by: after each refusal, another one."""
         tried: set[Dialect] = set()
-        wasted = TokenUsage()
         while True:
-            dialect = self._dialect
             tried.add(dialect)
             try:
-                turn = self._ask_with_retries(request, dialect, deadline)
+                return dialect, self._ask_with_retries(request, dialect, deadline)
             except _RequestRefused as refused:
-                self._adapt(dialect, refused.refusal, tried)
-                continue
-            constrained = None if turn.tool_calls or turn.finish_reason in _CUT_OFF else with_schema(dialect)
-            if constrained is None or constrained in tried:
-                return replace(turn, usage=turn.usage + wasted)
-            logger.warning("the model answered in text where a call was due; it is asked for JSON from now on")
-            wasted += turn.usage
-            self._dialect = constrained
+                dialect = _adapted(dialect, refused.refusal, tried)
+
+    def _ask_for_json(
+        self, request: ModelRequest, constrained: Dialect, plain: tuple[Dialect, ModelTurn], deadline: Deadline
+    ) -> tuple[Dialect, ModelTurn]:
+        """Ask once more after an answer in plain text; the dialect is that of the next request."""
+        logger.warning("the model answered in text where a call was due; it is asked for JSON")
+        dialect, wasted = plain
+        try:
+            constrained, turn = self._ask_until_accepted(request, constrained, deadline)
+        except _NotAccepted:
+            return without_schema(dialect), wasted
+        if self._has_called:
+            constrained = dialect if turn.tool_calls else without_schema(dialect)
+        return constrained, replace(turn, usage=turn.usage + wasted.usage)
 
     def _ask_with_retries(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         try:
@@ -127,16 +154,9 @@ class ChatModel:
             raise
         return turn
 
-    def _adapt(self, dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> None:
-        """Change how the provider is asked. Raises ModelUnavailable if nothing that it refuses can be changed."""
-        if self._dialect not in tried:
-            return  # another thread met the same refusal before
-        facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
-        adapted = adapt(dialect, refusal, tried)
-        logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
-        if adapted is None:
-            raise ModelUnavailable(f"The language model refused the request ({_described(refusal)}).")
-        self._dialect = adapted
+
+class _NotAccepted(ModelUnavailable):
+    """The provider refused every form of a request."""
 
 
 class _RequestRefused(Exception):
@@ -147,6 +167,16 @@ class _RequestRefused(Exception):
         self.refusal = refusal
 
 
+def _adapted(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect:
+    """How the provider is asked next. Raises _NotAccepted if nothing that it refuses can be changed."""
+    adapted = adapt(dialect, refusal, tried)
+    facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
+    logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
+    if adapted is None:
+        raise _NotAccepted(f"The language model refused the request ({_described(refusal)}).")
+    return adapted
+
+
 def _refused(error: openai.APIStatusError) -> Exception:
     refusal = Refusal(
         status=error.status_code,
@@ -155,7 +185,8 @@ def _refused(error: openai.APIStatusError) -> Exception:
         message=_message(error.body),
     )
     too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    if too_large or any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG):
+    too_long = any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG)
+    if too_large or (too_long and not refusal.reserves_too_much):
         return ContextTooLong("The conversation is too long for the language model.")
     return _RequestRefused(refusal)
 
@@ -214,11 +245,12 @@ def connect(
     """
     http = openai.DefaultHttpxClient(verify=tls_context())
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
-    first = api or (Api.RESPONSES if _speaks_responses(base_url) else Api.CHAT)
-    dialect = first_dialect(first, [api] if api else list(Api), effort)
+    at_openai = _is_openai(base_url)
+    first = api or (Api.RESPONSES if at_openai else Api.CHAT)
+    dialect = first_dialect(first, [api] if api else list(Api), model, effort, at_openai=at_openai)
     return ChatModel(client, model=model, max_output_tokens=max_output_tokens, dialect=dialect)
 
 
-def _speaks_responses(base_url: str | None) -> bool:
+def _is_openai(base_url: str | None) -> bool:
     host = (urlsplit(base_url).hostname or "") if base_url else _OPENAI_HOSTS[0]
     return host.endswith(_OPENAI_HOSTS)
