@@ -44,6 +44,9 @@ def doctor(
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Also make two model calls and a web search, which cost money.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check configuration and services, and say what to do; the exit code is 1 when something is wrong.
@@ -57,8 +60,10 @@ def doctor(
         raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
     if url is None and env is None and (api_key or token):
         raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
+    if ask and url and env is None:
+        raise typer.BadParameter("--ask needs the keys of the model and the web search: use --env, or leave out --url")
     credentials = named(api_key=api_key, token=token, remote=True)
-    for finding in _findings(url, env, data_dir or default_data_dir, credentials):
+    for finding in _findings(url, env, data_dir or default_data_dir, credentials, ask=ask):
         found.append(finding)
         if not as_json:
             line = f"{finding.seen} {finding.remedy}".rstrip()
@@ -71,7 +76,9 @@ def doctor(
     raise typer.Exit(1 if problems else 0)
 
 
-def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Credentials) -> Iterator[Finding]:
+def _findings(
+    url: str | None, env: str | None, data_dir: Path, credentials: Credentials, *, ask: bool
+) -> Iterator[Finding]:
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck
@@ -79,7 +86,7 @@ def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Cre
         outputs = _OUTPUTS / f"outputs-{env}.json"
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
-            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials
+            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials, ask=ask
         )
         return check.findings()
     if url is not None:
@@ -88,4 +95,4 @@ def _findings(url: str | None, env: str | None, data_dir: Path, credentials: Cre
         return check_api(url, credentials, hint="Say who you are with --api-key or --token.")
     from gleaner_local.diagnosis.here import LocalCheck
 
-    return LocalCheck(data_dir, os.environ).findings()
+    return LocalCheck(data_dir, os.environ, ask=ask).findings()
