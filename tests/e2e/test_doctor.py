@@ -26,6 +26,10 @@ def test_a_service_that_runs_is_asked_part_by_part(tmp_path: Path) -> None:
         assert found["problems"] == 0
         assert {one["state"] for one in found["findings"]} == {"ok"}
         assert {one["subject"] for one in found["findings"]} == PARTS | {"API", "configuration"}
+        asked = run("doctor", "--data-dir", data_dir, "--ask", "--json")
+        report = json.loads(asked.stdout)
+        assert (asked.returncode, asked.stderr, report["problems"]) == (0, "", 0)
+        assert len(report["findings"]) == len(found["findings"]) + 5
         later = list(LocalCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
         (noted,) = [one for one in later if one.state is State.NOTE]
         assert (noted.subject, noted.remedy) == ("language model", "Start it again.")

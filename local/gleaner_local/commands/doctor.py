@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -56,12 +57,7 @@ def doctor(
     from gleaner_local.diagnosis.finding import State  # only this command needs what diagnoses
 
     found = []
-    if data_dir is not None and (url or env):
-        raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
-    if url is None and env is None and (api_key or token):
-        raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
-    if ask and url and env is None:
-        raise typer.BadParameter("--ask needs the keys of the model and the web search: use --env, or leave out --url")
+    _check_options(url, env, data_dir, has_credentials=bool(api_key or token), ask=ask)
     credentials = named(api_key=api_key, token=token, remote=True)
     for finding in _findings(url, env, data_dir or default_data_dir, credentials, ask=ask):
         found.append(finding)
@@ -76,9 +72,22 @@ def doctor(
     raise typer.Exit(1 if problems else 0)
 
 
+def _check_options(
+    url: str | None, env: str | None, data_dir: Path | None, *, has_credentials: bool, ask: bool
+) -> None:
+    if data_dir is not None and (url or env):
+        raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
+    if url is None and env is None and has_credentials:
+        raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
+    if ask and url and env is None:
+        raise typer.BadParameter("--ask needs the keys of the model and the web search: use --env, or leave out --url")
+
+
 def _findings(
     url: str | None, env: str | None, data_dir: Path, credentials: Credentials, *, ask: bool
 ) -> Iterator[Finding]:
+    if ask:  # the findings say what the clients would log
+        logging.getLogger("gleaner").addHandler(logging.NullHandler())
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck

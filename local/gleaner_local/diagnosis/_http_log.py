@@ -19,7 +19,8 @@ class Exchange:
 
     status: int
     first_byte: float
-    code: str = ""  # the error's type if it has no code
+    code: str = ""
+    kind: str = ""  # the error's type
     param: str = ""
 
     @property
@@ -28,8 +29,8 @@ class Exchange:
         return self.status >= _FIRST_ERROR
 
     def describe(self) -> str:
-        """Status, code and parameter in one phrase."""
-        names = (("code", self.code), ("parameter", self.param))
+        """Status, code (or else type) and parameter in one phrase."""
+        names = (("code", self.code), ("type", "" if self.code else self.kind), ("parameter", self.param))
         return ", ".join((f"HTTP {self.status}", *(f"{name} {value}" for name, value in names if value)))
 
 
@@ -70,7 +71,7 @@ def _read_names(response: Any) -> dict[str, str]:
     body = body[0] if isinstance(body, list) and body else body
     error = body.get("error", body) if isinstance(body, dict) else {}
     fields = error if isinstance(error, dict) else {}
-    return {"code": _name(fields.get("code")) or _name(fields.get("type")), "param": _name(fields.get("param"))}
+    return {"code": _name(fields.get("code")), "kind": _name(fields.get("type")), "param": _name(fields.get("param"))}
 
 
 def _name(value: object) -> str:

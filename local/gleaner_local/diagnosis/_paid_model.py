@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from gleaner.clients.chat_model import Api
 from gleaner.clients.dialect_changes import API_NAMES, describe_changes
 from gleaner.clients.secrets import ApiKeys
 from gleaner.errors import DeadlineExceeded, GleanerError, ToolCallRejected
@@ -112,10 +113,9 @@ class _Trial:
                 remedy = f"Look at the provider's filters, or choose another model in {self._origin.model}."
             case _:
                 text = "The model answered in plain text"
-                remedy = (
-                    f"Choose a model that calls tools in {self._origin.model}, or set {self._origin.api} to chat: "
-                    "there, calls are also asked for as JSON that matches a schema."
-                )
+                remedy = f"Choose a model that calls tools in {self._origin.model}."
+                if self._model.dialect.api is Api.RESPONSES:
+                    remedy += f" With {self._origin.api} chat, calls are also asked for as JSON that matches a schema."
         return problem(SUBJECT, f"{text} where a call of {due} was due. {times}", remedy)
 
     def _explain(self, error: GleanerError) -> Finding:
@@ -130,7 +130,7 @@ class _Trial:
     def _describe_dialect(self) -> Iterator[Finding]:
         changes = describe_changes(self._first_dialect, self._model.dialect)
         if changes:
-            text = f"After refusals it is asked differently from the first request: {'; '.join(changes)}."
+            text = f"It had to be asked differently from the first request: {'; '.join(changes)}."
             yield note(SUBJECT, text, self._prevention())
         if self._turns:
             model = self._turns[-1].model or "a model that the service does not name"
@@ -140,12 +140,11 @@ class _Trial:
     def _prevention(self) -> str:
         """What to set so that no process begins with a request that is refused."""
         first, current, origin = self._first_dialect, self._model.dialect, self._origin
-        settings = []
         if current.api is not first.api:
-            settings.append(f"{origin.api} to {current.api.value}")
+            return f"Set {origin.api} to {current.api.value} to save a refused request."
         if current.effort and current.effort != first.effort:
-            settings.append(f"{origin.effort} to {current.effort}")
-        return f"Set {' and '.join(settings)} to save the refused request." if settings else ""
+            return f"Set {origin.effort} to {current.effort} to save a refused request."
+        return ""
 
     def _describe_cost(self) -> Finding:
         usage = sum((turn.usage for turn in self._turns), TokenUsage())

@@ -48,11 +48,11 @@ def _describe_price(result: WebSearchResult, settings: Settings) -> str:
 
 def _explain(error: WebSearchUnavailable, log: HttpLog, origin: Origin) -> Finding:
     last = log.exchanges[-1] if log.exchanges else None
-    text = f"{error} ({last.describe()})" if last and last.failed else str(error)
+    text = f"{str(error).removesuffix('.')} ({last.describe()})." if last and last.failed else str(error)
     if last is None:
         return problem(SUBJECT, text, f"Check {origin.address} and the network.")
     if last.status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return problem(SUBJECT, text, f"Put a valid key into {origin.key}, and check its account's credit.")
     if last.status == httpx.codes.NOT_FOUND:
         return problem(SUBJECT, text, f"Check {origin.address}: it must not end with /v1.")
-    return problem(SUBJECT, text, "Check the account's credit and the model in PERPLEXITY_MODEL, or try later.")
+    return problem(SUBJECT, text, f"Check the account's credit and {origin.model}, or try later.")

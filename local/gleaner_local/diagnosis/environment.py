@@ -178,7 +178,11 @@ class EnvironmentCheck:
                 origin=Origin(key="`pinecone` of the secret", address=host),
             )
         if key := self._keys.get("perplexity"):
-            origin = Origin(key="`perplexity` of the secret", address=f"`perplexity_base_url` {_RECORD}")
+            origin = Origin(
+                key="`perplexity` of the secret",
+                address=f"`perplexity_base_url` {_RECORD}",
+                model=f"`perplexity_model` {_RECORD}",
+            )
             yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
             if self._ask:
                 yield ask_web(settings, key, origin)

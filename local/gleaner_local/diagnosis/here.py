@@ -152,7 +152,8 @@ class LocalCheck:
             yield from ask_model(settings, key, origin)
 
     def _call_web(self, settings: Settings) -> Iterator[Finding]:
-        key, origin = settings.perplexity_api_key or "", Origin(key="PERPLEXITY_API_KEY", address=Part.WEB)
+        origin = Origin(key="PERPLEXITY_API_KEY", address=Part.WEB, model="PERPLEXITY_MODEL")
+        key = settings.perplexity_api_key or ""
         yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
         if self._ask:
             yield ask_web(settings, key, origin)

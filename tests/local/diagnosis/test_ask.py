@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 
 from gleaner.runtime.settings import Settings
 from gleaner_local.commands import main as cli
-from gleaner_local.diagnosis._paid_model import ask_model
+from gleaner_local.diagnosis._paid_model import _find_prices, ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis.finding import Finding, Origin, State
+from infra.prices import MODELS
 from tests.doubles.model_faults import api_error
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, completion, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -105,9 +106,6 @@ def test_cached_and_reasoning_tokens_are_shown(model: Model) -> None:
 
 
 def test_a_price_list_serves_openai_without_configured_prices() -> None:
-    from gleaner_local.diagnosis._paid_model import _find_prices
-    from infra.prices import MODELS
-
     name, listed = next(iter(MODELS.items()))
     prices, source = _find_prices(Settings.from_env(REQUIRED | {"OPENAI_MODEL": name}))
     assert prices is not None
@@ -117,7 +115,7 @@ def test_a_price_list_serves_openai_without_configured_prices() -> None:
 
 def test_another_api_after_a_refusal_is_noted(model: Model) -> None:
     first, _second, step, _dialect, _cost = model.asked(WANTS_RESPONSES, *SUCCESS)
-    assert "HTTP 400, code t, parameter reasoning_effort after 0." in first.seen
+    assert "HTTP 400, type t, parameter reasoning_effort after 0." in first.seen
     assert "then HTTP 200: first byte" in first.seen
     assert step.state is NOTE
     assert "the Responses API in place of chat completions" in step.seen
@@ -142,7 +140,7 @@ def test_a_call_that_is_asked_for_as_json_is_noted(model: Model) -> None:
     ("refusal", "words"),
     [
         (api_error(401, KEY, code="invalid_api_key"), ("401, code invalid_api_key", "THE_KEY")),
-        (api_error(403, KEY, code=KEY + " "), ("403, code t", "THE_KEY")),
+        (api_error(403, KEY, code=KEY + " "), ("403, type t", "THE_KEY")),
         (
             api_error(404, KEY, code="model_not_found", param="model"),
             ("404, code model_not_found, parameter model", "THE_MODEL"),
