@@ -26,6 +26,10 @@ def test_a_running_service_is_checked_part_by_part(tmp_path: Path) -> None:
         assert report["problems"] == 0
         assert {one["state"] for one in report["findings"]} == {"ok"}
         assert {one["subject"] for one in report["findings"]} == PARTS | {"API", "configuration"}
+        result = run("doctor", "--data-dir", data_dir, "--ask", "--json")
+        report_with_calls = json.loads(result.stdout)
+        assert (result.returncode, result.stderr, report_with_calls["problems"]) == (0, "", 0)
+        assert len(report_with_calls["findings"]) == len(report["findings"]) + 5
         findings = list(LocalCheck(data_dir, {"OPENAI_API_KEY": "secret-key"}).findings())
         (note,) = [one for one in findings if one.state is State.NOTE]
         assert (note.subject, note.remedy) == ("language model", "Start it again.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -44,6 +45,9 @@ def doctor(
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Also make two model calls and a web search, which cost money.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check configuration and services and say what to do; the exit code is 1 if there is a problem.
@@ -53,12 +57,9 @@ def doctor(
     from gleaner_local.diagnosis.finding import State  # only this command needs the diagnosis
 
     findings = []
-    if data_dir is not None and (url or env):
-        raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
-    if url is None and env is None and (api_key or token):
-        raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
+    _check_options(url, env, data_dir, has_credentials=bool(api_key or token), ask=ask)
     credentials = choose_credentials(api_key=api_key, token=token, remote=True)
-    for finding in _diagnose(url, env, data_dir or DEFAULT_DATA_DIR, credentials):
+    for finding in _diagnose(url, env, data_dir or DEFAULT_DATA_DIR, credentials, ask=ask):
         findings.append(finding)
         if not as_json:
             line = f"{finding.seen} {finding.remedy}".rstrip()
@@ -71,7 +72,22 @@ def doctor(
     raise typer.Exit(1 if problems else 0)
 
 
-def _diagnose(url: str | None, env: str | None, data_dir: Path, credentials: Credentials) -> Iterator[Finding]:
+def _check_options(
+    url: str | None, env: str | None, data_dir: Path | None, *, has_credentials: bool, ask: bool
+) -> None:
+    if data_dir is not None and (url or env):
+        raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --url and --env")
+    if url is None and env is None and has_credentials:
+        raise typer.BadParameter("--api-key and --token are for the API that --url or --env names")
+    if ask and url and env is None:
+        raise typer.BadParameter("--ask needs the keys of the model and the web search: use --env, or leave out --url")
+
+
+def _diagnose(
+    url: str | None, env: str | None, data_dir: Path, credentials: Credentials, *, ask: bool
+) -> Iterator[Finding]:
+    if ask:  # the findings say what the clients would log
+        logging.getLogger("gleaner").addHandler(logging.NullHandler())
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck
@@ -79,7 +95,7 @@ def _diagnose(url: str | None, env: str | None, data_dir: Path, credentials: Cre
         outputs = _OUTPUTS_DIR / f"outputs-{env}.json"
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
-            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials
+            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials, ask=ask
         )
         return check.findings()
     if url is not None:
@@ -88,4 +104,4 @@ def _diagnose(url: str | None, env: str | None, data_dir: Path, credentials: Cre
         return check_api(url, credentials, hint="Pass credentials with --api-key or --token.")
     from gleaner_local.diagnosis.here import LocalCheck
 
-    return LocalCheck(data_dir, os.environ).findings()
+    return LocalCheck(data_dir, os.environ, ask=ask).findings()

@@ -44,7 +44,7 @@ def _explain_refusal(where: str, status: int, model: str, origin: Origin) -> Fin
         case HTTPStatus.FORBIDDEN | HTTPStatus.NOT_FOUND:
             # A restricted key may not be allowed to list models, and not every compatible server can list them.
             text = f"{where} answers, but lists no models (HTTP {status}), so {model} could not be checked."
-            return note(SUBJECT, text, "Ask a question to find out.")
+            return note(SUBJECT, text, "Ask it with `gleaner doctor --ask`.")
         case HTTPStatus.TOO_MANY_REQUESTS:
             return problem(SUBJECT, f"{where} is over its rate limit or quota.", "Check the account's credit.")
         case _:

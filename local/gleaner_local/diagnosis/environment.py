@@ -11,6 +11,8 @@ from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search
+from gleaner_local.diagnosis._paid_model import ask_model
+from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis._stacks import Stack, read_stack
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
@@ -30,6 +32,7 @@ DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
+_RECORD = "of the environment's record in infra/environments.py"
 _SIGNED_BY_IAM = "Callers sign their requests with IAM credentials, which this command cannot do."
 
 
@@ -45,12 +48,15 @@ class EnvironmentCheck:
         url: str | None,
         control_host: str | None,
         credentials: Credentials | None = None,
+        ask: bool = False,
     ) -> None:
         """`outputs_file` was written by `make deploy`; `url` overrides the address of the API.
 
         `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
-        them, the environment's own API key is used, if it has one.
+        them, the environment's own API key is used, if it has one. With `ask` the model and the web search are asked
+        with the environment's keys, which costs money.
         """
+        self._ask = ask
         self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
@@ -161,18 +167,8 @@ class EnvironmentCheck:
 
     def _check_remote_services(self, settings: Settings) -> Iterator[Finding]:
         """Check them from this machine, with the keys of the secret."""
-        record = "of the environment's record in infra/environments.py"
         if key := self._keys.get("openai"):
-            yield _model_service.check_model(
-                base_url=settings.openai_base_url,
-                api_key=key,
-                model=settings.openai_model,
-                origin=Origin(
-                    key="`openai` of the secret",
-                    address=f"`openai_base_url` {record}",
-                    model=f"`openai_model` {record}",
-                ),
-            )
+            yield from self._check_model(settings, key)
         if key := self._keys.get("pinecone"):
             host = f"PineconeIndexHost ({self._deploy} PINECONE_INDEX_HOST=https://INDEX-HOST)"
             yield from _vector_index.check_index(
@@ -182,8 +178,28 @@ class EnvironmentCheck:
                 origin=Origin(key="`pinecone` of the secret", address=host),
             )
         if key := self._keys.get("perplexity"):
-            origin = Origin(key="`perplexity` of the secret", address=f"`perplexity_base_url` {record}")
+            origin = Origin(
+                key="`perplexity` of the secret",
+                address=f"`perplexity_base_url` {_RECORD}",
+                model=f"`perplexity_model` {_RECORD}",
+            )
             yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
+            if self._ask:
+                yield ask_web(settings, key, origin)
+
+    def _check_model(self, settings: Settings, key: str) -> Iterator[Finding]:
+        origin = Origin(
+            key="`openai` of the secret",
+            address=f"`openai_base_url` {_RECORD}",
+            model=f"`openai_model` {_RECORD}",
+            api="OPENAI_API of the query function",
+            effort="OPENAI_REASONING_EFFORT of the query function",
+        )
+        yield _model_service.check_model(
+            base_url=settings.openai_base_url, api_key=key, model=settings.openai_model, origin=origin
+        )
+        if self._ask:
+            yield from ask_model(settings, key, origin)
 
     def _check_api(self, service: Stack) -> Iterator[Finding]:
         url = self._url or service.outputs.get("ApiUrl")

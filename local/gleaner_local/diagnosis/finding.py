@@ -32,6 +32,8 @@ class Origin:
     key: str
     address: str
     model: str = ""
+    api: str = "OPENAI_API"
+    effort: str = "OPENAI_REASONING_EFFORT"
 
 
 def ok(subject: str, text: str) -> Finding:

@@ -14,12 +14,14 @@ from gleaner.runtime.settings import Settings
 from gleaner_local import command_line
 from gleaner_local.aws import ministack
 from gleaner_local.diagnosis import _model_service, _tables, _vector_index, _web_search
+from gleaner_local.diagnosis._paid_model import ask_model
+from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis.aws import LIMITS, aws_findings
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem
 from gleaner_local.diagnosis.http_api import check_api
 from gleaner_local.index.embedder import Embedder, WeightsMissing
 from gleaner_local.servers import openai_server
-from gleaner_local.service.parts import Part, function_settings, local_parts, with_defaults
+from gleaner_local.service.parts import Part, function_settings, local_parts, local_variables, with_defaults
 from gleaner_local.service.running import NotReady, running_service
 
 _SERVICE = "service"
@@ -43,9 +45,11 @@ _UNUSED = {Part.MODEL: "OPENAI_MODEL", Part.INDEX: "PINECONE_API_KEY", Part.WEB:
 class LocalCheck:
     """The checks of the service over `data_dir`; `env` may differ from the variables of one that is running."""
 
-    def __init__(self, data_dir: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, data_dir: Path, env: Mapping[str, str], *, ask: bool = False) -> None:
+        """With `ask` the model and the web search are asked, which costs money unless this machine serves them."""
         self._data_dir = data_dir
         self._env = env
+        self._ask = ask
         self._not_ready = ""
         self._running: dict[str, Any] = {}
         try:
@@ -85,8 +89,9 @@ class LocalCheck:
     def _function_env(self) -> dict[str, str]:
         """The variables of the query function, with the addresses of the servers that run on this machine."""
         env = with_defaults(self._env) | self._local_servers
-        if Part.MODEL.value in self._local_servers:
-            env["OPENAI_MODEL"] = openai_server.MODEL
+        for part in Part:
+            if part.value in self._local_servers:
+                env |= local_variables(part, env)
         if Part.TABLES.value in self._local_servers:
             env = ministack.with_credentials(env)
         return env
@@ -106,6 +111,8 @@ class LocalCheck:
             yield from self._describe_local_part(part, subject)
         if self._running or not is_local:
             yield from self._call_part(part, settings)
+        elif self._ask and part in (Part.MODEL, Part.WEB):
+            yield note(subject, "It was not asked, because no service runs.", "Start one, then check again.")
 
     def _describe_local_part(self, part: Part, subject: str) -> Iterator[Finding]:
         server = _LOCAL_SERVERS[part]
@@ -122,12 +129,7 @@ class LocalCheck:
     def _call_part(self, part: Part, settings: Settings) -> Iterator[Finding]:
         match part:
             case Part.MODEL:
-                yield _model_service.check_model(
-                    base_url=settings.openai_base_url,
-                    api_key=settings.openai_api_key,
-                    model=settings.openai_model,
-                    origin=Origin(key="OPENAI_API_KEY", address=part.value, model="OPENAI_MODEL"),
-                )
+                yield from self._call_model(settings)
             case Part.INDEX:
                 yield from _vector_index.check_index(
                     host=settings.pinecone_index_host,
@@ -136,14 +138,25 @@ class LocalCheck:
                     origin=Origin(key="PINECONE_API_KEY", address=part.value),
                 )
             case Part.WEB:
-                yield _web_search.check_web_search(
-                    base_url=settings.perplexity_base_url,
-                    api_key=settings.perplexity_api_key or "",
-                    origin=Origin(key="PERPLEXITY_API_KEY", address=part.value),
-                )
+                yield from self._call_web(settings)
             case Part.TABLES:
                 unreachable = f"Check {part.value}, and that its server runs."
                 yield from aws_findings(_tables.SUBJECT, self._check_tables(), unreachable=unreachable)
+
+    def _call_model(self, settings: Settings) -> Iterator[Finding]:
+        key, origin = settings.openai_api_key, Origin(key="OPENAI_API_KEY", address=Part.MODEL, model="OPENAI_MODEL")
+        yield _model_service.check_model(
+            base_url=settings.openai_base_url, api_key=key, model=settings.openai_model, origin=origin
+        )
+        if self._ask:
+            yield from ask_model(settings, key, origin)
+
+    def _call_web(self, settings: Settings) -> Iterator[Finding]:
+        origin = Origin(key="PERPLEXITY_API_KEY", address=Part.WEB, model="PERPLEXITY_MODEL")
+        key = settings.perplexity_api_key or ""
+        yield _web_search.check_web_search(base_url=settings.perplexity_base_url, api_key=key, origin=origin)
+        if self._ask:
+            yield ask_web(settings, key, origin)
 
     def _check_tables(self) -> Iterator[Finding]:
         env = self._function_env()

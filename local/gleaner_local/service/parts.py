@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
 
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner_local.aws import api_gateway, ministack
+from gleaner_local.extractive.model import MODEL
 
 LOCAL_KEY = "local"  # the local servers accept any key, but the SDKs require one
+
+_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
 
 
 class Part(StrEnum):
@@ -40,6 +44,14 @@ def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
         "DOCS_ROUTES": "on",
     }
     return dict(env) | {name: value for name, value in (defaults | tables).items() if not env.get(name)}
+
+
+def local_variables(part: Part, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the query function for a part that this machine serves, besides its address."""
+    if part is Part.MODEL:
+        api = env.get("OPENAI_API") or "responses"
+        return {"OPENAI_MODEL": MODEL, "OPENAI_API": api, "OPENAI_PRICES": _NO_PRICES}
+    return {"WEB_SEARCH_PRICE": "0"} if part is Part.WEB else {}
 
 
 def function_settings(env: Mapping[str, str]) -> Settings:

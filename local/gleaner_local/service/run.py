@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,13 +17,12 @@ from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
-from gleaner_local.service.parts import Part, function_settings, local_parts, with_defaults
+from gleaner_local.service.parts import Part, function_settings, local_parts, local_variables, with_defaults
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 _RESPONSE_SECONDS = 4.0  # from the deadline of a question to the end of its invocation
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
-_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # for what this machine computes itself
 
 
 class LocalService:
@@ -96,14 +94,12 @@ class LocalService:
         env["QUERY_DEADLINE_SECONDS"] = f"{self.deadline_seconds:g}"
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
-            env["OPENAI_MODEL"] = openai_server.MODEL
-            env["OPENAI_API"] = env.get("OPENAI_API") or "responses"
-            env["OPENAI_PRICES"] = _NO_PRICES
+            env |= local_variables(Part.MODEL, env)
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
         if Part.WEB in local:
             env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
-            env["WEB_SEARCH_PRICE"] = "0"
+            env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
         self._local_addresses = {part.value: env[part] for part in local}

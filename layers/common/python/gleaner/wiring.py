@@ -5,12 +5,12 @@ It imports inside functions, so that a Lambda function loads only what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current
     from gleaner.api.routes import Route
+    from gleaner.clients.chat_model import ChatModel
     from gleaner.clients.perplexity import WebSearch
     from gleaner.clients.secrets import ReadKeys
     from gleaner.pruning.run import Pruner
@@ -71,8 +72,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     """The services that answering a question needs, connected as `settings` says; sends nothing yet."""
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
-    from gleaner.clients import chat_model, pinecone
-    from gleaner.clients.chat_model import Api
+    from gleaner.clients import pinecone
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
     from gleaner.stores.dynamodb import Table
@@ -81,14 +81,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     keys = _read_keys(settings)
     keywords = KeywordStore(Table(stores.client, settings.keywords_table))
     return Services(
-        model=chat_model.connect(
-            api_key=lambda: keys().openai,
-            base_url=settings.openai_base_url,
-            model=settings.openai_model,
-            max_output_tokens=settings.openai_max_completion_tokens,
-            api=Api(settings.openai_api) if settings.openai_api else None,
-            effort=settings.openai_reasoning_effort,
-        ),
+        model=build_model(settings, keys),
         retrieval=Retrieval(
             pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
             stores.lookup,
@@ -96,7 +89,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             stores.io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
-        web=_build_web(settings, keys),
+        web=build_web(settings, keys),
         learning=Learning(keywords),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
@@ -105,6 +98,40 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
         limits=LoopLimits.for_deadline(settings.query_deadline_seconds),
+    )
+
+
+def build_model(
+    settings: Settings, keys: ReadKeys, *, event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None
+) -> ChatModel:
+    """The language model that `settings` name, with the event hooks of its HTTP client; sends nothing yet."""
+    from gleaner.clients import chat_model
+    from gleaner.clients.chat_model import Api
+
+    return chat_model.connect(
+        api_key=lambda: keys().openai,
+        base_url=settings.openai_base_url,
+        model=settings.openai_model,
+        max_output_tokens=settings.openai_max_completion_tokens,
+        api=Api(settings.openai_api) if settings.openai_api else None,
+        effort=settings.openai_reasoning_effort,
+        event_hooks=event_hooks,
+    )
+
+
+def build_web(
+    settings: Settings, keys: ReadKeys, *, event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None
+) -> WebSearch:
+    """The web search that `settings` name, with the event hooks of its HTTP client; sends nothing yet."""
+    from gleaner.clients import perplexity
+    from gleaner.prompts import read_prompt
+
+    return perplexity.connect(
+        base_url=settings.perplexity_base_url,
+        api_key=lambda: keys().perplexity,
+        model=settings.perplexity_model,
+        instructions=read_prompt("web_search"),
+        event_hooks=event_hooks,
     )
 
 
@@ -208,15 +235,3 @@ def _read_keys(settings: Settings) -> ReadKeys:
         openai=settings.openai_api_key, pinecone=settings.pinecone_api_key, perplexity=settings.perplexity_api_key
     )
     return lambda: keys
-
-
-def _build_web(settings: Settings, keys: ReadKeys) -> WebSearch:
-    from gleaner.clients import perplexity
-    from gleaner.prompts import read_prompt
-
-    return perplexity.connect(
-        base_url=settings.perplexity_base_url,
-        api_key=lambda: keys().perplexity,
-        model=settings.perplexity_model,
-        instructions=read_prompt("web_search"),
-    )

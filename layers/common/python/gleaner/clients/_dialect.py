@@ -2,7 +2,8 @@
 
 Providers that call themselves compatible with OpenAI differ in the fields that they accept. A refusal names what it
 refuses. Each rule below recognizes one kind of refusal and changes one thing; the client remembers the result, so that
-a process pays for a difference at most once. No rule asks for a provider's name.
+a process pays for a difference at most once. Rules depend on what a provider says, never on its name; the names of
+OpenAI's models only make the first request right.
 """
 
 from __future__ import annotations

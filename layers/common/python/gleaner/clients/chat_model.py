@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
@@ -236,14 +237,15 @@ def connect(
     max_output_tokens: int,
     api: Api | None = None,
     effort: str | None = None,
+    event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None,
 ) -> ChatModel:
     """The model `model` of an OpenAI-compatible service; `base_url` None is OpenAI itself.
 
     `api` None starts with the Responses API at OpenAI and Azure, with chat completions elsewhere, and changes where
     the service says so. `effort` (of reasoning) None is low for the Responses API, and not sent with chat completions.
-    `api_key` is called at every request; what it raises, a request raises.
+    `api_key` is called at every request; what it raises, a request raises. `event_hooks` are those of the HTTP client.
     """
-    http = openai.DefaultHttpxClient(verify=tls_context())
+    http = openai.DefaultHttpxClient(verify=tls_context(), event_hooks=event_hooks)
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
     at_openai = _is_openai(base_url)
     first = api or (Api.RESPONSES if at_openai else Api.CHAT)

@@ -186,10 +186,20 @@ class WebSearch:
         raise WebSearchUnavailable(reason)
 
 
-def connect(*, base_url: str, api_key: Callable[[], str | None], model: str, instructions: str) -> WebSearch:
-    """Build a web search with its own HTTP client; sends nothing yet. `base_url` excludes `/v1`."""
+def connect(
+    *,
+    base_url: str,
+    api_key: Callable[[], str | None],
+    model: str,
+    instructions: str,
+    event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None,
+) -> WebSearch:
+    """Build a web search with its own HTTP client; sends nothing yet.
+
+    `base_url` excludes `/v1`. `event_hooks` are those of the HTTP client.
+    """
     circuit = CircuitBreaker("web search", failures=_MAX_CONSECUTIVE_FAILURES, cool_down=_COOL_DOWN_SECONDS)
-    client = httpx.Client(base_url=base_url, verify=tls_context())
+    client = httpx.Client(base_url=base_url, verify=tls_context(), event_hooks=event_hooks)
     return WebSearch(client, api_key, model=model, instructions=instructions, circuit=circuit)
 
 
