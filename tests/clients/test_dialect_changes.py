@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Dialect, Forcing, Refusal, adapt, first_dialect
+from gleaner.clients._adaptation import Refusal, adapt
+from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Dialect, Forcing, first_dialect
 from gleaner.clients.dialect_changes import describe_changes
 
 RESPONSES = first_dialect(Api.RESPONSES, list(Api), "a-model", None)

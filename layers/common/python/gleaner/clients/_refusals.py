@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 
-from gleaner.clients._dialect import Refusal
+from gleaner.clients._adaptation import Refusal
 from gleaner.clients._json_values import as_object, as_string
 from gleaner.clients._openai_sdk import openai
 from gleaner.errors import ContextTooLong

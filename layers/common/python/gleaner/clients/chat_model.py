@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
+from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
-from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema, without_schema
+from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
 from gleaner.clients._refusals import RequestRefused, describe_refusal, read_refusal
