@@ -78,6 +78,8 @@ def _variables(
         "CORS_ORIGINS": " ".join(environment.cors_origins),
         "KNOWLEDGE_BASE_ACCESS": json.dumps(environment.knowledge_base_access),
         "OPENAI_BASE_URL": environment.openai_base_url or "",
+        "OPENAI_API": environment.openai_api or "",
+        "OPENAI_REASONING_EFFORT": environment.openai_reasoning_effort or "",
         "PERPLEXITY_BASE_URL": environment.perplexity_base_url or "",
     }
     return {name: value for name, value in variables.items() if value}  # Lambda does not pass on empty variables
