@@ -91,8 +91,8 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"))
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))
-    # A rating is stored if its query is the caller's, and replaced when it changes.
-    # The records of a session are deleted with it, provided that they are its owner's.
+    # A rating is stored if its query is the caller's, and replaced when it changes. The records of a session are
+    # deleted with it, provided that they are its owner's.
     allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
