@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -46,7 +47,8 @@ class _WorkerPool(ThreadPoolExecutor):
     """Threads that work in the context of the question that they work for: its trace records their calls."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        return super().submit(copy_context().run, fn, *args, **kwargs)
+        context, call = copy_context(), partial(fn, *args, **kwargs)
+        return super().submit(lambda: context.run(call))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
