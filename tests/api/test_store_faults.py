@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from itertools import count
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ PROBLEMS = {"store-unavailable": 503, "deadline-exceeded": 504}
 BLIPS: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
 # The writes of a question with a web answer, roughly in order: key, four tool calls, keywords, turn, key.
 WRITES = range(1, 9)
+OUTAGE_SECONDS = 1.0
+DEADLINE_SECONDS = 25  # the default
 QUESTION_SECONDS = "3"  # so that a permanent fault is given up soon
 _keys = count()
 
@@ -227,13 +230,39 @@ def test_a_turn_in_a_session_is_added_once(
     assert client.request("GET", f"/api/sessions/{session['session_id']}")[1]["message_count"] == 2
 
 
-def test_a_store_that_refuses_connections_is_a_problem_immediately(
-    environment: dict[str, str], turns: TurnChecks, model: ScriptedModel
+@pytest.fixture
+def unreachable(environment: dict[str, str]) -> Iterator[FaultyStore]:
+    """A store that refuses connections until it is started, then works."""
+    store = FaultyStore(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    yield store
+    store.stop()
+
+
+@pytest.mark.parametrize("with_key", [True, False])
+def test_a_question_outlasts_a_short_outage_of_the_store(
+    environment: dict[str, str], unreachable: FaultyStore, turns: TurnChecks, with_key: bool
 ) -> None:
-    client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:9"}))
+    client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": unreachable.url}))
+    restart = Timer(OUTAGE_SECONDS, unreachable.start)
+    restart.start()
+    status, body = ask(client, a_key()) if with_key else client.ask("release without a key")
+    restart.join()
+    assert (status, body["status"]) == (200, "success"), body
+    assert turns.new() == 1
+
+
+def test_a_store_that_refuses_connections_is_a_problem_long_before_the_deadline(
+    environment: dict[str, str], unreachable: FaultyStore, turns: TurnChecks, model: ScriptedModel
+) -> None:
+    client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": unreachable.url}))
+    started_at = time.monotonic()
     status, body = client.ask()
+    question_seconds = time.monotonic() - started_at
     require_end(status, body)
     assert (status, turns.new()) == (503, 0)
     model.requests.clear()
+    started_at = time.monotonic()
     require_end(*ask(client, a_key()))
+    key_seconds = time.monotonic() - started_at
     assert model.requests == []  # no question is processed without the record of its key
+    assert max(question_seconds, key_seconds) < DEADLINE_SECONDS - 8

@@ -38,14 +38,16 @@ class FaultyStore:
     """Chosen calls fail before they reach DynamoDB; with `lost` they reach it, and only the answer is lost."""
 
     def __init__(self, target: str) -> None:
+        """`target` is the URL of DynamoDB. Until `start`, connections are refused."""
         self._target = urlsplit(target)
         self._lock = threading.Lock()
         self._how: How = "error"
         self._choose: Choose = lambda *_: False
         self.calls: list[StoreCall] = []
         self.fault_count = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self), bind_and_activate=False)
         self._server.daemon_threads = True
+        self._server.server_bind()
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
@@ -54,10 +56,12 @@ class FaultyStore:
         return f"http://{host!s}:{port}"
 
     def start(self) -> None:
+        self._server.server_activate()
         self._thread.start()
 
     def stop(self) -> None:
-        self._server.shutdown()
+        if self._thread.is_alive():
+            self._server.shutdown()
         self._server.server_close()
 
     def fails(self, how: How, choose: Choose) -> None:

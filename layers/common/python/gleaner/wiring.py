@@ -6,11 +6,13 @@ It imports inside functions, so that a Lambda function loads only what it uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
@@ -32,10 +34,21 @@ if TYPE_CHECKING:
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.tool_calls import ToolCallStore
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _TOOL_THREADS = 8  # for the tool calls of one turn
 _IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
 _ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
+
+
+class _WorkerPool(ThreadPoolExecutor):
+    """Threads that work in the context of the question that they work for: its trace records their calls."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        context, call = copy_context(), partial(fn, *args, **kwargs)
+        return super().submit(lambda: context.run(call))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +71,7 @@ def build_stores(settings: Settings) -> Stores:
     from gleaner.stores.tool_calls import ToolCallStore
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    io_executor = ThreadPoolExecutor(_IO_THREADS, thread_name_prefix="io")
+    io_executor = _WorkerPool(_IO_THREADS, thread_name_prefix="io")
     return Stores(
         client=client,
         io_executor=io_executor,
@@ -93,7 +106,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         learning=Learning(keywords),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
-        tool_executor=ThreadPoolExecutor(_TOOL_THREADS, thread_name_prefix="tool"),
+        tool_executor=_WorkerPool(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
@@ -153,17 +166,20 @@ class Answering:
             if self._services is None:
                 self._services = build_services(self._settings, self._stores)
                 stop_words()  # built once per process; a snapshot holds them
-                self._tracer.patch(modules=("httpx",))
             return self._services
 
     def __call__(
         self, request: QuestionRequest, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
     ) -> Answer:
         """See gleaner.answering.question.answer_question."""
-        services = self.prepare()
-        from gleaner.answering.question import answer_question
+        with self._tracer.provider.in_subsegment("## answer") as segment:
+            services = self.prepare()
+            from gleaner.answering.question import answer_question
+            from gleaner.runtime.spans import record_spans
+            from gleaner.runtime.tracing import span_recorder
 
-        return answer_question(request, query_id, services, deadline, observe)
+            with record_spans(span_recorder(segment)):
+                return answer_question(request, query_id, services, deadline, observe)
 
 
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
@@ -193,9 +209,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
-        chat = ChatRoutes(
-            answering, stores.conversations, idempotent, current, default_kb_id=kb_id, tracer=tracer, metrics=metrics
-        )
+        chat = ChatRoutes(answering, stores.conversations, idempotent, current, default_kb_id=kb_id, metrics=metrics)
         areas = (
             chat,
             SessionRoutes(stores.conversations, deletion, current),

@@ -12,7 +12,7 @@ from aws_lambda_powertools.utilities.idempotency.persistence.datarecord import D
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
-from gleaner.stores.failures import retry_after
+from gleaner.stores.failures import retry_within
 
 _MAX_ATTEMPTS = 16  # the deadline usually ends the retries earlier
 
@@ -53,7 +53,8 @@ class IdempotencyRecords(DynamoDBPersistenceLayer):
         self._retry(lambda: delete(data_record))
 
     def _retry(self, write: Callable[[], Any]) -> None:
-        with_retries(write, retry_after=retry_after, deadline=self._deadline, attempts=_MAX_ATTEMPTS)
+        deadline = self._deadline
+        with_retries(write, retry_after=retry_within(deadline), deadline=deadline, attempts=_MAX_ATTEMPTS)
 
 
 def _is_same(stored: DataRecord | None, own: DataRecord) -> bool:

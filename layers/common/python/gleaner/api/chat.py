@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated
 
-from aws_lambda_powertools import Metrics, Tracer
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
@@ -61,7 +61,6 @@ class ChatRoutes:
         current: Current,
         *,
         default_kb_id: str,
-        tracer: Tracer,
         metrics: Metrics,
     ) -> None:
         self._answer_question = answer_question
@@ -69,7 +68,6 @@ class ChatRoutes:
         self._default_kb_id = default_kb_id
         self._idempotent = idempotent
         self._current = current
-        self._tracer = tracer
         self._metrics = metrics
 
     def routes(self) -> list[Route]:
@@ -91,8 +89,7 @@ class ChatRoutes:
             chapter_origin=body.chapter_origin,
             kb_ids=request.caller.kb_ids,
         )
-        with self._tracer.provider.in_subsegment("## answer"):
-            answer = self._answer_question(question, request.query_id, request.deadline, self._observe)
+        answer = self._answer_question(question, request.query_id, request.deadline, self._observe)
         self._measure(answer)
         return answer
 

@@ -24,6 +24,7 @@ from gleaner.errors import DeadlineExceeded, GleanerError, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
+from gleaner.runtime.spans import note, span
 
 __all__ = ["Api", "ChatModel", "connect"]
 
@@ -135,6 +136,17 @@ class ChatModel:
             raise _translated(error) from error
 
     def _ask(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
+        with span("language model", model=self._model, api=dialect.api.value):
+            turn = self._post(request, dialect, deadline)
+            note(
+                input_tokens=turn.usage.input_tokens,
+                cached_input_tokens=turn.usage.cached_input_tokens,
+                output_tokens=turn.usage.output_tokens,
+                reasoning_tokens=turn.usage.reasoning_tokens,
+            )
+        return turn
+
+    def _post(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         api, seconds = _MODULES[dialect.api], deadline.timeout(_MAX_REQUEST_SECONDS)
         body: JsonObject = {"model": self._model} | api.to_body(request, dialect)
         # By its path: the SDK's methods walk through the body in search of names to translate, of which there are
@@ -146,6 +158,7 @@ class ChatModel:
         except TimeoutError:
             raise DeadlineExceeded(_LATE) from None
         except openai.APIStatusError as error:
+            note(http_status=error.status_code)
             if error.status_code in _REFUSALS:
                 raise read_refusal(error) from error
             raise

@@ -15,6 +15,7 @@ from gleaner.clients._tls import tls_context
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import WebSearchUnavailable
+from gleaner.runtime.spans import note, span
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,9 @@ class WebSearch:
         if not self._circuit.allow_call():
             raise WebSearchUnavailable(_PAUSED)
         try:
-            result = self._search_within(timeout, self._build_body(query, context))
+            with span("web search", model=self._model):
+                result = self._search_within(timeout, self._build_body(query, context))
+                note(input_tokens=result.input_tokens, output_tokens=result.output_tokens, cost_usd=result.cost_usd)
         except UnusableAnswer:
             self._circuit.record_success()  # the service works; it just found nothing usable
             raise
@@ -173,6 +176,7 @@ class WebSearch:
 
     def _require_ok(self, response: httpx.Response) -> None:
         status = response.status_code
+        note(http_status=status)
         if status == httpx.codes.OK:
             return
         reason = _REASONS.get(status, f"The web search answered with HTTP status {status}.")

@@ -14,6 +14,7 @@ from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner.model import JsonObject, Record, RecordHit
+from gleaner.runtime.spans import note, span
 
 Result = TypeVar("Result")
 
@@ -43,7 +44,7 @@ class KnowledgeBase:
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> list[RecordHit]:
         """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1."""
         call = partial(self._index().search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
-        response = _request(call, timeout=timeout)
+        response = _request("search", call, timeout=timeout)
         hits = []
         for hit in response.result.hits if response else ():
             record = from_wire(hit.id, hit.fields)
@@ -59,6 +60,7 @@ class KnowledgeBase:
             [to_wire(record) for record in records], _count_json_bytes, MAX_UPSERT_RECORDS, MAX_UPSERT_BYTES
         ):
             _request(
+                "upsert",
                 partial(self._index().upsert_records, namespace=kb_id, records=batch, timeout=timeout),
                 timeout=timeout,
             )
@@ -74,7 +76,7 @@ class KnowledgeBase:
                 pagination_token=token,
                 timeout=timeout,
             )
-            page = _request(call, timeout=timeout)
+            page = _request("list", call, timeout=timeout)
             if page is None:
                 return
             yield from (item.id for item in page.vectors if item.id is not None)
@@ -86,9 +88,8 @@ class KnowledgeBase:
         """Return the stored records by id, without ids that are not stored or have no text."""
         records: dict[str, Record] = {}
         for batch in _split_into_batches(ids, _count_text_bytes, MAX_FETCH_IDS, MAX_FETCH_ID_BYTES):
-            response = _request(
-                partial(self._index().fetch, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout
-            )
+            call = partial(self._index().fetch, ids=batch, namespace=kb_id, timeout=timeout)
+            response = _request("fetch", call, timeout=timeout)
             for record_id, vector in response.vectors.items() if response else ():
                 record = from_wire(record_id, vector.metadata)
                 if record is not None:
@@ -98,11 +99,12 @@ class KnowledgeBase:
     def delete(self, kb_id: str, ids: Sequence[str], *, timeout: float) -> None:
         """Delete records by id; ids that are not stored are ignored."""
         for batch in _split_into_batches(ids, _count_text_bytes, MAX_DELETE_IDS, MAX_UPSERT_BYTES):
-            _request(partial(self._index().delete, ids=batch, namespace=kb_id, timeout=timeout), timeout=timeout)
+            call = partial(self._index().delete, ids=batch, namespace=kb_id, timeout=timeout)
+            _request("delete", call, timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
         """Return the number of records in each knowledge base; the service updates it with some delay."""
-        stats = _request(partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
+        stats = _request("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
@@ -120,21 +122,19 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
     return KnowledgeBase(lambda: index_of(api_key()))
 
 
-def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
+def _request(operation: str, call: Callable[[], Result], *, timeout: float) -> Result | None:
     """Return the result of `call`, or None when the namespace does not exist."""
-
-    try:
-        return run_within(timeout, call)
-    except NotFoundError as error:
-        if _is_about_namespace(error):
-            return None
-        raise KnowledgeBaseUnavailable(_describe(error)) from error
-    except PineconeTimeoutError as error:
-        raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
-    except PineconeError as error:
-        raise KnowledgeBaseUnavailable(_describe(error)) from error
-    except TimeoutError as error:
-        raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
+    with span("knowledge base", operation=operation):
+        try:
+            return run_within(timeout, call)
+        except PineconeError as error:
+            if isinstance(error, NotFoundError) and _is_about_namespace(error):
+                return None
+            note(http_status=error.status_code if isinstance(error, ApiError) else None)
+            timed_out = isinstance(error, PineconeTimeoutError)
+            raise KnowledgeBaseUnavailable(_TIMED_OUT if timed_out else _describe(error)) from error
+        except TimeoutError as error:
+            raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
 
 
 _TIMED_OUT = "The knowledge base did not answer in time."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -13,8 +14,8 @@ Result = TypeVar("Result")
 def run_within(seconds: float, call: Callable[[], Result]) -> Result:
     """Return or raise what `call` does, or raise TimeoutError after `seconds`.
 
-    The call runs in its own daemon thread: an abandoned call must neither delay the exit of the process nor
-    occupy a worker of a pool.
+    The call runs in a copy of the caller's context, and in its own daemon thread: an abandoned call must neither delay
+    the exit of the process nor occupy a worker of a pool.
     """
     outcome: Future[Result] = Future()
 
@@ -26,5 +27,5 @@ def run_within(seconds: float, call: Callable[[], Result]) -> Result:
         else:
             outcome.set_result(result)
 
-    threading.Thread(target=run, name="time-limited-call", daemon=True).start()
+    threading.Thread(target=copy_context().run, args=(run,), name="time-limited-call", daemon=True).start()
     return outcome.result(timeout=seconds)

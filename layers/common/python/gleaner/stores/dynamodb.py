@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
-from gleaner.stores.failures import existing_items, failed_conditions, retry_after
+from gleaner.stores.failures import existing_items, failed_conditions, retry_within
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -256,7 +256,7 @@ class Table:
     def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
         deadline.timeout(1.0)  # raises if no time is left
         try:
-            return with_retries(call, retry_after=retry_after, deadline=deadline, attempts=_MAX_ATTEMPTS)
+            return with_retries(call, retry_after=retry_within(deadline), deadline=deadline, attempts=_MAX_ATTEMPTS)
         except ClientError as error:
             positions = failed_conditions(error)
             if positions:

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ProxyConnectionError,
+)
+
+from gleaner.runtime.deadline import Deadline
+
+# Connections that cannot be made are retried for so long. A question makes several calls in a row, and each of them
+# may wait: the sum must leave time to report that the store is down.
+_MAX_OUTAGE_SECONDS = 2.0
 
 _TRANSIENT_ERRORS = frozenset(
     [
@@ -22,6 +35,8 @@ _TRANSIENT_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "Provi
 _LOST_RESPONSES = frozenset(
     ["ReadTimeoutError", "ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"]
 )
+# No connection was made, so nothing was executed. SSLError is left out: an open connection can raise it, too.
+_NO_CONNECTION = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 _CONDITION_FAILED = "ConditionalCheckFailed"
 
 
@@ -53,14 +68,27 @@ def existing_items(error: ClientError) -> dict[int, dict[str, Any]]:
     return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 
 
-def retry_after(error: Exception) -> float | None:
-    """0 when the call may be retried at once, None when the error is permanent (see `retries.with_retries`)."""
+def retry_within(deadline: Deadline) -> Callable[[Exception], float | None]:
+    """Build the `retry_after` of one call (see `retries.with_retries`): 0 for a transient error, else None.
+
+    Connections that cannot be made are retried for half of the time, and for a few seconds at most.
+    """
+    outage = deadline.part(_MAX_OUTAGE_SECONDS)
+
+    def retry_after(error: Exception) -> float | None:
+        is_transient = outage.remaining() > 0 if isinstance(error, _NO_CONNECTION) else _is_transient(error)
+        return 0.0 if is_transient else None
+
+    return retry_after
+
+
+def _is_transient(error: Exception) -> bool:
     # A lost connection may hide a write that succeeded. Every write here is conditional, so a retry is safe.
     if isinstance(error, BotoCoreError):
-        return 0.0 if type(error).__name__ in _LOST_RESPONSES else None
+        return type(error).__name__ in _LOST_RESPONSES
     if not isinstance(error, ClientError):
-        return None
+        return False
     if error.response.get("Error", {}).get("Code") in _TRANSIENT_ERRORS or _is_server_error(error):
-        return 0.0
+        return True
     reasons = set(_codes(error)) - {"None"}
-    return 0.0 if reasons and reasons <= _TRANSIENT_REASONS else None
+    return bool(reasons) and reasons <= _TRANSIENT_REASONS
