@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from gleaner.clients.chat_model import Api
 from gleaner.clients.dialect_changes import API_NAMES, describe_changes
+from gleaner.clients.from_settings import connect_model
 from gleaner.clients.secrets import ApiKeys
 from gleaner.errors import DeadlineExceeded, GleanerError, ToolCallRejected
 from gleaner.guards.untrusted import label_untrusted
@@ -19,7 +20,6 @@ from gleaner.runtime.pricing import ModelPrices, Prices, estimate_cost
 from gleaner.runtime.settings import Settings
 from gleaner.tools import generate_response, knowledge_base_search
 from gleaner.tools.registry import TOOLS
-from gleaner.wiring import build_model
 from gleaner_local.diagnosis._http_log import HttpLog, describe_times
 from gleaner_local.diagnosis._model_service import SUBJECT
 from gleaner_local.diagnosis._paid_remedies import find_remedy, usd
@@ -41,7 +41,7 @@ class _Trial:
     def __init__(self, settings: Settings, key: str, origin: Origin) -> None:
         keys = ApiKeys(openai=key, pinecone="", perplexity=None)
         self._log = HttpLog()
-        self._model = build_model(settings, lambda: keys, event_hooks=self._log.event_hooks())
+        self._model = connect_model(settings, lambda: keys, event_hooks=self._log.event_hooks())
         self._first_dialect = self._model.dialect
         self._settings = settings
         self._origin = origin

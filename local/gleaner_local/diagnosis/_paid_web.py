@@ -6,11 +6,11 @@ import time
 
 import httpx
 
+from gleaner.clients.from_settings import connect_web_search
 from gleaner.clients.perplexity import WebSearchResult
 from gleaner.clients.secrets import ApiKeys
 from gleaner.errors import WebSearchUnavailable
 from gleaner.runtime.settings import Settings
-from gleaner.wiring import build_web
 from gleaner_local.diagnosis._http_log import HttpLog, describe_times
 from gleaner_local.diagnosis._paid_remedies import usd
 from gleaner_local.diagnosis._web_search import SUBJECT
@@ -24,7 +24,7 @@ def ask_web(settings: Settings, key: str, origin: Origin) -> Finding:
     """Search once with the client of the query function; `key` is that of the web search."""
     keys = ApiKeys(openai="", pinecone="", perplexity=key)
     log = HttpLog()
-    web = build_web(settings, lambda: keys, event_hooks=log.event_hooks())
+    web = connect_web_search(settings, lambda: keys, event_hooks=log.event_hooks())
     began = time.monotonic()
     try:
         result = web.search(_QUESTION, context=None, timeout=_SECONDS)

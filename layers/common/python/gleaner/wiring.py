@@ -5,14 +5,14 @@ It imports inside functions, so that a Lambda function loads only what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current
     from gleaner.api.routes import Route
-    from gleaner.clients.chat_model import ChatModel
-    from gleaner.clients.perplexity import WebSearch
-    from gleaner.clients.secrets import ReadKeys
     from gleaner.pruning.run import Pruner
     from gleaner.pruning.settings import PruneSettings
     from gleaner.runtime.deadline import Deadline
@@ -86,15 +83,16 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import pinecone
+    from gleaner.clients.from_settings import connect_model, connect_web_search, read_keys
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keywords import KeywordStore
 
-    keys = _read_keys(settings)
+    keys = read_keys(settings)
     keywords = KeywordStore(Table(stores.client, settings.keywords_table))
     return Services(
-        model=build_model(settings, keys),
+        model=connect_model(settings, keys),
         retrieval=Retrieval(
             pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
             stores.lookup,
@@ -102,7 +100,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             stores.io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
         ),
-        web=build_web(settings, keys),
+        web=connect_web_search(settings, keys),
         learning=Learning(keywords),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
@@ -111,40 +109,6 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
         limits=LoopLimits.for_deadline(settings.query_deadline_seconds),
-    )
-
-
-def build_model(
-    settings: Settings, keys: ReadKeys, *, event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None
-) -> ChatModel:
-    """The language model that `settings` name, with the event hooks of its HTTP client; sends nothing yet."""
-    from gleaner.clients import chat_model
-    from gleaner.clients.chat_model import Api
-
-    return chat_model.connect(
-        api_key=lambda: keys().openai,
-        base_url=settings.openai_base_url,
-        model=settings.openai_model,
-        max_output_tokens=settings.openai_max_completion_tokens,
-        api=Api(settings.openai_api) if settings.openai_api else None,
-        effort=settings.openai_reasoning_effort,
-        event_hooks=event_hooks,
-    )
-
-
-def build_web(
-    settings: Settings, keys: ReadKeys, *, event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None
-) -> WebSearch:
-    """The web search that `settings` name, with the event hooks of its HTTP client; sends nothing yet."""
-    from gleaner.clients import perplexity
-    from gleaner.prompts import read_prompt
-
-    return perplexity.connect(
-        base_url=settings.perplexity_base_url,
-        api_key=lambda: keys().perplexity,
-        model=settings.perplexity_model,
-        instructions=read_prompt("web_search"),
-        event_hooks=event_hooks,
     )
 
 
@@ -238,14 +202,3 @@ def _build_pruner(client: DynamoDBClient, table: str, answer_grace_days: float) 
 
     executor = ThreadPoolExecutor(_PRUNE_THREADS, thread_name_prefix="prune")
     return Pruner(Table(client, table), executor, answer_grace=timedelta(days=answer_grace_days))
-
-
-def _read_keys(settings: Settings) -> ReadKeys:
-    from gleaner.clients.secrets import ApiKeys, ApiKeysSecret
-
-    if settings.api_keys_secret_arn is not None:
-        return ApiKeysSecret(settings.api_keys_secret_arn).read
-    keys = ApiKeys(
-        openai=settings.openai_api_key, pinecone=settings.pinecone_api_key, perplexity=settings.perplexity_api_key
-    )
-    return lambda: keys

@@ -14,13 +14,19 @@ from gleaner.clients import _chat_completions, _responses
 from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
-from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
+from gleaner.clients._failures import (
+    TIMED_OUT,
+    RequestRefused,
+    describe_refusal,
+    read_refusal,
+    read_retry_delay,
+    translate_error,
+)
+from gleaner.clients._model_request import ModelRequest
 from gleaner.clients._openai_sdk import openai
-from gleaner.clients._refusals import RequestRefused, describe_refusal, read_refusal
-from gleaner.clients._retry_after import parse_retry_after
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import DeadlineExceeded, GleanerError, ModelUnavailable
+from gleaner.errors import DeadlineExceeded, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
@@ -33,11 +39,8 @@ logger = logging.getLogger(__name__)
 _OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 
 _MAX_REQUEST_SECONDS = 300.0  # the deadline is shorter wherever an API Gateway waits
-_PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
 # Statuses that refuse this very request; providers choose among them freely.
 _REFUSALS = frozenset((400, 404, 405, 413, 422, 501))
-_PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
-_LATE = "The language model did not answer in time."
 
 _CUT_OFF = ("length", "content_filter")  # finish reasons of a reply that did not come to its end
 
@@ -128,12 +131,12 @@ class ChatModel:
         try:
             return with_retries(
                 partial(self._ask, request, dialect, deadline),
-                retry_after=_retry_after,
+                retry_after=read_retry_delay,
                 deadline=deadline,
                 attempts=self._attempts,
             )
         except openai.OpenAIError as error:
-            raise _translated(error) from error
+            raise translate_error(error) from error
 
     def _ask(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
         with span("language model", model=self._model, api=dialect.api.value):
@@ -156,7 +159,7 @@ class ChatModel:
             # The SDK bounds each wait, not their sum: a service that drips could exceed any deadline.
             turn: ModelTurn = api.read_turn(run_within(seconds, post), request, dialect)
         except TimeoutError:
-            raise DeadlineExceeded(_LATE) from None
+            raise DeadlineExceeded(TIMED_OUT) from None
         except openai.APIStatusError as error:
             note(http_status=error.status_code)
             if error.status_code in _REFUSALS:
@@ -177,31 +180,6 @@ def _adapted(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> 
     if adapted is None:
         raise _NotAccepted(f"The language model refused the request ({describe_refusal(refusal)}).")
     return adapted
-
-
-def _retry_after(error: Exception) -> float | None:
-    if isinstance(error, UnreadableAnswer):
-        return _PAUSE_SECONDS
-    if isinstance(error, openai.APITimeoutError):
-        return None  # the time of the call is used up; another would use up the rest of the query's
-    if isinstance(error, openai.APIConnectionError):
-        return 0.0
-    if isinstance(error, openai.APIStatusError) and (error.status_code in _PASSING_STATUSES):
-        asked = parse_retry_after(error.response.headers)
-        return _PAUSE_SECONDS if asked is None else asked
-    return None
-
-
-def _translated(error: openai.OpenAIError) -> GleanerError:
-    if isinstance(error, openai.APITimeoutError):
-        return DeadlineExceeded(_LATE)
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return ModelUnavailable("The language model refused the key.")
-    if isinstance(error, openai.RateLimitError):
-        return ModelUnavailable("The language model is over its rate limit.")
-    if isinstance(error, openai.APIStatusError):
-        return ModelUnavailable(f"The language model failed ({error.status_code}).")
-    return ModelUnavailable("The language model could not be reached.")
 
 
 def connect(

@@ -1,4 +1,4 @@
-"""Reads what a provider says of a request that it refuses."""
+"""Reads how a request to a model failed: what a provider refuses, what may be retried, and what callers are told."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from http import HTTPStatus
 
 from gleaner.clients._adaptation import Refusal
 from gleaner.clients._json_values import as_object, as_string
+from gleaner.clients._model_request import UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
-from gleaner.errors import ContextTooLong
+from gleaner.clients._retry_after import parse_retry_after
+from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
 
 # How services say that a conversation is too long. There is a code for it, which many do not send.
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
+_PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
+_PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
+TIMED_OUT = "The language model did not answer in time."
 _MAX_ERROR_CHARACTERS = 4_000  # of a refusal, that are looked through
 
 
@@ -48,3 +53,30 @@ def describe_refusal(refusal: Refusal) -> str:
     """Status, code and parameter: never the message, which may quote the conversation."""
     named = (("code", refusal.code), ("param", refusal.param))
     return ", ".join((str(refusal.status), *(f"{name} {value[:100]}" for name, value in named if value)))
+
+
+def read_retry_delay(error: Exception) -> float | None:
+    """Seconds to wait before a retry; None if the error is final."""
+    if isinstance(error, UnreadableAnswer):
+        return _PAUSE_SECONDS
+    if isinstance(error, openai.APITimeoutError):
+        return None  # the time of the call is used up; another would use up the rest of the query's
+    if isinstance(error, openai.APIConnectionError):
+        return 0.0
+    if isinstance(error, openai.APIStatusError) and (error.status_code in _PASSING_STATUSES):
+        asked = parse_retry_after(error.response.headers)
+        return _PAUSE_SECONDS if asked is None else asked
+    return None
+
+
+def translate_error(error: openai.OpenAIError) -> GleanerError:
+    """The error of this service for one of the SDK, without any text of the provider."""
+    if isinstance(error, openai.APITimeoutError):
+        return DeadlineExceeded(TIMED_OUT)
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return ModelUnavailable("The language model refused the key.")
+    if isinstance(error, openai.RateLimitError):
+        return ModelUnavailable("The language model is over its rate limit.")
+    if isinstance(error, openai.APIStatusError):
+        return ModelUnavailable(f"The language model failed ({error.status_code}).")
+    return ModelUnavailable("The language model could not be reached.")
