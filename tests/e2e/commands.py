@@ -21,14 +21,14 @@ ENVIRONMENT = {
 
 
 @contextmanager
-def serving(data_dir: Path, *options: str) -> Iterator[str]:
-    """Run `gleaner serve`; yields its URL."""
+def serving(data_dir: Path, *options: str, **variables: str) -> Iterator[str]:
+    """Run `gleaner serve` with these options and additional variables; yields its URL."""
     log = (data_dir.parent / "serve.log").open("a")
     process = subprocess.Popen(
         [GLEANER, "serve", "--port", "0", "--data-dir", data_dir, *options],
         stdout=log,
         stderr=log,
-        env=ENVIRONMENT | {"AWS_PROFILE": "work"},  # many users have one; the local service must ignore it
+        env=ENVIRONMENT | {"AWS_PROFILE": "work"} | variables,  # many users have one; the local service must ignore it
     )
     try:
         yield _url(process, data_dir)

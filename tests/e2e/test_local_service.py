@@ -65,6 +65,19 @@ def test_a_service_answers_questions_and_keeps_what_it_learned(tmp_path: Path, d
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("api", "name"), [("responses", "the Responses API"), ("chat", "chat completions")])
+def test_both_apis_answer_from_documents_and_from_the_web(tmp_path: Path, documents: Path, api: str, name: str) -> None:
+    data_dir = tmp_path / "data"
+    with serving(data_dir, "--load", str(documents), OPENAI_API=api) as url:
+        answers = [
+            ask(url, query) for query in ("Who was the keeper of the Skerryvore lighthouse?", "What is Starlette?")
+        ]
+        report = json.loads(run("doctor", "--data-dir", data_dir, "--ask", "--json", OPENAI_API=api).stdout)
+    assert [answer["status"] for answer in answers] == ["success", "success"]
+    assert [answer["used_external_kb"] for answer in answers] == [False, True]
+    assert any(name in finding["seen"] for finding in report["findings"])
+
+
 def test_follow_up_questions_are_searched_with_their_context_over_twenty_turns(tmp_path: Path, documents: Path) -> None:
     with serving(tmp_path / "data", "--load", str(documents)) as url:
         session: dict[str, str] = {}
