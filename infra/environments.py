@@ -118,6 +118,8 @@ class Environment:
     openai_model: str = _MODEL
     openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates
     openai_base_url: str | None = None  # None: OpenAI's own
+    openai_api: str | None = None  # "responses" or "chat"; None: whichever the service speaks
+    openai_reasoning_effort: str | None = None  # None: the function's default
     perplexity_model: str = "perplexity/sonar"
     web_answer_price: float = WEB_ANSWER  # USD, if Perplexity does not report it
     perplexity_base_url: str | None = None  # None: Perplexity's own

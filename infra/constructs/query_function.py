@@ -78,6 +78,8 @@ def _variables(
         "CORS_ORIGINS": " ".join(environment.cors_origins),
         "KNOWLEDGE_BASE_ACCESS": json.dumps(environment.knowledge_base_access),
         "OPENAI_BASE_URL": environment.openai_base_url or "",
+        "OPENAI_API": environment.openai_api or "",
+        "OPENAI_REASONING_EFFORT": environment.openai_reasoning_effort or "",
         "PERPLEXITY_BASE_URL": environment.perplexity_base_url or "",
     }
     return {name: value for name, value in variables.items() if value}  # Lambda does not pass on empty variables
@@ -89,8 +91,8 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"))
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))
-    # A rating is stored if its query is the caller's, and replaced when it changes.
-    # The records of a session are deleted with it, provided that they are its owner's.
+    # A rating is stored if its query is the caller's, and replaced when it changes. The records of a session are
+    # deleted with it, provided that they are its owner's.
     allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(

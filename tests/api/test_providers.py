@@ -188,7 +188,7 @@ def test_a_deployment_that_does_not_exist_is_named(settings: dict[str, str], mon
     monkeypatch.setattr(chat_model, "_OPENAI_HOSTS", ("127.0.0.1",))
     provider = azure.AzureResponses()
     with provider.serving() as base_url:
-        environment = settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "no-deployment"}
+        environment = settings | {"OPENAI_API": "auto", "OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "no-deployment"}
         status, body = Client(make_api(environment)).ask(MERGING)
     assert (status, len(provider.requests)) == (503, 1)
     assert "DeploymentNotFound" in body["detail"]
@@ -198,7 +198,11 @@ def _client(row: Row, settings: dict[str, str], base_url: str, monkeypatch: pyte
     if row.openai:
         monkeypatch.setattr(chat_model, "_OPENAI_HOSTS", ("127.0.0.1",))
     model = azure.DEPLOYMENT if row.provider.__module__.endswith("azure") else getattr(row.provider, "model", "model")
-    return Client(make_api(settings | row.settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": model}))
+    return Client(
+        make_api(
+            settings | {"OPENAI_API": "auto"} | row.settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": model}
+        )
+    )
 
 
 def _assert_nothing_opaque(provider: Provider, answers: Any, stored: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ def test_every_question_ends_in_an_answer(settings: dict[str, str], web: Scripte
     web.finds(FOUND, result(1, "https://starlette.dev/release", "Starlette release notes"))
     model = PoorCalls()
     with model.serving() as base_url:
-        client = Client(make_api(settings | {"OPENAI_BASE_URL": base_url}))
+        client = Client(make_api(settings | {"OPENAI_API": "auto", "OPENAI_BASE_URL": base_url}))
         answers = {question: client.ask(question) for question in HABITS}
     failures = {
         question: body for question, (status, body) in answers.items() if (status, body["status"]) != (200, "success")

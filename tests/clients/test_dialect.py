@@ -9,17 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.clients._dialect import (
-    REPLAYED_ITEMS,
-    Api,
-    Dialect,
-    Forcing,
-    Refusal,
-    adapt,
-    first_dialect,
-    with_schema,
-    without_schema,
-)
+from gleaner.clients._adaptation import Refusal, adapt
+from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Dialect, Forcing, first_dialect, with_schema, without_schema
 
 CHAT = first_dialect(Api.CHAT, Api, "a-model", None)
 ONLY_CHAT = first_dialect(Api.CHAT, {Api.CHAT}, "a-model", None)

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Dialect, Forcing, Refusal, adapt, first_dialect
+from gleaner.clients._adaptation import Refusal, adapt
+from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Dialect, Forcing, first_dialect
 from gleaner.clients.dialect_changes import describe_changes
 
-RESPONSES = first_dialect(Api.RESPONSES, list(Api), None)
-CHAT = first_dialect(Api.CHAT, list(Api), None)
+RESPONSES = first_dialect(Api.RESPONSES, list(Api), "a-model", None)
+CHAT = first_dialect(Api.CHAT, list(Api), "a-model", None)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def _diagnose(
     url: str | None, env: str | None, data_dir: Path, credentials: Credentials, *, ask: bool
 ) -> Iterator[Finding]:
     if ask:  # the findings say what the clients would log
-        logging.getLogger("gleaner").addHandler(logging.NullHandler())
+        logging.getLogger("gleaner.clients").addHandler(logging.NullHandler())
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck

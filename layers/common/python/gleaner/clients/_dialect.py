@@ -1,18 +1,11 @@
-"""How a provider wants to be asked, and what changes when it refuses a request.
-
-Providers that call themselves compatible with OpenAI differ in the fields that they accept. A refusal names what it
-refuses. Each rule below recognizes one kind of refusal and changes one thing; the client remembers the result, so that
-a process pays for a difference at most once. Rules depend on what a provider says, never on its name; the names of
-OpenAI's models only make the first request right.
-"""
+"""How a provider wants to be asked: what it accepts of the two APIs, as far as it is known."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from http import HTTPStatus
 
 
 class Api(StrEnum):
@@ -34,30 +27,15 @@ class Forcing(StrEnum):
 # `max_tokens` is the older name, which every compatible provider knows. OpenAI wants the newer one.
 _OUTPUT_LIMITS = {Api.RESPONSES: ("max_output_tokens",), Api.CHAT: ("max_tokens", "max_completion_tokens")}
 _STRONGEST = {Api.RESPONSES: Forcing.ALLOWED, Api.CHAT: Forcing.REQUIRED}
-_WEAKER = {Forcing.ALLOWED: Forcing.REQUIRED, Forcing.REQUIRED: Forcing.AUTO}
 _DEFAULT_EFFORTS = {Api.RESPONSES: "low", Api.CHAT: None}  # docs/decisions/0015 says why
-# Fields that a request can do without, by the names that refusals use.
-_OPTIONAL_FIELDS = (
-    *("prompt_cache_breakpoint", "prompt_cache_key", "include", "store", "reasoning"),
-    *("reasoning_content", "reasoning_details", "extra_content"),
-)
 REPLAYED_ITEMS = "output items"  # of the Responses API, as they came; without them a turn is built from its calls
 # Of a model that does not reason, and so is older than cache breakpoints.
-_FIELDS_OF_NEWER_MODELS = frozenset(("include", "reasoning", "prompt_cache_breakpoint"))
+FIELDS_OF_NEWER_MODELS = frozenset(("include", "reasoning", "prompt_cache_breakpoint"))
 # What the names of OpenAI's models say about them, so that even the first request is right. Amazon puts a prefix and
 # a dot before them.
 _NOT_REASONING = re.compile(r"(?:^|\.)gpt-[34]")
 _WITHOUT_BREAKPOINTS = re.compile(r"(?:^|\.)(?:gpt-5(?:\.[0-5])?|o\d)(?![\d.])")
 _NEWER_OUTPUT_LIMIT = re.compile(r"(?:^|\.)(?:gpt-[5-9]|o\d)(?![\d])")
-_WANTS_RESPONSES = re.compile(r"v1/responses|not support the '/v1/chat/completions'")
-# Models and servers without tools, and grammars made from the schemas of tools that a server cannot compile.
-_REFUSES_TOOLS = re.compile(
-    r"tool[ _-]choice|support (?:\w+ )?(?:tool|function)|(?:tools|functions)\W+(?:is|are) not|grammar"
-)
-_REFUSES_ITEM = re.compile(r"^input(?:\[\d+\](?:\.\w+)?)? |\bitem (?:with id )?'\w+_")
-# The bound of the output is reserved within the context, and is more than the conversation leaves.
-_RESERVES_TOO_MUCH = re.compile(r"in the completion|max_(?:completion_)?tokens\W+is too large")
-_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")  # weakest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,31 +54,6 @@ class Dialect:
     def sends(self, field: str) -> bool:
         """Whether an optional field is sent."""
         return field not in self.omitted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A refused request: HTTP status, and the error's code, parameter and message (empty if missing)."""
-
-    status: int
-    code: str
-    param: str
-    message: str
-
-    @property
-    def text(self) -> str:
-        """Parameter and message in lower case, to look for names in."""
-        return f"{self.param} {self.message}".lower()
-
-    @property
-    def reserves_too_much(self) -> bool:
-        """Whether the conversation has no room beside the output that the request allows."""
-        return bool(_RESERVES_TOO_MUCH.search(self.text))
-
-    def names(self, field: str) -> bool:
-        """Whether a field is what was refused: it is the parameter, or quoted in the message."""
-        quoted = rf"""(?:^|[\s'"`\[(.]){re.escape(field)}(?:$|[\s'"`\]).,:])"""
-        return bool(re.search(quoted, self.text))
 
 
 def first_dialect(
@@ -122,17 +75,8 @@ def first_dialect(
 
 def _fields_unknown_to(model: str) -> frozenset[str]:
     if _NOT_REASONING.search(model):
-        return _FIELDS_OF_NEWER_MODELS
+        return FIELDS_OF_NEWER_MODELS
     return frozenset(("prompt_cache_breakpoint",)) if _WITHOUT_BREAKPOINTS.search(model) else frozenset()
-
-
-def adapt(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect | None:
-    """The next dialect to try after a refusal; None if nothing that it names can be changed.
-
-    A dialect in `tried` is not tried again, so a sequence of refusals ends.
-    """
-    candidates = (rule(dialect, refusal) for rule in _RULES)
-    return next((found for found in candidates if found is not None and found not in tried), None)
 
 
 def with_schema(dialect: Dialect) -> Dialect | None:
@@ -144,86 +88,3 @@ def with_schema(dialect: Dialect) -> Dialect | None:
 def without_schema(dialect: Dialect) -> Dialect:
     """The dialect for a provider that takes no schema."""
     return replace(dialect, omitted=dialect.omitted | {"response_format"})
-
-
-def _change_api(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if dialect.api is Api.CHAT:
-        wanted = _WANTS_RESPONSES.search(refusal.text) and Api.RESPONSES in dialect.apis
-        return _restarted(dialect, Api.RESPONSES, dialect.apis) if wanted else None
-    if not _is_unknown_route(refusal) or Api.CHAT not in dialect.apis:
-        return None
-    return _restarted(dialect, Api.CHAT, {Api.CHAT})
-
-
-def _restarted(dialect: Dialect, api: Api, apis: Collection[Api]) -> Dialect:
-    return first_dialect(api, apis, dialect.model, dialect.configured_effort)
-
-
-def _is_unknown_route(refusal: Refusal) -> bool:
-    if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
-        return True
-    known = refusal.param or re.search(r"model|deployment|item with id", f"{refusal.code} {refusal.text}".lower())
-    return refusal.status == HTTPStatus.NOT_FOUND and not known
-
-
-def _change_effort(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if not (re.search(r"reasoning[._]effort", refusal.text) and dialect.sends("reasoning_effort")):
-        return None
-    if "to 'none'" in refusal.text:
-        return replace(dialect, effort="none")
-    supported = [effort for effort in _EFFORTS if f"'{effort}'" in refusal.text.partition("supported values are")[2]]
-    if supported:
-        return replace(dialect, effort=min(supported, key=lambda effort: _distance(effort, dialect.effort)))
-    if dialect.api is Api.RESPONSES:
-        return replace(dialect, effort=None, omitted=dialect.omitted | _FIELDS_OF_NEWER_MODELS)
-    if dialect.effort is None:
-        return replace(dialect, effort="none")  # since what is refused is the provider's default
-    omitted = dialect.omitted | {"reasoning_effort"}
-    return replace(dialect, effort=None, omitted=omitted) if dialect.configured_effort else None
-
-
-def _distance(effort: str, wanted: str | None) -> int:
-    return abs(_EFFORTS.index(effort) - _EFFORTS.index(wanted)) if wanted in _EFFORTS else _EFFORTS.index(effort)
-
-
-def _rebuild_turns(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    """Reasoning that the provider cannot decrypt or find, or an item of its own that it does not take back."""
-    if dialect.api is Api.CHAT or not _is_about_an_item(refusal) or not dialect.sends(REPLAYED_ITEMS):
-        return None
-    return replace(dialect, omitted=dialect.omitted | {REPLAYED_ITEMS})
-
-
-def _is_about_an_item(refusal: Refusal) -> bool:
-    return refusal.code == "invalid_encrypted_content" or bool(_REFUSES_ITEM.search(refusal.text))
-
-
-def _omit_field(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    field = next((name for name in _OPTIONAL_FIELDS if dialect.sends(name) and refusal.names(name)), None)
-    if field is None or _is_about_an_item(refusal):  # whose message names `store` and `reasoning`, too
-        return None
-    return replace(dialect, omitted=dialect.omitted | (_FIELDS_OF_NEWER_MODELS if field == "include" else {field}))
-
-
-def _change_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    limits = dialect.output_limits
-    if limits and refusal.reserves_too_much:
-        return replace(dialect, output_limits=())
-    return replace(dialect, output_limits=limits[1:]) if limits and limits[0] in refusal.text else None
-
-
-def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
-    if "tool-call-parser" in refusal.text:
-        return with_schema(dialect)
-    if dialect.forcing in _WEAKER and re.search(r"tool[ _-]choice|allowed_tools", refusal.text):
-        return replace(dialect, forcing=_WEAKER[dialect.forcing])
-    return with_schema(dialect) if _REFUSES_TOOLS.search(refusal.text) else None
-
-
-_RULES: tuple[Callable[[Dialect, Refusal], Dialect | None], ...] = (
-    _change_api,
-    _change_effort,
-    _change_output_limit,
-    _weaken_forcing,
-    _omit_field,
-    _rebuild_turns,
-)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 from gleaner.clients import _chat_completions, _responses
+from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
-from gleaner.clients._dialect import Api, Dialect, Forcing, Refusal, adapt, first_dialect, with_schema, without_schema
-from gleaner.clients._json_values import as_object, as_string
+from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
+from gleaner.clients._refusals import RequestRefused, describe_refusal, read_refusal
 from gleaner.clients._retry_after import parse_retry_after
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
+from gleaner.errors import DeadlineExceeded, GleanerError, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
@@ -37,10 +36,7 @@ _PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
 # Statuses that refuse this very request; providers choose among them freely.
 _REFUSALS = frozenset((400, 404, 405, 413, 422, 501))
 _PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
-_MAX_ERROR_CHARACTERS = 4_000  # of a refusal, that are looked through
 _LATE = "The language model did not answer in time."
-# How services say that a conversation is too long. There is a code for it, which many do not send.
-_TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
 
 _CUT_OFF = ("length", "content_filter")  # finish reasons of a reply that did not come to its end
 
@@ -110,7 +106,7 @@ class ChatModel:
             tried.add(dialect)
             try:
                 return dialect, self._ask_with_retries(request, dialect, deadline)
-            except _RequestRefused as refused:
+            except RequestRefused as refused:
                 dialect = _adapted(dialect, refused.refusal, tried)
 
     def _ask_for_json(
@@ -151,7 +147,7 @@ class ChatModel:
             raise DeadlineExceeded(_LATE) from None
         except openai.APIStatusError as error:
             if error.status_code in _REFUSALS:
-                raise _refused(error) from error
+                raise read_refusal(error) from error
             raise
         return turn
 
@@ -160,48 +156,14 @@ class _NotAccepted(ModelUnavailable):
     """The provider refused every form of a request."""
 
 
-class _RequestRefused(Exception):
-    """The provider does not accept a request of this form."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.status)
-        self.refusal = refusal
-
-
 def _adapted(dialect: Dialect, refusal: Refusal, tried: Collection[Dialect]) -> Dialect:
     """How the provider is asked next. Raises _NotAccepted if nothing that it refuses can be changed."""
     adapted = adapt(dialect, refusal, tried)
     facts = {"status": refusal.status, "code": refusal.code, "param": refusal.param}
     logger.warning("the provider refused a request", extra=facts | {"adapted": adapted is not None})
     if adapted is None:
-        raise _NotAccepted(f"The language model refused the request ({_described(refusal)}).")
+        raise _NotAccepted(f"The language model refused the request ({describe_refusal(refusal)}).")
     return adapted
-
-
-def _refused(error: openai.APIStatusError) -> Exception:
-    refusal = Refusal(
-        status=error.status_code,
-        code=str(error.code or ""),  # some services send the status as a number
-        param=as_string(error.param),
-        message=_message(error.body),
-    )
-    too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    too_long = any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG)
-    if too_large or (too_long and not refusal.reserves_too_much):
-        return ContextTooLong("The conversation is too long for the language model.")
-    return _RequestRefused(refusal)
-
-
-def _message(body: object) -> str:
-    """What the error says, wherever its body says it: providers send objects of many forms, lists and strings."""
-    message = as_object(body).get("message")
-    return message if isinstance(message, str) else json.dumps(body, ensure_ascii=False)[:_MAX_ERROR_CHARACTERS]
-
-
-def _described(refusal: Refusal) -> str:
-    """Status, code and parameter: never the message, which may quote the conversation."""
-    named = (("code", refusal.code), ("param", refusal.param))
-    return ", ".join((str(refusal.status), *(f"{name} {value[:100]}" for name, value in named if value)))
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -185,10 +185,11 @@ def _read_model_prices(env: Mapping[str, str]) -> ModelPrices | None:
     try:
         prices = ModelPrices(**json.loads(text))
         valid = all(_is_price(price) for price in (prices.input, prices.cached_input, prices.output))
+        valid = valid and (prices.cache_write is None or _is_price(prices.cache_write))
     except (ValueError, TypeError):
         valid = False
     if not valid:
-        example = '{"input": 0.75, "cached_input": 0.075, "output": 4.5}'
+        example = '{"input": 0.1, "cached_input": 0.01, "cache_write": 0.125, "output": 0.5}'
         raise ConfigurationError(f"{name} must be JSON such as {example}, in USD per million tokens.")
     return prices
 
