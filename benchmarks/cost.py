@@ -4,10 +4,17 @@
 
 Prints tokens, store requests and USD at the prices in infra/prices.py. Nothing is timed, so every run prints the same
 figures, except for a token or two of the ids and milliseconds in prompts. They change with the prompts, the handbook
-and the prices. Each figure is the mean of several questions that start a session. "With caching" assumes that questions
-of all kinds were asked shortly before, so that the provider has cached all it can. The script fails if a learned
-question is not cheaper than one from the web, or if an answer waits for more than two round trips to the store (three
-in a session).
+and the prices. Each figure is the mean of several questions that start a session. The model is asked by the Responses
+API.
+
+The provider's cache is simulated with the rules of gpt-5.6 and later models (OpenAI's guide to prompt caching and
+reports of measurements, docs/decisions/0015-models-and-providers.md): it holds prefixes of at least 1,024 tokens; a
+request is cached up to its explicit breakpoint and up to its last message, and what was not cached before is written,
+at a price of its own. "Alone" starts with an empty cache. "After others" assumes that questions of all kinds were asked
+shortly before. Reasoning tokens are not counted: the scripted model writes none.
+
+The script fails if a learned question is not cheaper than one from the web, if less than 60 % of the input is read from
+the cache after other questions, or if an answer waits for more than two round trips to the store (three in a session).
 """
 
 from __future__ import annotations
@@ -23,17 +30,17 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.tools.registry import TOOLS, tool_spec
 from gleaner_local.ingestion.run import ingest
 from harness import cost_prices
-from harness.cost_prices import CostedQuestion
+from harness.cost_prices import Asked, CostedQuestion
 from harness.cost_questions import TOPICS, Kind, Measurement, Place, Questioner
 from harness.keyword_tables import KB_ID, print_table
 from harness.local_services import running
-from harness.prompt_tokens import PromptCache, shared
+from harness.prompt_tokens import InputTokens, Prompt, PromptCache, shared
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MAX_ROUND_TRIPS = 2  # for a question that starts a session
+MIN_CACHED_SHARE = 0.6  # of the input of questions that are asked after others
 
 ByKind = Mapping[Kind, Sequence[CostedQuestion]]
 
@@ -46,12 +53,12 @@ def main() -> None:
         in_session = ask_in_session(questioner)
         questions = ask(questioner)
         known_web, _ = questioner.ask(TOPICS[1], Kind.WEB)
-    usd = {kind: cost_prices.usd(questions[kind]) for kind in Kind}
     print_use(questions)
     print_waits(questions, in_session, known_web)
     print_beginnings(questions)
-    print_usd(questions, usd)
-    learned, web = (sum(usd[kind].values()) for kind in (Kind.LEARNED, Kind.WEB))
+    print_usd(questions)
+    print_caching(questions)
+    learned, web = (sum(cost_prices.usd(questions[kind], alone).values()) for kind in (Kind.LEARNED, Kind.WEB))
     print(
         f"\nA learned question costs {learned / web:.0%} of one from the web: {web - learned:.2f} USD less for 1,000."
     )
@@ -60,7 +67,8 @@ def main() -> None:
         *(measurement for measurement in measurements if measurement.round_trips() > MAX_ROUND_TRIPS),
         *(measurement for measurement in in_session.values() if measurement.round_trips() > MAX_ROUND_TRIPS + 1),
     ]
-    if learned >= web or slow_questions:
+    share = min(cost_prices.cached_share(items, after_others) for items in questions.values())
+    if learned >= web or slow_questions or share < MIN_CACHED_SHARE:
         sys.exit("A limit is exceeded, see above.")
 
 
@@ -71,23 +79,38 @@ def load(knowledge_base: KnowledgeBase) -> None:
 
 def ask(questioner: Questioner) -> ByKind:
     """Ask about every topic and measure the questions, except those of the first topic, which fill the caches."""
-    specs = [tool_spec(name) for name in TOOLS]
-    functions = [{"name": spec.name, "description": spec.description, "parameters": spec.parameters} for spec in specs]
-    cache, cache_with_all_tools = PromptCache(), PromptCache()
+    cache, cache_of_steps = PromptCache(), PromptCache()
     questions: dict[Kind, list[CostedQuestion]] = {kind: [] for kind in Kind}
     for topic in TOPICS:
         for kind in Kind:
             measurement, _ = questioner.ask(topic, kind)
-            prompts = [prompt.with_tools(functions) for prompt in measurement.prompts]
+            prompts = measurement.prompts
             questions[kind].append(
                 CostedQuestion(
                     measurement=measurement,
-                    cached=tuple(map(cache.send, measurement.prompts)),
-                    cached_with_all_tools=tuple(map(cache_with_all_tools.send, prompts)),
-                    input_with_all_tools=sum(len(prompt.tokens()) for prompt in prompts),
+                    alone=send(prompts, PromptCache()),
+                    after_others=send(prompts, cache),
+                    with_callable_tools_only=send(
+                        [prompt.with_callable_tools_only() for prompt in prompts], cache_of_steps
+                    ),
                 )
             )
     return {kind: items[1:] for kind, items in questions.items()}
+
+
+def send(prompts: Sequence[Prompt], cache: PromptCache) -> InputTokens:
+    """The input tokens of the requests of a question."""
+    return sum(map(cache.send, prompts), start=InputTokens())
+
+
+def alone(question: CostedQuestion) -> InputTokens:
+    """The input tokens of a question that finds the provider's cache empty."""
+    return question.alone
+
+
+def after_others(question: CostedQuestion) -> InputTokens:
+    """The input tokens of a question that is asked shortly after others."""
+    return question.after_others
 
 
 def ask_in_session(questioner: Questioner) -> dict[Kind, Measurement]:
@@ -100,13 +123,16 @@ def print_use(questions: ByKind) -> None:
     """Print tokens and units."""
     figures: dict[str, Callable[[CostedQuestion], float]] = {
         "model calls": lambda item: len(item.measurement.prompts),
-        "input tokens": CostedQuestion.input_tokens,
-        "- tool schemas": lambda item: sum(len(prompt.tools) for prompt in item.measurement.prompts),
+        "input tokens": lambda item: item.alone.total(),
+        "- tool schemas": lambda item: sum(
+            len(tokens) for prompt in item.measurement.prompts for tokens in prompt.tools.values()
+        ),
         "- system prompt": lambda item: sum(len(prompt.system) for prompt in item.measurement.prompts),
         "- question, passages, earlier calls": lambda item: sum(
             len(prompt.rest) for prompt in item.measurement.prompts
         ),
-        "input tokens from the cache": lambda item: sum(item.cached),
+        "input tokens from the cache, alone": lambda item: item.alone.read,
+        "input tokens from the cache, after others": lambda item: item.after_others.read,
         "output tokens": lambda item: item.measurement.output_tokens,
         "requests of DynamoDB": lambda item: len(item.measurement.requests),
         "- read units": CostedQuestion.read_units,
@@ -142,35 +168,42 @@ def print_beginnings(questions: ByKind) -> None:
     all_prompts = [item.measurement.prompts for kind in Kind for item in questions[kind]]
     rows = []
     for number, _ in enumerate(longest.prompts):
-        prefixes = {prompts[number].tools + prompts[number].system for prompts in all_prompts if number < len(prompts)}
+        prefixes = {prompts[number].prefix() for prompts in all_prompts if number < len(prompts)}
         rows.append((f"call {number + 1}", len(prefixes), max(map(len, prefixes))))
     print_table("Tools and system prompt, by model call", ("", "different ones", "tokens"), rows)
     common = [shared(call.tokens(), other.tokens()) for call, other in pairwise(longest.prompts)]
     print(f"\nTokens that a call of a question begins with as the call before it did: {common}")
 
 
-def print_usd(questions: ByKind, usd: Mapping[Kind, Mapping[str, float]]) -> None:
-    """Print the table of prices, with and without caching."""
-    by_kind = [questions[kind] for kind in Kind]
+def print_usd(questions: ByKind) -> None:
+    """Print the table of prices, for questions that are asked alone."""
+    usd = {kind: cost_prices.usd(questions[kind], alone) for kind in Kind}
     rows = [row(part, [usd[kind][part] for kind in Kind], "{:.4f}") for part in usd[Kind.WEB]]
     rows.append(row("together", [sum(usd[kind].values()) for kind in Kind], "{:.2f}"))
-    rows.append(row("with caching", list(map(cost_prices.with_caching, by_kind)), "{:.2f}"))
-    rows.append(row("- share of input cached", [cached_share(items) for items in by_kind], "{:.0%}"))
-    rows.append(row("if every call offered all tools", list(map(cost_prices.with_all_tools, by_kind)), "{:.2f}"))
-    rows.append(row("- share of input cached", [cached_share_with_all_tools(items) for items in by_kind], "{:.0%}"))
-    print_table(f"USD for {cost_prices.QUESTIONS:,} questions", columns(), rows)
+    print_table(f"USD for {cost_prices.QUESTIONS:,} questions that are asked alone", columns(), rows)
 
 
-def cached_share(questions: Sequence[CostedQuestion]) -> float:
-    """The cached share of the input tokens of the actual loop."""
-    return sum(sum(item.cached) for item in questions) / sum(item.input_tokens() for item in questions)
-
-
-def cached_share_with_all_tools(questions: Sequence[CostedQuestion]) -> float:
-    """The cached share of the input tokens if every call offered all tools."""
-    return sum(sum(item.cached_with_all_tools) for item in questions) / sum(
-        item.input_with_all_tools for item in questions
-    )
+def print_caching(questions: ByKind) -> None:
+    """Print what the provider's cache does to the input, and to the sum."""
+    ways: dict[str, Asked] = {
+        "without caching": CostedQuestion.without_caching,
+        "alone": alone,
+        "after others": after_others,
+        "after others, if calls offered callable tools only": lambda item: item.with_callable_tools_only,
+    }
+    rows = []
+    for name, asked in ways.items():
+        usd = [cost_prices.usd(questions[kind], asked) for kind in Kind]
+        inputs = [sum(cost for part, cost in parts.items() if part.startswith("model: input")) for parts in usd]
+        writes = [parts["model: input written to its cache"] for parts in usd]
+        shares = [cost_prices.cached_share(questions[kind], asked) for kind in Kind]
+        rows += [
+            row(name, [sum(parts.values()) for parts in usd], "{:.2f}"),
+            row("- the model's input of that", inputs, "{:.3f}"),
+            row("- writes to its cache of that", writes, "{:.3f}"),
+            row("- share of input cached", shares, "{:.0%}"),
+        ]
+    print_table(f"USD for {cost_prices.QUESTIONS:,} questions, by caching", columns(), rows)
 
 
 def columns() -> tuple[str, ...]:

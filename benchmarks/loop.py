@@ -4,9 +4,11 @@
 
 All programs ask the same model, which answers at once (harness/scripted_services.py), the same two questions. One is
 answered from the knowledge base with two model calls, the other one also searches the web and needs three. All send the
-same instructions and tools, and their searches return the same passages. The programs take turns, round by round; the
-figures are medians of the rounds. CPU time is that of the program's own process. The first run creates an environment
-for each framework in .gleaner-bench, from pinned requirements.
+same instructions and tools, and their searches return the same passages. Gleaner's loop and the bare openai SDK ask by
+both APIs, Gleaner's function by the Responses API, the frameworks by chat completions. Each program is compared with
+the bare SDK over its own API. The programs take turns, round by round; the figures are medians of the rounds. CPU time
+is that of the program's own process. The first run creates an environment for each framework in .gleaner-bench, from
+pinned requirements. The script fails if Gleaner's loop costs more than it may.
 """
 
 from __future__ import annotations
@@ -26,17 +28,21 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner.prompts import read_prompt
-from gleaner.tools.registry import TOOLS, tool_spec
+from gleaner.tools.registry import TOOLS
 from harness import function_stores, scripted_services
 from harness.own_environment import positive, without_remote_services
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
 ENVIRONMENTS = ROOT / ".gleaner-bench"
-BARE, LOOP, HANDLER = "bare openai SDK, by hand", "Gleaner's agent loop", "Gleaner's function, with stores"
+BARE, BARE_CHAT = "bare SDK, Responses", "bare SDK, chat completions"
+LOOP, LOOP_CHAT = "Gleaner's loop, Responses", "Gleaner's loop, chat completions"
+HANDLER = "Gleaner's function, with stores"
 FRAMEWORKS = {"openai-agents": "OpenAI Agents SDK", "pydantic-ai": "Pydantic AI", "langgraph": "LangGraph"}
 QUESTIONS = {"knowledge base": scripted_services.QUESTION, "web": scripted_services.WEB_QUESTION}
 WARM_UP = 15
+# What the loop may cost at most, in the CPU time of the bare SDK over the same API and of the best framework.
+MAX_TO_BARE, MAX_TO_FRAMEWORK = 1.5, 0.6
 
 
 @dataclass(slots=True)
@@ -44,6 +50,7 @@ class Program:
     """A running program and the measurements of its rounds, by kind of question."""
 
     name: str
+    bare: str  # the bare SDK that it is compared with
     process: subprocess.Popen[str]
     cpu: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
     wall: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in QUESTIONS})
@@ -79,6 +86,8 @@ def main() -> None:
             program.read()  # the program is ready
         measure(programs, services, options.questions, options.rounds)
     show(programs, options.questions, options.rounds)
+    if not is_cheap_enough(programs):
+        sys.exit("A limit is exceeded, see above.")
 
 
 def environment(name: str) -> Path:
@@ -101,15 +110,20 @@ def start_programs(
     materials = folder / "materials.json"
     materials.write_text(json.dumps(shared_materials()))
     own = Path(sys.executable)
-    handler_env = stack.enter_context(function_stores.start(folder, services))
-    commands = [(BARE, own, "bare_sdk.py", {}), (LOOP, own, "gleaner_loop.py", {})]
-    commands += [(HANDLER, own, "gleaner_handler.py", handler_env)]
+    handler_env = stack.enter_context(function_stores.start(folder, services)) | {"OPENAI_API": "responses"}
+    commands: list[tuple[str, str, Path, list[str], dict[str, str]]] = [
+        (BARE, BARE, own, ["bare_sdk_responses.py"], {}),
+        (LOOP, BARE, own, ["gleaner_loop.py", "responses"], {}),
+        (BARE_CHAT, BARE_CHAT, own, ["bare_sdk.py"], {}),
+        (LOOP_CHAT, BARE_CHAT, own, ["gleaner_loop.py", "chat"], {}),
+        (HANDLER, BARE, own, ["gleaner_handler.py"], handler_env),
+    ]
     for name, label in FRAMEWORKS.items():
-        commands.append((label, environments[name], f"with_{name.replace('-', '_')}.py", {}))
+        commands.append((label, BARE_CHAT, environments[name], [f"with_{name.replace('-', '_')}.py"], {}))
     programs = []
-    for label, python, file, env in commands:
+    for label, bare, python, (file, *arguments), env in commands:
         process = subprocess.Popen(
-            [python, PROGRAMS / file, services.model_url, materials],
+            [python, PROGRAMS / file, services.model_url, materials, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -117,7 +131,7 @@ def start_programs(
         )
         stack.callback(process.wait)
         stack.callback(process.communicate)
-        programs.append(Program(label, process))
+        programs.append(Program(label, bare, process))
     return programs
 
 
@@ -139,7 +153,7 @@ def shared_materials() -> dict[str, Any]:
         {"id": f"web-{place}"} | {name: item[name] for name in ("url", "title", "snippet", "date")}
         for place, item in enumerate(scripted_services.WEB_RESULTS, 1)
     ]
-    specs = {name: tool_spec(name) for name in TOOLS}
+    specs = {name: tool.spec() for name, tool in TOOLS.items()}
     return {
         "system": read_prompt("system"),
         "descriptions": {name: spec.description for name, spec in specs.items()},
@@ -171,13 +185,34 @@ def show(programs: list[Program], questions: int, rounds: int) -> None:
     """Print a table for each kind of question."""
     print(f"{rounds} rounds of {questions} questions, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for kind in QUESTIONS:
-        cpu = {program.name: statistics.median(program.cpu[kind]) for program in programs}
-        best = min(cpu[name] for name in FRAMEWORKS.values())
+        cpu = cpu_seconds(programs, kind)
+        best = best_framework(cpu)
         print(f"\n{kind:34}{'calls':>6}{'CPU ms':>8}{'wall ms':>9}{'CPU / bare':>12}{'CPU / best framework':>22}")
         for program in programs:
             own, wall = cpu[program.name], statistics.median(program.wall[kind])
             figures = f"{program.calls[kind]:6.2f}{own * 1000:8.2f}{wall * 1000:9.2f}"
-            print(f"{program.name:34}{figures}{own / cpu[BARE]:12.2f}{own / best:22.2f}")
+            print(f"{program.name:34}{figures}{own / cpu[program.bare]:12.2f}{own / best:22.2f}")
+
+
+def is_cheap_enough(programs: list[Program]) -> bool:
+    """Whether Gleaner's loop keeps its limits with both kinds of questions, over both APIs."""
+    loops = [program for program in programs if program.name in (LOOP, LOOP_CHAT)]
+    by_kind = [cpu_seconds(programs, kind) for kind in QUESTIONS]
+    return all(
+        cpu[loop.name] <= min(MAX_TO_BARE * cpu[loop.bare], MAX_TO_FRAMEWORK * best_framework(cpu))
+        for cpu in by_kind
+        for loop in loops
+    )
+
+
+def cpu_seconds(programs: list[Program], kind: str) -> dict[str, float]:
+    """The CPU time of one question, by program."""
+    return {program.name: statistics.median(program.cpu[kind]) for program in programs}
+
+
+def best_framework(cpu: dict[str, float]) -> float:
+    """The CPU time of the framework that takes the least."""
+    return min(cpu[name] for name in FRAMEWORKS.values())
 
 
 if __name__ == "__main__":

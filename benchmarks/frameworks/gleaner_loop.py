@@ -1,7 +1,11 @@
-"""Answers the question with Gleaner's agent loop and all its checks. Its tools use stand-ins of the services."""
+"""Answers the question with Gleaner's agent loop and all its checks. Its tools use stand-ins of the services.
+
+The third argument is the API that the model is asked by.
+"""
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +14,7 @@ from worker import MODEL_URL, PASSAGES, WEB, serve
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
 from gleaner.answering.steps import LoopLimits
-from gleaner.clients import openai_chat
+from gleaner.clients import chat_model
 from gleaner.clients.perplexity_answer import WebSearchResult
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
@@ -55,7 +59,13 @@ class Keywords:
         return [IndexedKeyword(keyword_id=keyword, keyword_text=keyword, existed=False) for keyword in keywords]
 
 
-model = openai_chat.connect(api_key=lambda: "k", base_url=MODEL_URL, model="m", max_completion_tokens=4096)
+model = chat_model.connect(
+    api_key=lambda: "k",
+    base_url=MODEL_URL,
+    model="m",
+    max_output_tokens=4096,
+    api=chat_model.Api(sys.argv[3]),
+)
 tools, writes = ThreadPoolExecutor(8), ThreadPoolExecutor(8)
 web: Any = Web()
 keywords: Any = Keywords()
@@ -73,7 +83,8 @@ def ask(text: str) -> str:
     deadline = Deadline.after(25)
     workspace = Workspace(
         question=question,
-        search=lambda _query, _top_k, _deadline: RetrievalResult(passages, False),
+        search=lambda _query, _kb_id, _top_k, _deadline: RetrievalResult(passages, False),
+        has_knowledge_base=lambda _kb_id: True,
         web=web,
         learning=Learning(keywords),
         deadline=deadline,

@@ -15,7 +15,7 @@ set_tracing_disabled(True)
 
 
 @function_tool(description_override=DESCRIPTIONS["knowledge_base_search"], strict_mode=False)
-def knowledge_base_search(query: str, kb_id: str | None = None, top_k: int = 5) -> str:
+def knowledge_base_search(query: str, top_k: int = 5) -> str:
     return search_result()
 
 
@@ -25,7 +25,7 @@ def perplexity_search(query: str, context: str | None = None) -> str:
 
 
 @function_tool(description_override=DESCRIPTIONS["index_keywords"], strict_mode=False)
-def index_keywords(keywords: list[str], perplexity_result_id: str | None = None) -> str:
+def index_keywords(keywords: list[str]) -> str:
     return json.dumps({"indexed": keywords})
 
 
@@ -34,8 +34,8 @@ def generate_response(
     answer: str,
     sources: list[str],
     confidence_score: float | None = None,
-    used_internal_kb: bool = False,
-    used_external_kb: bool = False,
+    used_internal_kb: bool | None = False,
+    used_external_kb: bool | None = False,
 ) -> str:
     return answer
 

@@ -19,11 +19,11 @@ class Answer(BaseModel):
     answer: str
     sources: list[str]
     confidence_score: float | None = None
-    used_internal_kb: bool = False
-    used_external_kb: bool = False
+    used_internal_kb: bool | None = False
+    used_external_kb: bool | None = False
 
 
-def knowledge_base_search(query: str, kb_id: str | None = None, top_k: int = 5) -> str:
+def knowledge_base_search(query: str, top_k: int = 5) -> str:
     return search_result()
 
 
@@ -31,7 +31,7 @@ def perplexity_search(query: str, context: str | None = None) -> str:
     return web_result()
 
 
-def index_keywords(keywords: list[str], perplexity_result_id: str | None = None) -> str:
+def index_keywords(keywords: list[str]) -> str:
     return json.dumps({"indexed": keywords})
 
 

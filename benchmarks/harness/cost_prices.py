@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from harness.cost_questions import Kind, Measurement
-from harness.prompt_tokens import count
+from harness.prompt_tokens import InputTokens, count
 from infra.environments import DEV
 from infra.prices import (
     AWS,
@@ -31,16 +31,16 @@ MODEL = MODELS[DEV.openai_model]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostedQuestion:
-    """A measured question with the cached input tokens of each of its model calls."""
+    """A measured question with its input tokens, by what the provider's cache holds before it."""
 
     measurement: Measurement
-    cached: tuple[int, ...]
-    cached_with_all_tools: tuple[int, ...]  # if every call offered the same tools
-    input_with_all_tools: int
+    alone: InputTokens  # the cache is empty
+    after_others: InputTokens  # other questions were asked shortly before
+    with_callable_tools_only: InputTokens  # the same if each call offered only the tools that may be called
 
-    def input_tokens(self) -> int:
-        """The input tokens of all calls."""
-        return sum(len(prompt.tokens()) for prompt in self.measurement.prompts)
+    def without_caching(self) -> InputTokens:
+        """If nothing was cached."""
+        return InputTokens(other=self.alone.total())
 
     def read_units(self) -> float:
         """The read units of the store."""
@@ -56,11 +56,18 @@ class CostedQuestion:
         return len(self.measurement.prompts) * MODEL_SECONDS + web + OWN_SECONDS
 
 
-def usd(questions: Sequence[CostedQuestion]) -> dict[str, float]:
-    """The mean price of a thousand of these questions by part, without caching."""
+Asked = Callable[[CostedQuestion], InputTokens]  # chooses the input tokens of a question
+
+
+def usd(questions: Sequence[CostedQuestion], asked: Asked) -> dict[str, float]:
+    """The mean price of a thousand of these questions by part."""
+    cache_write = MODEL.input if MODEL.cache_write is None else MODEL.cache_write
+    inputs = [asked(item) for item in questions]
     parts = {
-        "model: input tokens": [item.input_tokens() * MODEL.input / _MILLION for item in questions],
-        "model: output tokens": [item.measurement.output_tokens * MODEL.output / _MILLION for item in questions],
+        "model: input": [tokens.other * MODEL.input / _MILLION for tokens in inputs],
+        "model: input written to its cache": [tokens.written * cache_write / _MILLION for tokens in inputs],
+        "model: input read from its cache": [tokens.read * MODEL.cached_input / _MILLION for tokens in inputs],
+        "model: output": [item.measurement.output_tokens * MODEL.output / _MILLION for item in questions],
         "web search": [WEB_ANSWER if item.measurement.kind is Kind.WEB else 0.0 for item in questions],
         "Pinecone": [_index(item) for item in questions],
         "DynamoDB": [_store(item) for item in questions],
@@ -73,20 +80,10 @@ def usd(questions: Sequence[CostedQuestion]) -> dict[str, float]:
     return {part: QUESTIONS * fmean(values) for part, values in parts.items()}
 
 
-def with_caching(questions: Sequence[CostedQuestion]) -> float:
-    """The price of a thousand of these questions if the provider caches all it can."""
-    return sum(usd(questions).values()) - _savings(fmean(sum(item.cached) for item in questions))
-
-
-def with_all_tools(questions: Sequence[CostedQuestion]) -> float:
-    """The same if every call offered the same tools: more tokens, but more of them cached."""
-    extra = fmean(item.input_with_all_tools - item.input_tokens() for item in questions) * MODEL.input
-    cached = fmean(sum(item.cached_with_all_tools) for item in questions)
-    return sum(usd(questions).values()) + QUESTIONS * extra / _MILLION - _savings(cached)
-
-
-def _savings(cached_tokens: float) -> float:
-    return QUESTIONS * cached_tokens * (MODEL.input - MODEL.cached_input) / _MILLION
+def cached_share(questions: Sequence[CostedQuestion], asked: Asked) -> float:
+    """The share of the input tokens that is read from the provider's cache."""
+    inputs = [asked(item) for item in questions]
+    return sum(tokens.read for tokens in inputs) / sum(tokens.total() for tokens in inputs)
 
 
 def _index(item: CostedQuestion) -> float:

@@ -145,7 +145,7 @@ class Questioner:
         measurement = Measurement(
             kind=kind,
             query=query,
-            prompts=tuple(map(prompt, self._local.model.requests)),
+            prompts=tuple(map(prompt, self._local.model.bodies)),
             output_tokens=sum(map(reply_tokens, replies)),
             requests=tuple(self._requests.entries),
         )

@@ -60,6 +60,7 @@ def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: No
         use_local_credentials()
         urls = {
             "OPENAI_BASE_URL": f"{model_server.url}/v1",
+            "OPENAI_API": "responses",
             "PERPLEXITY_BASE_URL": web_server.url,
             "PINECONE_INDEX_HOST": index_server.url,
             "AWS_ENDPOINT_URL_DYNAMODB": store.url,

@@ -30,6 +30,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gleaner_local.servers.asgi import AsgiServer
+from tests.doubles.responses_wire import as_chat_request, as_response
 from tests.doubles.scripted_model import answer, calls, index, search
 from tests.doubles.scripted_web import result
 
@@ -56,12 +57,18 @@ class Model:
         self.calls = 0
 
     async def complete(self, request: Request) -> Response:
-        """The next turn of a conversation."""
-        messages = (await request.json())["messages"]
+        """The next turn of a conversation, by chat completions."""
+        return JSONResponse(self._next_turn(await request.json()))
+
+    async def respond(self, request: Request) -> Response:
+        """The same by the Responses API."""
+        return JSONResponse(as_response(self._next_turn(as_chat_request(await request.json()))))
+
+    def _next_turn(self, body: dict[str, Any]) -> dict[str, Any]:
+        messages = body["messages"]
         self.calls += 1
         question = next(str(message["content"]) for message in reversed(messages) if message["role"] == "user")
-        turn = sum(message["role"] == "assistant" for message in messages)
-        return JSONResponse(_turn(question, turn))
+        return _turn(question, sum(message["role"] == "assistant" for message in messages))
 
     async def count(self, _request: Request) -> Response:
         """The number of calls."""
@@ -127,6 +134,7 @@ def main() -> None:
     model = Model()
     routes = [
         Route("/v1/chat/completions", model.complete, methods=["POST"]),
+        Route("/v1/responses", model.respond, methods=["POST"]),
         Route("/v1/agent", _search_web, methods=["POST"]),
         Route("/count", model.count),
     ]

@@ -24,6 +24,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
+        self.bodies: list[dict[str, Any]] = []  # of the requests, as they came
         self.authorizations: list[str] = []  # one header per request
         self._lock = threading.Lock()
         self.app = Starlette(
@@ -38,23 +39,29 @@ class ScriptedModel:
         with self._lock:
             self.script = list(replies)
             self.requests = []
+            self.bodies = []
             self.authorizations = []
 
     async def _complete(self, request: Request) -> Response:
-        reply = await self._reply(request, await request.json())
+        body = await request.json()
+        reply = await self._reply(request, body, body)
         return reply if isinstance(reply, Response) else _json(reply)
 
     async def _respond(self, request: Request) -> Response:
-        reply = await self._reply(request, as_chat_request(await request.json()))
+        body = await request.json()
+        reply = await self._reply(request, body, as_chat_request(body))
         return reply if isinstance(reply, Response) else _json(as_response(reply))
 
-    async def _reply(self, request: Request, body: dict[str, Any]) -> dict[str, Any] | Response:
+    async def _reply(
+        self, request: Request, body: dict[str, Any], chat_request: dict[str, Any]
+    ) -> dict[str, Any] | Response:
         with self._lock:
-            self.requests.append(body)
+            self.requests.append(chat_request)
+            self.bodies.append(body)
             self.authorizations.append(request.headers.get("authorization", ""))
             reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if callable(reply) and not isinstance(reply, Response):
-            return await run_in_threadpool(reply, body)
+            return await run_in_threadpool(reply, chat_request)
         return reply
 
 
