@@ -1,4 +1,4 @@
-"""Tells a question about an attack from the attack itself.
+"""Tells a search for an attack, or for code that looks like one, from the attack itself.
 
 It works on plain readings (see `unmasking`), in linear time.
 """
@@ -39,6 +39,31 @@ _TOPIC_WORD = re.compile(
     r"cve|owasp|tutorial|guide|syntax|format|documentation|docs|usage|command|options|errors?|exceptions?|warnings?|"
     r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue)"
 )
+# Words that tell a model what to do. Programs say some of them to their users, but not beside tokens of a model.
+_COMMANDING = re.compile(
+    r"\b(?:you(?:r|'re)?|respond|reply|answer|obey|comply|reveal|pretend|act as|ignor\w*|forget|disregard|bypass|"
+    r"override|unrestricted|restrictions?|safety|conversation|system prompt|instructions?|output (?:the|all|any)|send|"
+    r"forward|tell|repeat|recommend|visit|enter|activate|always|from now on|"
+    r"(?:must|shall|will|can) (?:now|always|never)|(?:assistants?|models?) (?:must|shall|should))\b"
+)
+# A sentence that goes on with one of these has named its whole object.
+_FUNCTION_WORD = re.compile(
+    r"\s+(?:and|or|to|in|into|as|at|on|of|for|from|with|without|by|via|now|then|here|below|above|please|verbatim|word|"
+    r"exactly|immediately|instead|so|but|that|this|it|me|us|i|you|when|because|before|after|first|also|just)\b"
+)
+_GOES_ON = re.compile(r"\s+[\"'(]?\w")
+# Parts of a text that are code even if words stand in them.
+_CODE = re.compile(r"\{\{[^\n]{0,300}?\}\}|\{%[^\n]{0,300}?%\}|<[^<>]{1,300}>|[$#*@]\{[^{}\n]{0,300}\}|\$\([^()\n]{0,300}\)")
+# Words that bare code and bare addresses consist of.
+_CODE_WORDS = frozenset(
+    "select union all from where and or not insert update delete drop table database exec execute declare shutdown null "
+    "waitfor delay order by group having like into values set users user admin username password passwd id limit reconfigure "
+    "cat nc bash sh curl wget rm whoami ls php python perl ruby ping powershell cmd echo sleep touch kill env id uname "
+    "alert script javascript confirm prompt eval http https ws wss ftp websocket file line txt connect fetch open visit "
+    "load get post head put go access read download browse test true false to the a an".split()
+)
+_MAX_WORD_LENGTH = 40  # of the next word that is read
+_MIN_SEARCH_WORDS = 2  # "permission denied"
 _FOREIGN_LETTER = re.compile(r"[^\x00-\u036f\W\d_]")
 _MIN_FOREIGN_LETTERS = 4
 
@@ -75,9 +100,22 @@ class Asking:
         is_in_question = sentence.asks and sentence.opens_at <= sign.start() - span[0]
         return is_in_question and not _SECOND_PERSON.search(sign[0])
 
+    def mentions(self, sign: re.Match[str]) -> bool:
+        """Return whether the text is a search for `sign`: words are about it, and none tells a model what to do."""
+        before, behind = self._reading[: sign.start()], self._reading[sign.end() :]
+        if _COMMANDING.search(before) or _COMMANDING.search(behind):
+            return False
+        return has_search_words(f"{before} {behind}")
+
+    def continues(self, sign: re.Match[str]) -> bool:
+        """Return whether `sign` is the beginning of a phrase, as in "print your environment variables linux"."""
+        rest = self._reading[sign.end() : sign.end() + _MAX_WORD_LENGTH]
+        goes_on = _GOES_ON.match(rest) is not None and not _FUNCTION_WORD.match(rest)
+        return goes_on and self.mentions(sign)
+
     def has_topic(self) -> bool:
-        """Return whether the text says or asks anything about its code; a question or one topic word suffices."""
-        if len(_FOREIGN_LETTER.findall(self._reading)) >= _MIN_FOREIGN_LETTERS or _has_topic_word(self._reading):
+        """Return whether the text says or asks anything about its code."""
+        if len(_FOREIGN_LETTER.findall(self._reading)) >= _MIN_FOREIGN_LETTERS or has_search_words(self._reading):
             return True
         ends = [0, *(end.end() for end in _END.finditer(self._reading)), len(self._reading)]
         return any(_is_question(self._reading[begin:end]) for begin, end in pairwise(ends))
@@ -95,6 +133,13 @@ class Asking:
     def _is_quoted(self, start: int, stop: int) -> bool:
         nearest = bisect_right(self._quotes_begin, start) - 1
         return nearest >= 0 and stop <= self._quotes_end[nearest]
+
+
+def has_search_words(passage: str) -> bool:
+    """Return whether words other than those of code stand in the passage; one topic word suffices."""
+    words = _WORD.findall(_CODE.sub(" ", passage))
+    named = sum(word not in _CODE_WORDS for word in words)
+    return named >= _MIN_SEARCH_WORDS or any(_TOPIC_WORD.fullmatch(word) for word in words)
 
 
 def _read(sentence: str) -> _Sentence:

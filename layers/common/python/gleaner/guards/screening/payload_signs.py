@@ -1,4 +1,4 @@
-"""Signs of code or URLs that would harm whatever interprets them.
+"""Signs of code or URLs that would harm whatever interprets them. No reader of a search text does.
 
 Patterns expect a plain reading (see `unmasking`). Every repetition is bounded, so that matching takes linear time.
 """
@@ -6,7 +6,6 @@ Patterns expect a plain reading (see `unmasking`). Every repetition is bounded, 
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import socket
 
@@ -62,7 +61,7 @@ PATH = [
 ]
 VALUES = [
     r"[\"'{,\s\[]\$(?:ne|gte?|lte?|where|regex|in|nin|or|and|nor|not|exists)[\"'\]]?\s{0,3}[:=]",
-    r"\*\)\s{0,3}\([&|(]?\w{1,20}=|\)\s{0,3}\(\s{0,3}[|&]|\bo:\d{1,4}:\"|\bro0ab[\w+/]|\baced0005|__proto__",
+    r"\*\)\s{0,3}\([&|(]?\w{1,20}=|\)\s{0,3}\(\s{0,3}[|&]|\bo:\d{1,4}:\"|\bro0ab[\w+/]|[\"']constructor[\"']\s{0,3}:\s{0,3}\{\s{0,3}[\"']prototype|\baced0005|__proto__",
     r"!!?(?:python|ruby|java|javax|perl|php)[/.]|^\s{0,5}[=+@-]\s{0,3}(?:import(?:xml|data|html|feed|range)|webservice|"
     r"hyperlink|dde|cmd)\b\s{0,3}[(|]",
     r"\\(?:write18|immediate|input\s{0,3}\{\s{0,3}/|openin|catcode)",
@@ -102,16 +101,6 @@ def contains_internal_address(reading: str) -> bool:
 def contains_secret(reading: str) -> bool:
     """Return whether a URL in the text contains a password, key or token."""
     return _SECRET_IN_ADDRESS.search(reading) is not None
-
-
-def is_structure(text: str) -> bool:
-    """Return whether the entire text is a JSON object or array."""
-    if text[:1] not in ("{", "["):
-        return False
-    try:
-        return isinstance(json.loads(text), (dict, list))
-    except (ValueError, RecursionError):
-        return False
 
 
 def _extract_host(authority: str) -> str:
