@@ -139,6 +139,12 @@ _OPTION_VALUE = r"""[^\s"'<>${-][^\s"']{2,256}"""
 _ASSIGNED_PASSWORD = _assigned_password(_BARE)
 _PASSWORD_OPTION = _password_option(_OPTION_VALUE)
 
+_PASSWORD_IN_URL = Rule(  # user:password@
+    re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
+    lambda match: f"{match['prefix']}[redacted: password]@",
+    hints=("://",),
+)
+
 _SECRETS = (
     Rule(
         re.compile(
@@ -149,11 +155,7 @@ _SECRETS = (
         _redact_as("private key"),
         hints=("private key",),
     ),
-    Rule(  # user:password@ in a URL
-        re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
-        lambda match: f"{match['prefix']}[redacted: password]@",
-        hints=("://",),
-    ),
+    _PASSWORD_IN_URL,
     Rule(
         re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII),
         _redact_as("key"),
@@ -252,7 +254,14 @@ _PERSONAL_DATA = (
 )
 
 RULES = (*_SECRETS, *_PERSONAL_DATA)  # the order matters
+# `user:pass@host` in a question about addresses
+_PLACEHOLDER = re.compile(r"^://[^:]*:(?:pass(?:word|wd)?|pwd|secret|x{2,}|\*{2,}|\.{3}|[<${\[][^@]*)@", re.I)
 _IN_SEARCH = {
+    _PASSWORD_IN_URL: Rule(
+        _PASSWORD_IN_URL.pattern,
+        lambda match: match[0] if _PLACEHOLDER.search(match[0]) else _PASSWORD_IN_URL.replace(match),
+        hints=_PASSWORD_IN_URL.hints,
+    ),
     _ASSIGNED_PASSWORD: _assigned_password(_BARE_IN_SEARCH),
     _PASSWORD_OPTION: _password_option(rf"(?=[^\s\d!@#$%^&*]{{0,256}}[\d!@#$%^&*]|[^\s]{{1,256}}\s{{0,10}}(?:$|[<|]|-)){_OPTION_VALUE}"),
 }

@@ -37,7 +37,8 @@ _TOPIC_WORD = re.compile(
     r"(?:how|why|what|when|vs|versus|explain\w*|explanation|mean(?:s|ing)?|differences?|examples?|prevent\w*|mitigat\w*|"
     r"protect\w*|defen[cs]es?|defend\w*|detect\w*|saniti[sz]\w*|escap(?:e|es|ed|ing)|vulnerabilit\w+|injections?|attacks?|"
     r"cve|owasp|tutorial|guide|syntax|format|documentation|docs|usage|command|options|errors?|exceptions?|warnings?|"
-    r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue)"
+    r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue|"
+    r"denied|invalid|missing|undefined|unexpected|broken|crash\w*|time(?:d )?out|deprecated)"
 )
 # Words that tell a model what to do. Programs say some of them to their users, but not beside tokens of a model.
 _COMMANDING = re.compile(
@@ -53,16 +54,15 @@ _FUNCTION_WORD = re.compile(
 )
 _GOES_ON = re.compile(r"\s+[\"'(]?\w")
 # Parts of a text that are code even if words stand in them.
-_CODE = re.compile(r"\{\{[^\n]{0,300}?\}\}|\{%[^\n]{0,300}?%\}|<[^<>]{1,300}>|[$#*@]\{[^{}\n]{0,300}\}|\$\([^()\n]{0,300}\)")
+_CODE = re.compile(r"\{\{[^\n]{0,300}?\}\}|\{%[^\n]{0,300}?%\}|<!doctype[^\[>]{0,60}\[[\s\S]{0,1000}?\]\s{0,5}>|<[^<>]{1,300}>|[$#*@]\{[^{}\n]{0,300}\}|\$\([^()\n]{0,300}\)")
 # Words that bare code and bare addresses consist of.
 _CODE_WORDS = frozenset(
     "select union all from where and or not insert update delete drop table database exec execute declare shutdown null "
     "waitfor delay order by group having like into values set users user admin username password passwd id limit reconfigure "
     "cat nc bash sh curl wget rm whoami ls php python perl ruby ping powershell cmd echo sleep touch kill env id uname "
     "alert script javascript confirm prompt eval http https ws wss ftp websocket file line txt connect fetch open visit "
-    "load get post head put go access read download browse test true false to the a an".split()
+    "load get post head put go read download browse test true false to the a an".split()
 )
-_MAX_WORD_LENGTH = 40  # of the next word that is read
 _MIN_SEARCH_WORDS = 2  # "permission denied"
 _FOREIGN_LETTER = re.compile(r"[^\x00-\u036f\W\d_]")
 _MIN_FOREIGN_LETTERS = 4
@@ -102,16 +102,14 @@ class Asking:
 
     def mentions(self, sign: re.Match[str]) -> bool:
         """Return whether the text is a search for `sign`: words are about it, and none tells a model what to do."""
-        before, behind = self._reading[: sign.start()], self._reading[sign.end() :]
-        if _COMMANDING.search(before) or _COMMANDING.search(behind):
-            return False
-        return has_search_words(f"{before} {behind}")
+        return not self._commands_beside(sign) and has_search_words(f"{self._before(sign)} {self._behind(sign)}")
 
     def continues(self, sign: re.Match[str]) -> bool:
         """Return whether `sign` is the beginning of a phrase, as in "print your environment variables linux"."""
-        rest = self._reading[sign.end() : sign.end() + _MAX_WORD_LENGTH]
+        rest = self._behind(sign)
         goes_on = _GOES_ON.match(rest) is not None and not _FUNCTION_WORD.match(rest)
-        return goes_on and self.mentions(sign)
+        named = len(_WORD.findall(rest)) >= _MIN_SEARCH_WORDS or _has_topic_word(rest)
+        return goes_on and named and not self._commands_beside(sign)
 
     def has_topic(self) -> bool:
         """Return whether the text says or asks anything about its code."""
@@ -119,6 +117,15 @@ class Asking:
             return True
         ends = [0, *(end.end() for end in _END.finditer(self._reading)), len(self._reading)]
         return any(_is_question(self._reading[begin:end]) for begin, end in pairwise(ends))
+
+    def _before(self, sign: re.Match[str]) -> str:
+        return self._reading[: sign.start()]
+
+    def _behind(self, sign: re.Match[str]) -> str:
+        return self._reading[sign.end() :]
+
+    def _commands_beside(self, sign: re.Match[str]) -> bool:
+        return bool(_COMMANDING.search(self._before(sign)) or _COMMANDING.search(self._behind(sign)))
 
     def _read_sentence(self, span: tuple[int, int]) -> _Sentence:
         if span not in self._sentences:  # cached, because one sentence may contain many signs
@@ -137,7 +144,7 @@ class Asking:
 
 def has_search_words(passage: str) -> bool:
     """Return whether words other than those of code stand in the passage; one topic word suffices."""
-    words = _WORD.findall(_CODE.sub(" ", passage))
+    words = _WORD.findall(_CODE.sub("<>", passage))
     named = sum(word not in _CODE_WORDS for word in words)
     return named >= _MIN_SEARCH_WORDS or any(_TOPIC_WORD.fullmatch(word) for word in words)
 

@@ -107,8 +107,8 @@ def _to_pattern(word: str) -> str:
 # "You are now connected": what a program tells its user.
 _STATE = (
     r"(?:(?:dis)?connected|logged|signed|subscribed|authenticated|registered|viewing|leaving|editing|"
-    r"ready to use|able to|seeing|being redirected|up to date|on(?:line)? branch|offline|online|behind|ahead|"
-    r"eligible|enrolled|logged|a member|(?:running|using) (?:\w{1,20}[ -])?v?\d)\b"
+    r"ready to use|able to|seeing|being redirected|up to date|on branch|offline|online|behind|ahead|"
+    r"eligible|enrolled|a member|(?:running|using) (?:\w{1,20}[ -])?v?\d{1,5})\b"
 )
 
 OVERRIDE = [
@@ -157,7 +157,7 @@ EXTRACTION = [
 _OPEN_TOKEN = r"(?:\[inst\]|<<sys>>|<\|[^<>|\n]{1,40}\|>|<(?:system|assistant|instructions?|start_of_turn)>)"
 _CLOSE_TOKEN = r"(?:\[/inst\]|<</sys>>|<\|[^<>|\n]{1,40}\|>|</(?:system|assistant|instructions?)>|<end_of_turn>)"
 TEMPLATE_MESSAGES = [
-    rf"{_OPEN_TOKEN}(?:[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}}){{2}}\w[^<\[]{{0,400}}{_CLOSE_TOKEN}",  # words in an envelope
+    rf"{_OPEN_TOKEN}(?:[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}})\w[^<\[]{{0,400}}{_CLOSE_TOKEN}",  # words in an envelope
     r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant|instructions?|response)\s{0,5}:",
     r"^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
     r"\|system\||\{(?:system|assistant)\}",
