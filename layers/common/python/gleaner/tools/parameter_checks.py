@@ -37,34 +37,34 @@ def _compile(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
+# Judges whether a sign may stand in a search text.
 _Judge = Callable[[Asking, re.Match[str]], bool]
 
 
-def _excuse(asking: Asking, sign: re.Match[str]) -> bool:
+def _excuse_question(asking: Asking, sign: re.Match[str]) -> bool:
     return asking.excuses(sign)
 
 
 def _excuse_mention(asking: Asking, sign: re.Match[str]) -> bool:
-    return asking.excuses(sign) or asking.mentions(sign)
+    return asking.excuses(sign) or asking.mentions.covers(sign)
 
 
 def _excuse_beginning(asking: Asking, sign: re.Match[str]) -> bool:
-    return asking.excuses(sign) or asking.continues(sign)
+    return asking.excuses(sign) or asking.mentions.begins_with(sign)
 
 
-# The order matters: the first sign found is reported to the model. The third column tells what a search text may
-# contain nevertheless.
+# The order matters: the first sign found is reported to the model.
 _ORDERS: tuple[tuple[str, re.Pattern[str], _Judge], ...] = (
-    ("chat_template", _compile(order_signs.TEMPLATE_MESSAGES), _excuse),
+    ("chat_template", _compile(order_signs.TEMPLATE_MESSAGES), _excuse_question),
     ("chat_template", _compile(order_signs.TEMPLATE_TOKENS), _excuse_mention),
-    ("tool_message", _compile(order_signs.TOOL_MESSAGES), _excuse),
+    ("tool_message", _compile(order_signs.TOOL_MESSAGES), _excuse_question),
     ("tool_message", _compile(order_signs.TOOL_CODE), _excuse_mention),
-    ("instruction_override", _compile(order_signs.OVERRIDE), _excuse),
+    ("instruction_override", _compile(order_signs.OVERRIDE), _excuse_question),
     ("instruction_override", _compile(order_signs.MODES), _excuse_mention),
     ("instruction_override", _compile(order_signs.COMMON_OVERRIDE), _excuse_beginning),
-    ("prompt_extraction", _compile(order_signs.EXTRACTION), _excuse),
+    ("prompt_extraction", _compile(order_signs.EXTRACTION), _excuse_question),
     ("prompt_extraction", _compile(order_signs.SETTINGS_EXTRACTION), _excuse_beginning),
-    ("data_exfiltration", _compile(order_signs.EXFILTRATION), _excuse),
+    ("data_exfiltration", _compile(order_signs.EXFILTRATION), _excuse_question),
 )
 _PAYLOADS = {
     "data_link": _compile(payload_signs.DATA_LINK),
