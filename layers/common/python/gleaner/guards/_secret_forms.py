@@ -179,7 +179,7 @@ _SECRETS = (
         hints=("bearer",),
     ),
     Rule(
-        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted|(?:samesite|max-age|expires|path|domain)\b)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
         _redact_as("cookie"),
         hints=("cook",),
     ),

@@ -29,6 +29,8 @@ _OPENS_QUESTION = re.compile(
     r"|怎么|如何|什么|为什么|为何|吗|どう|なぜ|ですか|ますか|教えて|方法|어떻게|무엇|왜|كيف|لماذا|ما هي|چگونه|چرا|कैसे|"
     r"क्या|क्यों|อย่างไร|ทำไม|כיצד|איך|למה"
 )
+# Words that open a clause of any sentence, too: "when you read this".
+_OPENS_CLAUSE = re.compile(r"\W*(?:when|where|which|who|whose|is|are|was|were|do|does|did|should)\b")
 _ADDRESSED = re.compile(
     r"^\W*(?:(?:can|could|will|would|won't|do|why don't|how about|what if|what about) you\b|why not\b)"
     r"|\bplease\b(?!\W*$)"
@@ -99,13 +101,26 @@ class Asking:
 
 
 def _read(sentence: str) -> _Sentence:
-    opening = _OPENS_QUESTION.search(sentence)
-    foreign = _FOREIGN_LETTER.search(sentence) is not None and _ends_in_question_mark(sentence)
+    ends_in_question_mark = _ends_in_question_mark(sentence)
+    opening = next(
+        (
+            opening
+            for opening in _OPENS_QUESTION.finditer(sentence)
+            if ends_in_question_mark or not _opens_only_clause(opening)
+        ),
+        None,
+    )
+    foreign = _FOREIGN_LETTER.search(sentence) is not None and ends_in_question_mark
     return _Sentence(
         asks=(opening is not None or foreign) and not _ADDRESSED.search(sentence),
         opens_at=0 if foreign or opening is None else opening.start(),
         has_explaining_word=has_explaining_word(sentence),
     )
+
+
+def _opens_only_clause(opening: re.Match[str]) -> bool:
+    is_clause = _OPENS_CLAUSE.match(opening[0]) is not None
+    return is_clause and (opening.start() > 0 or "when" in opening[0])
 
 
 def _is_question(sentence: str) -> bool:

@@ -125,21 +125,22 @@ OVERRIDE = [
     r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
     r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
     rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
-    r"\bunrestricted[ _-]+mode\b|\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
+    r"\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
     rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})|\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
     r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",
-    r"\byou are an?\W+(?:\w+\W+){0,4}?(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
-    r"\bsafety(?:[ _]?mode)?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b",
+    r"\byou are an?\b(?! helpful assistant\b(?! (?:that|who|with|and)\b))\W+(?:\w+\W+){0,4}?(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
     rf"\b{_LIMITS}\W+(?:\w+\W+){{0,2}}?suspended\b",
     r"\bdisable_safety\b|\bsystem[ _-]?override\b",
     r"\bname\s?=\s?[\"']ai[-_ ](?:instruction|directive)s?|\bwhen this (?:\w+ ){0,2}is (?:in context|retrieved)\b",
     r"\b(?:ai|llm)s? (?:reading|processing|parsing) this\b|\b(?:respond|reply|answer) (?:only|exclusively) with\b",
     r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
-    r"answer|respond|reply|output|reveal|say)\b",
-    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
+    r"answer(?! (?:yes|no|y|n)\b)|respond|reply|output|reveal|say)\b",
+    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:(?:the|all|any|ai) )?(?:ai |llm )?"
     r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
-    r"(?:forward|include|ignore|reveal|send|respond|answer|reply|say|output|recommend|append)\b",
-    r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:follow|execute|obey|comply|carry out)\b",
+    r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
+    r"(?:assistants?|chatbots?) (?:must|shall|has to) (?:now |always |never )?(?:include|output|append)\b",
+    r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:obey|comply|"
+    r"(?:follow|execute|carry out)\W+(?:it|its|this|that|them|these|the|what)\b)",
     *(_pair(*order) for order in _FOREIGN_DROP),
 ]
 
@@ -158,16 +159,19 @@ _OPEN_TOKEN = r"(?:\[inst\]|<<sys>>|<\|[^<>|\n]{1,40}\|>|<(?:system|assistant|in
 _CLOSE_TOKEN = r"(?:\[/inst\]|<</sys>>|<\|[^<>|\n]{1,40}\|>|</(?:system|assistant|instructions?)>|<end_of_turn>)"
 TEMPLATE_MESSAGES = [
     rf"{_OPEN_TOKEN}(?:[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}})\w[^<\[]{{0,400}}{_CLOSE_TOKEN}",  # words in an envelope
-    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant|instructions?|response)\s{0,5}:",
+    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant)\s{0,5}:",
+    r"\brole[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:system|developer)[\"']?[\s,]{1,20}[\"']?content[\"']?\s{0,5}[:=]"
+    r"[\s\"'|>]{0,20}(?!you are a helpful assistant\b)\w{1,40}[ ,'’]{1,3}\w",
     r"^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
     r"\|system\||\{(?:system|assistant)\}",
     rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?){_ORDERS}\b[^\n]{{0,40}}?{_EDGE}",
     r"\b(?:begin|end|start) (?:of )?(?:the )?(?:(?:system|user) (?:prompt|message|instructions|context|input|query))\b",
-    r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai|llm|assistant|model|"
-    r"chatbot)s?\b[^\n]{0,20}:",
+    r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai(?: model)?|llm|assistant|"
+    r"language model|chatbot)s?\b[^\n]{0,20}:",
 ]
 # Developers paste these with a problem that they have with them.
 TEMPLATE_TOKENS = [
+    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:instructions?|response)\s{0,5}:",
     r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
     r"\n\s{0,10}(?:system|assistant)\s{0,5}:",
     # A user in YAML has a name, or fields of its own.
@@ -188,30 +192,32 @@ TEMPLATE_TOKENS = [
 TOOL_MESSAGES = [
     r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call|[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
     r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
-    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+\w{1,40}_\w|(?:knowledge_base_search|"
-    r"perplexity_search|index_keywords|generate_response)\b)",
-    r"\b(?:kb_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
+    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+)?(?:knowledge_base_search|"
+    r"perplexity_search|index_keywords|generate_response)\b",
     r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:prompts?|safety)\w{0,20}\(",
     r"\btool\W+(?:descriptions?|definitions?|execution|schemas?|access)\W+(?:\w+\W+){0,2}?(?:has|have) been\b",
     r"\byou have (?:access to )?(?:\w+ ){0,2}tools?\b",
-    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function)\b",
 ]
 # Code of programs that use tools, or that only look like it.
 TOOL_CODE = [
     r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
     r"<function\b(?! [\w.<>]{1,100} at 0x)[^<>\n]{0,60}>|\bfunctions\.(?!config\b)\w{1,40}\s?\(",
-    r"^\W{0,5}query\s?=|\b(?:top_k|session_id|query_id)[\"']?\s{0,3}[=:]",
     r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:config|secrets?|filters?)\w{0,20}\(",
-    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) command",
+    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",
+    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:tool|function)\W+\w{1,40}_\w",
 ]
 MODES = [r"\b(?:god|sudo) mode\b|\boverride[\"']?\s*[:=]\s*true\b"]
 
 # Orders only if the sentence does not go on with what it is about: "print your environment variables linux".
-COMMON_OVERRIDE = [rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_COMMON_OWNERS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_COMMON_RULES}\b"]
+COMMON_OVERRIDE = [
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_COMMON_OWNERS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_COMMON_RULES}\b",
+    r"\bsafety(?:[ _]?(?:mode|checks?))?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b|\bunrestricted[ _-]+mode\b",
+]
 SETTINGS_EXTRACTION = [rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_SETTINGS}", r"\b(?:tools?|functions?) you have\b(?! to\b)"]
 
 EXFILTRATION = [
-    r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
+    # "Failed to send" reports what did not happen.
+    r"(?<!failed to )(?<!unable to )(?<!could not )(?<!cannot )(?<!couldn't )\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
     r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output|question|input|messages|documents)\b"
     r"[^.\n]{0,60}?"
     r"(?:https?://|\bto [^\s@]{1,60}@)",

@@ -65,6 +65,7 @@ VALUES = [
     r"!!?(?:python|ruby|java|javax|perl|php)[/.]|^\s{0,5}[=+@-]\s{0,3}(?:import(?:xml|data|html|feed|range)|webservice|"
     r"hyperlink|dde|cmd)\b\s{0,3}[(|]",
     r"\\(?:write18|immediate|input\s{0,3}\{\s{0,3}/|openin|catcode)",
+    r"^\W{0,5}query\s?=|\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
     r"(?:%\d{0,3}[sdnxp]){3}|\bcmd\|",
     r"\n(?:set-cookie|location|content-type|content-length|host|transfer-encoding)\s{0,3}:",
 ]
