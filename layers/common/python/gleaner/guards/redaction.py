@@ -17,6 +17,8 @@ _MIN_PROTECTED_LENGTH = 8
 
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 
+_PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,20}\]")
+
 _protected: tuple[str, ...] = ()  # longest first, so that a secret is redacted before another one that it contains
 
 
@@ -50,6 +52,11 @@ def _redact_by(rules: Iterable[Rule], text: str) -> str:
         if rule.may_match(folded) and (redacted := rule.pattern.sub(rule.replace, text)) != text:
             text, folded = redacted, redacted.casefold()
     return text
+
+
+def drop_placeholders(redacted: str) -> str:
+    """Replace each placeholder of `redact` with a full stop, so that its words are not taken for those of the text."""
+    return _PLACEHOLDER.sub(".", redacted)
 
 
 def redact_value(value: object) -> object:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 # A word of prose, which must not touch characters of code, URLs or options.
-WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}(?![\w@=<>$%&\\/(-]|:\S)")
+WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}\d{0,4}(?![\w@=<>$%&\\/(-]|:\S)")
 # Words that ask for an explanation.
 _EXPLAINING = (
     r"how|why|what|when|vs|versus|explain\w*|explanation|mean(?:s|ing)?|differences?|examples?|prevent\w*|mitigat\w*|"
