@@ -141,7 +141,7 @@ def test_a_secret_in_a_search_text_leaves_the_service_neither_for_the_web_nor_fo
     assert key not in sent and "Sesame-42" not in sent
     assert "[redacted: key] 401 starlette, written by jane@mail.example" in searched_for(web)[0]
     keyword_id = client.request("GET", "/api/keywords")[1]["keywords"][0]["keyword_id"]
-    stored = client.request("GET", f"/api/keywords/{keyword_id}", user="admin")[1]
+    stored = client.request("GET", f"/api/keywords/{keyword_id}", caller="admin")[1]
     assert "starlette" in json.dumps(stored)
     assert key not in json.dumps(stored) and "jane@mail.example" not in json.dumps(stored)
     records = client.request("GET", f"/api/queries/{body['query_id']}/tool-calls")[1]

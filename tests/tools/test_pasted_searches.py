@@ -73,7 +73,7 @@ def test_a_json_object_is_a_search_text(value: dict[str, object]) -> None:
 
 
 @given(st.sampled_from(SEARCHES + UNSEEN_SEARCHES), st.sampled_from(ORDERS), st.booleans())
-def test_no_pasted_text_around_it_excuses_an_order(pasted: str, order: str, is_first: bool) -> None:  # noqa: FBT001
+def test_no_pasted_text_around_it_excuses_an_order(pasted: str, order: str, is_first: bool) -> None:
     text = f"{order}\n{pasted}" if is_first else f"{pasted}\n{order}"
     assert check_query(text) is not None
 

@@ -103,16 +103,10 @@ _VENDOR_HINTS = tuple(
 )
 _VENDOR_SHAPE = re.compile(r"k[-_][\w-]{16}|g\.[\w-]{16}|/b[0-9a-z]{6,16}/|:aa[\w-]{30}")
 _PASSWORD_HINTS = ("pass", "pwd", "kennwort")
-_BARE = r"[^\s\"',;<>{}()\[\]\\]{3,256}"  # a value without quotes
-# In a search text: directly after its sign, with a digit or a symbol, or at the end of a line and not an error.
-_BARE_IN_SEARCH = (
-    rf"(?:(?<=[=:]){_BARE}|(?=[^\s\d!@#$%^&*]{{0,256}}[\d!@#$%^&*]){_BARE}"
-    r"|(?!(?:required|invalid|incorrect|missing|wrong|empty|undefined|nil|yes|no|prompt|authentication|hash\w*)\b)"
-    rf"{_BARE}(?=[ \t]{{0,10}}(?:\n|$)))"
-)
+BARE = r"[^\s\"',;<>{}()\[\]\\]{3,256}"  # a value without quotes
 
 
-def _assigned_password(bare: str) -> Rule:
+def assigned_password(bare: str) -> Rule:
     """A password after its name and a sign; `bare` is the pattern of a value without quotes."""
     return Rule(
         re.compile(
@@ -126,7 +120,7 @@ def _assigned_password(bare: str) -> Rule:
     )
 
 
-def _password_option(value: str) -> Rule:
+def password_option(value: str) -> Rule:
     """A password after an option of a command line."""
     return Rule(
         re.compile(rf"""(?P<prefix>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted){value}""", re.I),
@@ -135,17 +129,17 @@ def _password_option(value: str) -> Rule:
     )
 
 
-_OPTION_VALUE = r"""[^\s"'<>${-][^\s"']{2,256}"""
-_ASSIGNED_PASSWORD = _assigned_password(_BARE)
-_PASSWORD_OPTION = _password_option(_OPTION_VALUE)
+OPTION_VALUE = r"""[^\s"'<>${-][^\s"']{2,256}"""
+ASSIGNED_PASSWORD = assigned_password(BARE)
+PASSWORD_OPTION = password_option(OPTION_VALUE)
 
-_PASSWORD_IN_URL = Rule(  # user:password@
+PASSWORD_IN_URL = Rule(  # user:password@
     re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
     lambda match: f"{match['prefix']}[redacted: password]@",
     hints=("://",),
 )
 
-_SECRETS = (
+SECRETS = (
     Rule(
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
@@ -155,7 +149,7 @@ _SECRETS = (
         _redact_as("private key"),
         hints=("private key",),
     ),
-    _PASSWORD_IN_URL,
+    PASSWORD_IN_URL,
     Rule(
         re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII),
         _redact_as("key"),
@@ -179,11 +173,15 @@ _SECRETS = (
         hints=("bearer",),
     ),
     Rule(
-        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted|(?:samesite|max-age|expires|path|domain)\b)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        re.compile(
+            rf"""(?P<prefix>cookie{_IS})"""
+            r"""(?!\[redacted|(?:samesite|max-age|expires|path|domain)\b)[^\s=;"']{1,64}=[^\r\n"'\\]{1,4096}""",
+            re.I,
+        ),
         _redact_as("cookie"),
         hints=("cook",),
     ),
-    _ASSIGNED_PASSWORD,
+    ASSIGNED_PASSWORD,
     Rule(  # in a sentence, where the next word may be the password
         re.compile(
             rf"""(?P<prefix>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
@@ -191,7 +189,7 @@ _SECRETS = (
         _redact_as("password"),
         hints=_PASSWORD_HINTS,
     ),
-    _PASSWORD_OPTION,
+    PASSWORD_OPTION,
     Rule(
         re.compile(rf"(?P<prefix>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
         _redact_as("key"),
@@ -253,17 +251,4 @@ _PERSONAL_DATA = (
     ),
 )
 
-RULES = (*_SECRETS, *_PERSONAL_DATA)  # the order matters
-# `user:pass@host` in a question about addresses
-_PLACEHOLDER = re.compile(r"^://[^:]*:(?:pass(?:word|wd)?|pwd|secret|x{2,}|\*{2,}|\.{3}|[<${\[][^@]*)@", re.I)
-_IN_SEARCH = {
-    _PASSWORD_IN_URL: Rule(
-        _PASSWORD_IN_URL.pattern,
-        lambda match: match[0] if _PLACEHOLDER.search(match[0]) else _PASSWORD_IN_URL.replace(match),
-        hints=_PASSWORD_IN_URL.hints,
-    ),
-    _ASSIGNED_PASSWORD: _assigned_password(_BARE_IN_SEARCH),
-    _PASSWORD_OPTION: _password_option(rf"(?=[^\s\d!@#$%^&*]{{0,256}}[\d!@#$%^&*]|[^\s]{{1,256}}\s{{0,10}}(?:$|[<|]|-)){_OPTION_VALUE}"),
-}
-# For texts that are searched for: secrets only, and no words of error messages.
-SEARCH_RULES = tuple(_IN_SEARCH.get(rule, rule) for rule in _SECRETS)
+RULES = (*SECRETS, *_PERSONAL_DATA)  # the order matters

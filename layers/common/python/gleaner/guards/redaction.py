@@ -10,7 +10,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from gleaner.guards._secret_forms import RULES, SEARCH_RULES, SECRET_NAME, Rule
+from gleaner.guards._search_secrets import SEARCH_RULES
+from gleaner.guards._secret_forms import RULES, SECRET_NAME, Rule
 
 # Shorter values may occur in ordinary text by chance.
 _MIN_PROTECTED_LENGTH = 8

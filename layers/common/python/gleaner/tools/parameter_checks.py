@@ -17,7 +17,7 @@ from pydantic import AfterValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from gleaner.guards.redaction import redact_secrets
-from gleaner.guards.screening import order_signs, payload_signs
+from gleaner.guards.screening import message_signs, order_signs, payload_signs
 from gleaner.guards.screening.asking import Asking
 from gleaner.guards.screening.unmasking import read_disguised, read_plain
 from gleaner.text import collapse
@@ -55,10 +55,10 @@ def _excuse_beginning(asking: Asking, sign: re.Match[str]) -> bool:
 
 # The order matters: the first sign found is reported to the model.
 _ORDERS: tuple[tuple[str, re.Pattern[str], _Judge], ...] = (
-    ("chat_template", _compile(order_signs.TEMPLATE_MESSAGES), _excuse_question),
-    ("chat_template", _compile(order_signs.TEMPLATE_TOKENS), _excuse_mention),
-    ("tool_message", _compile(order_signs.TOOL_MESSAGES), _excuse_question),
-    ("tool_message", _compile(order_signs.TOOL_CODE), _excuse_mention),
+    ("chat_template", _compile(message_signs.TEMPLATE_MESSAGES), _excuse_question),
+    ("chat_template", _compile(message_signs.TEMPLATE_TOKENS), _excuse_mention),
+    ("tool_message", _compile(message_signs.TOOL_MESSAGES), _excuse_question),
+    ("tool_message", _compile(message_signs.TOOL_CODE), _excuse_mention),
     ("instruction_override", _compile(order_signs.OVERRIDE), _excuse_question),
     ("instruction_override", _compile(order_signs.MODES), _excuse_mention),
     ("instruction_override", _compile(order_signs.COMMON_OVERRIDE), _excuse_beginning),

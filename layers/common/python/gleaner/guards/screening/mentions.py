@@ -39,14 +39,19 @@ _FUNCTION_WORD = re.compile(
 )
 _GOES_ON = re.compile(r"\s+[\"'(]?\w")
 # Parts of a text that are code even if words stand in them.
-_CODE = re.compile(r"\{\{[^\n]{0,300}?\}\}|\{%[^\n]{0,300}?%\}|<!doctype[^\[>]{0,60}\[[\s\S]{0,1000}?\]\s{0,5}>|<[^<>]{1,300}>|[$#*@]\{[^{}\n]{0,300}\}|\$\([^()\n]{0,300}\)")
+_CODE = re.compile(
+    r"\{\{[^\n]{0,300}?\}\}|\{%[^\n]{0,300}?%\}|[$#*@]\{[^{}\n]{0,300}\}|\$\([^()\n]{0,300}\)"
+    r"|<!doctype[^\[>]{0,60}\[[\s\S]{0,1000}?\]\s{0,5}>|<[^<>]{1,300}>"
+)
 # Words that bare code and bare addresses consist of.
 _CODE_WORDS = frozenset(
-    "select union all from where and or not insert update delete drop table database exec execute declare shutdown null "
-    "waitfor delay order by group having like into values set users user admin username password passwd id limit reconfigure "
-    "cat nc bash sh curl wget rm whoami ls php python perl ruby ping powershell cmd echo sleep touch kill env id uname "
-    "alert script javascript confirm prompt eval http https ws wss ftp websocket file line txt connect fetch open visit "
-    "load get post head put go read download browse test true false to the a an".split()
+    (
+        "select union all from where and or not insert update delete drop table database exec execute declare shutdown "
+        "null waitfor delay order by group having like into values set users user admin username password passwd id "
+        "limit reconfigure cat nc bash sh curl wget rm whoami ls php python perl ruby ping powershell cmd echo sleep "
+        "touch kill env id uname alert script javascript confirm prompt eval http https ws wss ftp websocket file line "
+        "txt connect fetch open visit load get post head put go read download browse test true false to the a an"
+    ).split()
 )
 _MIN_SEARCH_WORDS = 2  # "permission denied"
 

@@ -1,4 +1,4 @@
-"""Signs of a text that gives orders to a language model, or poses as one of its own messages.
+"""Signs of a text that gives orders to a language model. `message_signs` has those of one that poses as a message.
 
 Patterns expect a plain reading (see `unmasking`). No part of a pattern can match the same characters in two ways over
 an unbounded distance, so that matching takes linear time.
@@ -13,14 +13,14 @@ _DROP = (
     r"erase|set aside|(?:do not|don't|stop) (?:follow|obey)(?:ing)?|pay no attention to)"
 )
 _UNDO = rf"(?:{_DROP}|cancel|revoke|reset|nullify|invalidate|delete|remove|throw (?:out|away)|disobey)"
-_ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
+ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
 _LIMITS = (
     r"(?:restrictions?|safeguards?|guardrails?|"
     r"safety (?:mode|filters?|guidelines|protocols?|checks?|measures|settings))"
 )
 # Programs have these, too: "override system policy chrome".
 _COMMON_RULES = r"(?:rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
-_RULES = rf"(?:{_ORDERS}|{_LIMITS}|{_COMMON_RULES})"
+_RULES = rf"(?:{ORDERS}|{_LIMITS}|{_COMMON_RULES})"
 _COMMON_OWNERS = r"(?:previous|prior|preceding|above|earlier|original|initial|system|content)"
 _OURS = (
     r"(?:previous|prior|preceding|above|earlier|foregoing|original|initial|system|your|safety|content|ethical|"
@@ -54,9 +54,6 @@ _SETTINGS = (
     r"(?:(?:your|loaded|hidden|secret|initial)\W+(?:\w+\W+){0,2}?(?:configuration|api keys?|credentials|secrets|"
     r"passwords?|environment variables|tools|functions)\b)"
 )
-_ROLE = r"(?:system|assistant|developer|admin\w*|root|operator)"
-_EDGE = r"[=\-*#~<>\[\]{}|%`]{2,10}"
-
 # "Ignore the previous instructions" in the most common languages: stems of the verbs and of their objects. "_" is a
 # space.
 _FOREIGN_DROP = [
@@ -112,30 +109,33 @@ _STATE = (
 )
 
 OVERRIDE = [
-    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:{_OF_MODEL}\W+){{0,3}}?(?:{_ORDERS}|{_LIMITS})\b",
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:{_OF_MODEL}\W+){{0,3}}?(?:{ORDERS}|{_LIMITS})\b",
     rf"\b{_DROP}\b[\s\S]{{0,60}}?\b(?:your|safety|ethical|developer)\W+(?:{_OF_MODEL}\W+){{0,3}}?(?:{_OURS}\W+)?{_RULES}\b",
     rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_RULES}\W+(?:above|you)\b",
-    rf"\b{_UNDO}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:\w+\W+){{0,2}}?{_ORDERS}\b",
-    rf"\b{_DROP}\b[\s\S]{{0,40}}?\b(?:all|any|every)\W+(?:of\W+)?(?:the\W+|my\W+|your\W+)?(?:{_ORDERS}|{_LIMITS})\b",
+    rf"\b{_UNDO}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:\w+\W+){{0,2}}?{ORDERS}\b",
+    rf"\b{_DROP}\b[\s\S]{{0,40}}?\b(?:all|any|every)\W+(?:of\W+)?(?:the\W+|my\W+|your\W+)?(?:{ORDERS}|{_LIMITS})\b",
     rf"\b{_DROP}\b\W+(?:(?:everything|anything|all|what)\W+(?:\w+\W+){{0,3}}?(?:before|previously|prior)\b|"
     r"(?:\w+\W+){0,3}?above\s*(?:[.,;:!]|and\b|text\b|$))",
     r"\bforget\W+(?:everything|all)\W+(?:that\W+)?(?:you|i|we|and)\b",
-    rf"\b(?:your|previous|prior|original|system)\W+{_ORDERS}\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
-    rf"\b(?:all|your|any)\W+(?:{_OF_MODEL}\W+|previous\W+|prior\W+){{0,3}}?(?:{_ORDERS}|{_LIMITS})\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    rf"\b(?:your|previous|prior|original|system)\W+{ORDERS}\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    rf"\b(?:all|your|any)\W+(?:{_OF_MODEL}\W+|previous\W+|prior\W+){{0,3}}?(?:{ORDERS}|{_LIMITS})\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
     r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
     r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
     rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
     r"\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
-    rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})|\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
+    rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})",
+    r"\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
     r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",
-    r"\byou are an?\b(?! helpful assistant\b(?! (?:that|who|with|and)\b))\W+(?:\w+\W+){0,4}?(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
+    r"\byou are an?\b(?! helpful assistant\b(?! (?:that|who|with|and)\b))\W+(?:\w+\W+){0,4}?"
+    r"(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
     rf"\b{_LIMITS}\W+(?:\w+\W+){{0,2}}?suspended\b",
     r"\bdisable_safety\b|\bsystem[ _-]?override\b",
     r"\bname\s?=\s?[\"']ai[-_ ](?:instruction|directive)s?|\bwhen this (?:\w+ ){0,2}is (?:in context|retrieved)\b",
     r"\b(?:ai|llm)s? (?:reading|processing|parsing) this\b|\b(?:respond|reply|answer) (?:only|exclusively) with\b",
     r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
     r"answer(?! (?:yes|no|y|n)\b)|respond|reply|output|reveal|say)\b",
-    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:(?:the|all|any|ai) )?(?:ai |llm )?"
+    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b",
+    r"\b(?:(?:the|all|any|ai) )?(?:ai |llm )?"
     r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
     r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
     r"(?:assistants?|chatbots?) (?:must|shall|has to) (?:now |always |never )?(?:include|output|append)\b",
@@ -155,57 +155,6 @@ EXTRACTION = [
     _pair(*_FOREIGN_SHOW),
 ]
 
-_OPEN_TOKEN = r"(?:\[inst\]|<<sys>>|<\|[^<>|\n]{1,40}\|>|<(?:system|assistant|instructions?|start_of_turn)>)"
-_CLOSE_TOKEN = r"(?:\[/inst\]|<</sys>>|<\|[^<>|\n]{1,40}\|>|</(?:system|assistant|instructions?)>|<end_of_turn>)"
-TEMPLATE_MESSAGES = [
-    rf"{_OPEN_TOKEN}(?:[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}})\w[^<\[]{{0,400}}{_CLOSE_TOKEN}",  # words in an envelope
-    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant)\s{0,5}:",
-    r"\brole[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:system|developer)[\"']?[\s,]{1,20}[\"']?content[\"']?\s{0,5}[:=]"
-    r"[\s\"'|>]{0,20}(?!you are a helpful assistant\b)\w{1,40}[ ,'’]{1,3}\w",
-    r"^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
-    r"\|system\||\{(?:system|assistant)\}",
-    rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?){_ORDERS}\b[^\n]{{0,40}}?{_EDGE}",
-    r"\b(?:begin|end|start) (?:of )?(?:the )?(?:(?:system|user) (?:prompt|message|instructions|context|input|query))\b",
-    r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai(?: model)?|llm|assistant|"
-    r"language model|chatbot)s?\b[^\n]{0,20}:",
-]
-# Developers paste these with a problem that they have with them.
-TEMPLATE_TOKENS = [
-    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:instructions?|response)\s{0,5}:",
-    r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
-    r"\n\s{0,10}(?:system|assistant)\s{0,5}:",
-    # A user in YAML has a name, or fields of its own.
-    r"\n\s{0,10}(?:human|user|developer)\s{0,5}:(?!\s{0,20}[\w./@\"'-]{0,60}(?::[^\n]{0,100})?[ \t]{0,5}(?:\n|$))",
-    r"\n\s{0,10}(?:observation|thought|final answer)\s{0,5}:",
-    # An action in a policy is a list, or has a service before a colon.
-    r"(?:^|\n)\s{0,10}(?:action\s?input|assistant|human|action(?!\s?:\s{0,20}(?:[-\[\"']|[\w-]{1,40}:)))\s?:",
-    r"</?(?:system|assistant|developer|instructions?|prompt|invoke|(?:tool|function)_?(?:calls?|results?|outputs?|"
-    r"responses?))(?:[\s/][^<>\n]{0,60})?>|</(?:context|documents?|user_?(?:input|query)|search_?results?|passages?|untrusted)\b",
-    r"[\"']role[\"']\s{0,5}:\s{0,5}[\"'](?:system|assistant|developer|tool)[\"']",
-    r"(?:^|\n)[^\w\n]{0,10}role\s{0,5}[:=]\s{0,5}[\"']?(?:system|assistant|developer|tool)\b",
-    rf"\[\[?\s?{_ROLE}\b(?![@.:])[^\]\n]{{0,60}}\]",
-    rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?)?(?:{_ROLE}|{_ORDERS})\b[^\n]{{0,40}}?{_EDGE}",
-    rf"\b(?:begin|end|start) (?:of )?(?:the )?{_ORDERS}\b",
-    rf"(?:^|\n)\W{{0,5}}{_ROLE}\s(?:note|notice|message|update|alert|command|override|directive)\s{{0,3}}:",
-]
-
-TOOL_MESSAGES = [
-    r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call|[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
-    r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
-    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+)?(?:knowledge_base_search|"
-    r"perplexity_search|index_keywords|generate_response)\b",
-    r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:prompts?|safety)\w{0,20}\(",
-    r"\btool\W+(?:descriptions?|definitions?|execution|schemas?|access)\W+(?:\w+\W+){0,2}?(?:has|have) been\b",
-    r"\byou have (?:access to )?(?:\w+ ){0,2}tools?\b",
-]
-# Code of programs that use tools, or that only look like it.
-TOOL_CODE = [
-    r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
-    r"<function\b(?! [\w.<>]{1,100} at 0x)[^<>\n]{0,60}>|\bfunctions\.(?!config\b)\w{1,40}\s?\(",
-    r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:config|secrets?|filters?)\w{0,20}\(",
-    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",
-    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:tool|function)\W+\w{1,40}_\w",
-]
 MODES = [r"\b(?:god|sudo) mode\b|\boverride[\"']?\s*[:=]\s*true\b"]
 
 # Orders only if the sentence does not go on with what it is about: "print your environment variables linux".
@@ -213,11 +162,16 @@ COMMON_OVERRIDE = [
     rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_COMMON_OWNERS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_COMMON_RULES}\b",
     r"\bsafety(?:[ _]?(?:mode|checks?))?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b|\bunrestricted[ _-]+mode\b",
 ]
-SETTINGS_EXTRACTION = [rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_SETTINGS}", r"\b(?:tools?|functions?) you have\b(?! to\b)"]
+SETTINGS_EXTRACTION = [
+    rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_SETTINGS}",
+    r"\b(?:tools?|functions?) you have\b(?! to\b)",
+]
 
 EXFILTRATION = [
     # "Failed to send" reports what did not happen.
-    r"(?<!failed to )(?<!unable to )(?<!could not )(?<!cannot )(?<!couldn't )\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
+    r"(?<!failed to )(?<!unable to )(?<!could not )(?<!cannot )(?<!couldn't )"
+    r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?"
+    r"(?:it|them|this|"
     r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output|question|input|messages|documents)\b"
     r"[^.\n]{0,60}?"
     r"(?:https?://|\bto [^\s@]{1,60}@)",
