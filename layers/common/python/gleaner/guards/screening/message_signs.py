@@ -46,7 +46,7 @@ TEMPLATE_TOKENS = [
 ]
 
 TOOL_MESSAGES = [
-    r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call|[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
+    r"(?<!\w)\[tool\b[^\]\n]{0,20}[:\]]|(?<!\w)\[(?:function|tool)[ _]?calls?\b|[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
     r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
     r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+)?(?:knowledge_base_search|"
     r"perplexity_search|index_keywords|generate_response)\b",
@@ -58,7 +58,6 @@ TOOL_MESSAGES = [
 TOOL_CODE = [
     r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
     r"<function\b(?! [\w.<>]{1,100} at 0x)[^<>\n]{0,60}>|\bfunctions\.(?!config\b)\w{1,40}\s?\(",
-    r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:config|secrets?|filters?)\w{0,20}\(",
     r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",
     r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:tool|function)\W+\w{1,40}_\w",
 ]

@@ -32,7 +32,7 @@ _VOID = (
     r"nullified|obsolete|overridden|corrupted|off|false|no longer)"
 )
 _FREED = (
-    r"(?:unrestricted|unfiltered|uncensored|jailbroken|freely|"
+    r"(?:unrestricted|unfiltered|uncensored|jailbroken|"
     r"(?:no|without(?: any)?|zero|free (?:of|from))\W+(?:\w+\W+){0,2}?"
     r"(?:restrictions?|filter(?:s|ing)?|guidelines?|limitations?|rules|censorship|refusals?|ethics|boundaries))"
 )
@@ -122,7 +122,7 @@ OVERRIDE = [
     r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
     r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
     rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
-    r"\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
+    r"\b(?:respond|answer|reply|speak|talk|operate)\W+freely\b|\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
     rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})",
     r"\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
     r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",

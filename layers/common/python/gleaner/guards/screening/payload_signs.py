@@ -52,7 +52,7 @@ _REACHING = (
 _OPENING = r"(?:\{\{|\{%|[$#*@%]\{|<%)"
 TEMPLATE = [
     rf"{_OPENING}[^\n]{{0,200}}?(?:{_REACHING})|^\W{{0,5}}{_OPENING}|#set\s?\(|@\(\d|\{{php\}}|\{{\d{{1,5}}\*\d{{1,5}}\}}",
-    r"__(?:class|globals|mro|subclasses|builtins|import|init|proto)__|\bconstructor\s{0,3}[.\[(]",
+    r"__(?:class|globals|mro|subclasses|builtins|import|proto)__|__init__\s?\.\s?__|\bconstructor\s{0,3}[.\[(]",
 ]
 PATH = [
     r"(?:\.\.\\?[\\/]{1,3}){2}|(?:\.{4}[\\/]{2}){2}|^\W{0,5}\.\.[\\/]|\.\.;[\\/]",
