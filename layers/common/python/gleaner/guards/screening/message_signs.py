@@ -14,19 +14,19 @@ _OPENING = r"(?:\[inst\]|<<sys>>|<\|[^<>|\n]{1,40}\|>|<(?:system|assistant|instr
 _CLOSING = r"(?:\[/inst\]|<</sys>>|<\|[^<>|\n]{1,40}\|>|</(?:system|assistant|instructions?)>|<end_of_turn>)"
 TEMPLATE_MESSAGES = [
     # words in an envelope
-    rf"{_OPENING}(?:[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}})\w[^<\[]{{0,400}}{_CLOSING}",
+    rf"{_OPENING}[^\w<\[]{{0,10}}\w{{1,40}}[^\w<\[]{{1,10}}\w[^<\[]{{0,400}}{_CLOSING}",
     r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant)\s{0,5}:",
     r"\brole[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:system|developer)[\"']?[\s,]{1,20}[\"']?content[\"']?\s{0,5}[:=]"
     r"[\s\"'|>]{0,20}(?!you are a helpful assistant\b)\w{1,40}[ ,'’]{1,3}\w",
     r"^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
     r"\|system\||\{(?:system|assistant)\}",
     rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?){ORDERS}\b[^\n]{{0,40}}?{_EDGE}",
-    r"\b(?:begin|end|start) (?:of )?(?:the )?(?:(?:system|user) (?:prompt|message|instructions|context|input|query))\b",
     r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai(?: model)?|llm|assistant|"
     r"language model|chatbot)s?\b[^\n]{0,20}:",
 ]
 # Developers paste these with a problem that they have with them.
 TEMPLATE_TOKENS = [
+    r"\b(?:begin|end|start) (?:of )?(?:the )?(?:system|user) (?:prompt|message|instructions|context|input|query)\b",
     r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:instructions?|response)\s{0,5}:",
     r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
     r"\n\s{0,10}(?:system|assistant)\s{0,5}:",
@@ -46,7 +46,8 @@ TEMPLATE_TOKENS = [
 ]
 
 TOOL_MESSAGES = [
-    r"(?<!\w)\[tool\b[^\]\n]{0,20}[:\]]|(?<!\w)\[(?:function|tool)[ _]?calls?\b|[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
+    r"(?<!\w)\[tool\b[^\]\n]{0,20}[:\]]",
+    r"[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
     r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
     r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+)?(?:knowledge_base_search|"
     r"perplexity_search|index_keywords|generate_response)\b",
@@ -56,6 +57,7 @@ TOOL_MESSAGES = [
 ]
 # Code of programs that use tools, or that only look like it.
 TOOL_CODE = [
+    r"(?<!\w)\[(?:function|tool)[ _]?calls?\b",
     r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
     r"<function\b(?! [\w.<>]{1,100} at 0x)[^<>\n]{0,60}>|\bfunctions\.(?!config\b)\w{1,40}\s?\(",
     r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",

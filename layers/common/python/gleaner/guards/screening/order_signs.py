@@ -21,7 +21,7 @@ _LIMITS = (
 # Programs have these, too: "override system policy chrome".
 _COMMON_RULES = r"(?:rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
 _RULES = rf"(?:{ORDERS}|{_LIMITS}|{_COMMON_RULES})"
-_COMMON_OWNERS = r"(?:previous|prior|preceding|above|earlier|original|initial|system|content)"
+_COMMON_OWNERS = r"(?!content security polic)(?:previous|prior|preceding|above|earlier|original|initial|system|content)"
 _OURS = (
     r"(?:previous|prior|preceding|above|earlier|foregoing|original|initial|system|your|safety|content|ethical|"
     r"developer)"
@@ -101,6 +101,8 @@ def _to_pattern(word: str) -> str:
     return (r"\b" if folded < "\u0590" else "") + folded.replace("_", " ")
 
 
+_MODEL = r"(?:ai |llm )?(?:assistants?|models?|chatbots?)"
+_SAY = r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)"
 # "You are now connected": what a program tells its user.
 _STATE = (
     r"(?:(?:dis)?connected|logged|signed|subscribed|authenticated|registered|viewing|leaving|editing|"
@@ -122,7 +124,8 @@ OVERRIDE = [
     r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
     r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
     rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
-    r"\b(?:respond|answer|reply|speak|talk|operate)\W+freely\b|\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
+    r"\b(?:respond|answer|reply|speak|talk|operate)\W+freely\b",
+    r"\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
     rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})",
     r"\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
     r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",
@@ -135,9 +138,9 @@ OVERRIDE = [
     r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
     r"answer(?! (?:yes|no|y|n)\b)|respond|reply|output|reveal|say)\b",
     r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b",
-    r"\b(?:(?:the|all|any|ai) )?(?:ai |llm )?"
-    r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
-    r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
+    rf"\b(?:the|all|any|ai) {_MODEL} (?:must|shall|has to) (?:(?:now|always|never) )?{_SAY}\b",
+    rf"\b{_MODEL} (?:must|shall|has to) (?:now|always|never) {_SAY}\b",
+    r"\b(?:the|all|any|ai) (?:ai |llm )?"
     r"(?:assistants?|chatbots?) (?:must|shall|has to) (?:now |always |never )?(?:include|output|append)\b",
     r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:obey|comply|"
     r"(?:follow|execute|carry out)\W+(?:it|its|this|that|them|these|the|what)\b)",
