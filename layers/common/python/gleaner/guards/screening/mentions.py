@@ -34,7 +34,8 @@ _COMMANDING = re.compile(
 )
 # A sentence that goes on with one of these has named its whole object.
 _FUNCTION_WORD = re.compile(
-    r"\s+(?:and|or|to(?! (?:continue|proceed|log|sign|access|authenticate|unlock)\b)|in|into|as|at|on|of|for|from|with|without|by|via|now|then|here|below|above|please|verbatim|word|"
+    r"\s+(?:and|or|to(?! (?:continue|proceed|log|sign|access|authenticate|unlock)\b)|"
+    r"in|into|as|at|on|of|for|from|with|without|by|via|now|then|here|below|above|please|verbatim|word|"
     r"exactly|immediately|instead|so|but|that|this|it|me|us|i|you|when|because|before|after|first|also|just)\b"
 )
 _GOES_ON = re.compile(r"\s+[\"'(]?\w")

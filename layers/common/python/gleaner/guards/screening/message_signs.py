@@ -46,7 +46,7 @@ TEMPLATE_TOKENS = [
 ]
 
 TOOL_MESSAGES = [
-    r"(?<!\w)\[tool\b[^\]\n]{0,20}[:\]]",
+    r"(?<!\w)\[tool\b(?! calls?\])[^\]\n]{0,20}[:\]]",
     r"[\"']method[\"']\s{0,5}:\s{0,5}[\"']tools?/",
     r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
     r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+)?(?:knowledge_base_search|"
