@@ -29,7 +29,7 @@ _TOPIC_WORD = re.compile(rf"(?:{_EXPLAINING}|{_PROBLEM})")
 _COMMANDING = re.compile(
     r"\b(?:you(?:r|'re)?|respond|reply|answer|obey|comply|reveal|pretend|act as|ignor\w*|forget|disregard|bypass|"
     r"override|unrestricted|restrictions?|safety|conversation|system prompt|instructions?|output (?:the|all|any)|send|"
-    r"forward|tell|repeat|recommend|visit|enter|activate|always|from now on|"
+    r"forward|tell|say|call it|list (?:the|all|any)|secrets|repeat|recommend|visit|enter|activate|always|from now on|"
     r"(?:must|shall|will|can) (?:now|always|never)|(?:assistants?|models?) (?:must|shall|should))\b"
 )
 # A sentence that goes on with one of these has named its whole object.

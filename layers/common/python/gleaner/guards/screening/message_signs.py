@@ -19,6 +19,9 @@ TEMPLATE_MESSAGES = [
     r"\brole[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:system|developer)[\"']?[\s,]{1,20}[\"']?content[\"']?\s{0,5}[:=]"
     r"[\s\"'|>]{0,20}(?!you are a helpful assistant\b)\w{1,40}[ ,'’]{1,3}\w",
     r"^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
+    # the beginning of an answer
+    r"\n\s{0,10}(?:assistant|system)\s{0,5}:\s{0,5}"
+    r"(?:i(?:'m|'ll|'ve)?|we|sure|ok(?:ay)?|understood|certainly|of course|yes)\b",
     r"\|system\||\{(?:system|assistant)\}",
     rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?){ORDERS}\b[^\n]{{0,40}}?{_EDGE}",
     r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai(?: model)?|llm|assistant|"

@@ -106,7 +106,8 @@ _SAY = r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)"
 # "You are now connected": what a program tells its user.
 _STATE = (
     r"(?:(?:dis)?connected|logged|signed|subscribed|authenticated|registered|viewing|leaving|editing|"
-    r"ready to use|able to|seeing|being redirected|up to date|on branch|offline|online|behind|ahead|"
+    r"ready to use|able to(?! (?:refuse|decline|deny|reject|filter|block)\b)|"
+    r"seeing|being redirected|up to date|on branch|offline|online|behind|ahead|"
     r"eligible|enrolled|a member|(?:running|using) (?:\w{1,20}[ -])?v?\d{1,5})\b"
 )
 
@@ -140,6 +141,7 @@ OVERRIDE = [
     r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b",
     rf"\b(?:the|all|any|ai) {_MODEL} (?:must|shall|has to) (?:(?:now|always|never) )?{_SAY}\b",
     rf"\b{_MODEL} (?:must|shall|has to) (?:now|always|never) {_SAY}\b",
+    r"\b(?:ai|llm) (?:agents?|assistants?|models?) (?:must|should|shall) (?:now|always|never)\b",
     r"\b(?:the|all|any|ai) (?:ai |llm )?"
     r"(?:assistants?|chatbots?) (?:must|shall|has to) (?:now |always |never )?(?:include|output|append)\b",
     r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:obey|comply|"
