@@ -2,10 +2,11 @@
 
     .venv/bin/python benchmarks/validator.py FOLDER [--questions FILE ...]
 
-FOLDER holds legit.txt and malicious.txt, with tab-separated lines of id, tier (core or hard), category, source and the
-text as a JSON string. Every text is checked as the `query` of knowledge_base_search, as a model would send it. It is
-accepted unchanged, accepted neutralised (without its hidden characters), or refused. Each FILE holds ordinary
-questions, one JSON object with `text` a line; the script prints how many are refused.
+FOLDER holds legit.txt, malicious.txt and perhaps pasted.txt (texts as developers paste them), with tab-separated lines
+of id, tier (core, hard or pasted), category, source and the text as a JSON string. Every text is checked as the `query`
+of knowledge_base_search, as a model would send it. It is accepted unchanged, accepted neutralised (without its hidden
+characters or secrets, or in quotation marks because it is bare code), or refused. Each FILE holds ordinary questions,
+one JSON object with `text` a line; the script prints how many are refused and neutralised.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ from gleaner.tools import knowledge_base_search
 from gleaner.tools.parameter_checks import check_query
 
 OUTCOMES = ("unchanged", "neutralised", "refused")
-BARS = {("legit", "core"): 100.0, ("legit", "hard"): 90.0, ("malicious", "core"): 100.0}  # percent
+LISTS = ("legit", "pasted", "malicious")
+BARS = {
+    ("legit", "core"): 100.0,
+    ("legit", "hard"): 90.0,
+    ("pasted", "pasted"): 97.0,
+    ("malicious", "core"): 100.0,
+}  # percent
 ROUNDS = 5
 PIECES = ("ignore ", "[[ ", "=== system ", "' or ", "../", "{{ ", "\\x41", "a.", "%41", "you ")
 
@@ -49,12 +56,13 @@ def main() -> int:
     parser.add_argument("--questions", type=Path, nargs="+", default=[], metavar="FILE")
     options = parser.parse_args()
     folder = options.folder
-    lists = {name: list(read(folder / f"{name}.txt")) for name in ("legit", "malicious")}
+    lists = {name: list(read(path)) for name in LISTS if (path := folder / f"{name}.txt").exists()}
     bars_met = [print_list(name, inputs) for name, inputs in lists.items()]
     for path in options.questions:
         questions = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
-        refusals = sum(outcome(text)[0] == "refused" for text in questions)
-        print(f"{path.parent.name}: {refusals} of {len(questions)} ordinary questions refused")
+        results = Counter(outcome(text)[0] for text in questions)
+        shares = ", ".join(f"{results[name]} {name}" for name in ("refused", "neutralised"))
+        print(f"{path.parent.name}: of {len(questions)} ordinary questions {shares}")
     print_time([one.text for inputs in lists.values() for one in inputs])
     return 0 if all(bars_met) else 1
 
@@ -88,7 +96,7 @@ def print_list(name: str, inputs: list[Input]) -> bool:
         by_tier[one.tier][result] += 1
         by_category[one.category][result] += 1
         codes[code] += code != ""
-        if result == ("refused" if name == "legit" else "unchanged"):
+        if result == _mistake(name):
             mistakes.append(f"{one.id} ({one.tier}, {one.category}) {code}".rstrip())
     print(f"\n{name + ' by category':30}" + "".join(f"{title:>13}" for title in OUTCOMES))
     for category in sorted(by_category):
@@ -100,12 +108,16 @@ def print_list(name: str, inputs: list[Input]) -> bool:
     return all(bars_met)
 
 
+def _mistake(name: str) -> str:
+    return "unchanged" if name == "malicious" else "refused"
+
+
 def print_bar(name: str, tier: str, counts: Counter[str]) -> bool:
     """Print the share of correct outcomes of a tier beside its bar; return whether it is met."""
     total = counts.total()
-    correct = total - counts["refused" if name == "legit" else "unchanged"]
+    correct = total - counts[_mistake(name)]
     share, bar = 100 * correct / total, BARS.get((name, tier))
-    verb = "accepted" if name == "legit" else "refused or neutralised"
+    verb = "refused or neutralised" if name == "malicious" else "accepted"
     print(f"{name} {tier}: {correct} of {total} {verb}, {share:.1f} %" + (f" (bar {bar:.0f} %)" if bar else ""))
     return bar is None or share >= bar
 

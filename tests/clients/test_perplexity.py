@@ -83,9 +83,11 @@ def test_the_request_demands_a_search_and_contains_only_known_fields() -> None:
     assert requests[0].headers["authorization"] == f"Bearer {KEY}"
     body = json.loads(requests[0].content)
     assert body.pop("max_output_tokens") > 0
+    label, query = body.pop("input")
+    assert label["role"] == "user" and "It is data" in label["content"]
+    assert query == {"type": "message", "role": "user", "content": "What is it?"}
     assert body == {
         "model": "perplexity/sonar",
-        "input": "What is it?",
         "instructions": "Be brief.",
         "tools": [{"type": "web_search"}],
         "tool_choice": {"type": "web_search"},

@@ -103,8 +103,43 @@ _VENDOR_HINTS = tuple(
 )
 _VENDOR_SHAPE = re.compile(r"k[-_][\w-]{16}|g\.[\w-]{16}|/b[0-9a-z]{6,16}/|:aa[\w-]{30}")
 _PASSWORD_HINTS = ("pass", "pwd", "kennwort")
+BARE = r"[^\s\"',;<>{}()\[\]\\]{3,256}"  # a value without quotes
 
-RULES = (
+
+def assigned_password(bare: str) -> Rule:
+    """A password after its name and a sign; `bare` is the pattern of a value without quotes."""
+    return Rule(
+        re.compile(
+            rf"""(?P<prefix>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
+            r"""(?:(?<=")(?:[^"\\\r\n]|\\(?!")[^\r\n]){1,256}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,256}|"""
+            rf"""(?<!["']){bare})""",
+            re.I,
+        ),
+        _redact_as("password"),
+        hints=_PASSWORD_HINTS,
+    )
+
+
+def password_option(value: str) -> Rule:
+    """A password after an option of a command line."""
+    return Rule(
+        re.compile(rf"""(?P<prefix>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted){value}""", re.I),
+        _redact_as("password"),
+        hints=("--",),
+    )
+
+
+OPTION_VALUE = r"""[^\s"'<>${-][^\s"']{2,256}"""
+ASSIGNED_PASSWORD = assigned_password(BARE)
+PASSWORD_OPTION = password_option(OPTION_VALUE)
+
+PASSWORD_IN_URL = Rule(  # user:password@
+    re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
+    lambda match: f"{match['prefix']}[redacted: password]@",
+    hints=("://",),
+)
+
+SECRETS = (
     Rule(
         re.compile(
             r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:"
@@ -114,11 +149,7 @@ RULES = (
         _redact_as("private key"),
         hints=("private key",),
     ),
-    Rule(  # user:password@ in a URL
-        re.compile(r"""(?P<prefix>://)[^\s/:@"'<>]{0,256}:[^\s/"'<>]{1,256}@"""),
-        lambda match: f"{match['prefix']}[redacted: password]@",
-        hints=("://",),
-    ),
+    PASSWORD_IN_URL,
     Rule(
         re.compile(rf"{_START}(?:{_VENDOR_KEYS})", re.ASCII),
         _redact_as("key"),
@@ -142,20 +173,15 @@ RULES = (
         hints=("bearer",),
     ),
     Rule(
-        re.compile(rf"""(?P<prefix>cookie{_IS})(?!\[redacted)[^\s=;"']{{1,64}}=[^\r\n"'\\]{{1,4096}}""", re.I),
+        re.compile(
+            rf"""(?P<prefix>cookie{_IS})"""
+            r"""(?!\[redacted|(?:samesite|max-age|expires|path|domain)\b)[^\s=;"']{1,64}=[^\r\n"'\\]{1,4096}""",
+            re.I,
+        ),
         _redact_as("cookie"),
         hints=("cook",),
     ),
-    Rule(
-        re.compile(
-            rf"""(?P<prefix>{_PASSWORD_NAME}\\{{0,4}}["']?\s{{0,4}}(?:=>?|:)\s{{0,4}}b?\\{{0,4}}["']?){_NO_VALUE}"""
-            r"""(?:(?<=")(?:[^"\\\r\n]|\\(?!")[^\r\n]){1,256}|(?<=')(?:[^'\\\r\n]|\\[^\r\n]){1,256}|"""
-            r"""(?<!["'])[^\s"',;<>{}()\[\]\\]{3,256})""",
-            re.I,
-        ),
-        _redact_as("password"),
-        hints=_PASSWORD_HINTS,
-    ),
+    ASSIGNED_PASSWORD,
     Rule(  # in a sentence, where the next word may be the password
         re.compile(
             rf"""(?P<prefix>{_PASSWORD_NAME}\s{{1,4}}is:?\s{{1,4}}["']?)(?=[^\s\d]{{0,64}}\d)[^\s"',;]{{3,256}}""", re.I
@@ -163,11 +189,7 @@ RULES = (
         _redact_as("password"),
         hints=_PASSWORD_HINTS,
     ),
-    Rule(  # a command line option
-        re.compile(rf"""(?P<prefix>--{_PASSWORD_NAME}\s{{1,4}})(?!\[redacted)[^\s"'<>${{-][^\s"']{{2,256}}""", re.I),
-        _redact_as("password"),
-        hints=("--",),
-    ),
+    PASSWORD_OPTION,
     Rule(
         re.compile(rf"(?P<prefix>{_KEY_NAME}{_IS}){_NO_VALUE}(?=[a-z+/=_.~%-]{{0,128}}\d){_TOKEN}{{8,}}", re.I),
         _redact_as("key"),
@@ -176,6 +198,8 @@ RULES = (
             r"""(?:\\{0,4}["']?\s{0,4}[=:]|\s{1,4}\S{1,2}s\s)"""
         ),
     ),
+)
+_PERSONAL_DATA = (
     Rule(
         re.compile(rf"{_START}" r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])", re.ASCII),
         _redact_as("account number", _is_iban),
@@ -226,3 +250,5 @@ RULES = (
         hints=("@",),
     ),
 )
+
+RULES = (*SECRETS, *_PERSONAL_DATA)  # the order matters

@@ -10,12 +10,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from gleaner.guards._secret_forms import RULES, SECRET_NAME
+from gleaner.guards._search_secrets import SEARCH_RULES
+from gleaner.guards._secret_forms import RULES, SECRET_NAME, Rule
 
 # Shorter values may occur in ordinary text by chance.
 _MIN_PROTECTED_LENGTH = 8
 
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
+
+_PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,20}\]")
 
 _protected: tuple[str, ...] = ()  # longest first, so that a secret is redacted before another one that it contains
 
@@ -30,13 +33,31 @@ def protect(secrets: Iterable[str | None]) -> None:
 
 def redact(text: str) -> str:
     """Replace each secret and each piece of personal data in `text` with `[redacted: its kind]`."""
+    return _redact_by(RULES, text)
+
+
+def redact_secrets(search: str) -> str:
+    """Replace each secret in a search text, which leaves the service; personal data stays, as it may be the topic.
+
+    "password: appears twice" is an error message here: a word after the name of a secret is redacted only if it looks
+    like a value.
+    """
+    return _redact_by(SEARCH_RULES, search)
+
+
+def _redact_by(rules: Iterable[Rule], text: str) -> str:
     for secret in _protected:
         text = text.replace(secret, "[redacted: key]")
     folded = text.casefold()
-    for rule in RULES:
+    for rule in rules:
         if rule.may_match(folded) and (redacted := rule.pattern.sub(rule.replace, text)) != text:
             text, folded = redacted, redacted.casefold()
     return text
+
+
+def drop_placeholders(redacted: str) -> str:
+    """Replace each placeholder of `redact` with a full stop, so that its words are not taken for those of the text."""
+    return _PLACEHOLDER.sub(".", redacted)
 
 
 def redact_value(value: object) -> object:

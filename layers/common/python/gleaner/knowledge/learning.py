@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gleaner import text
-from gleaner.guards.redaction import redact
+from gleaner.guards.redaction import drop_placeholders, redact
 from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
@@ -100,7 +100,8 @@ def extract_keywords(answer: WebAnswer) -> list[str]:
     """
     titles = [citation.title for citation in answer.citations]
     frequency = Counter(text.stem(word) for word in text.words(" ".join((answer.answer, *titles))))
-    phrases = dict.fromkeys(phrase for source in (answer.query, *titles) for phrase in _phrases(source))
+    sources = (drop_placeholders(answer.query), *titles)
+    phrases = dict.fromkeys(phrase for source in sources for phrase in _phrases(source))
     candidates = sorted(phrases, key=lambda phrase: -_weight(phrase, frequency)) + _repeated_phrases(answer.answer)
     keywords: list[str] = []
     keyword_stems: set[str] = set()

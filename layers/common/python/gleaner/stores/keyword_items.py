@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from gleaner import text
+from gleaner.guards.redaction import redact
 from gleaner.model import Citation, WebAnswer
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
@@ -76,7 +77,7 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
         values={
             ":id": answer.result_id,
             ":kb": answer.kb_id,
-            ":query": answer.query,
+            ":query": redact(answer.query),  # of one caller, stored for all
             ":answer": answer.answer,
             ":citations": [
                 {"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations

@@ -74,11 +74,12 @@ def _split_by_harm(keywords: Sequence[object]) -> tuple[list[object], list[Rejec
     harmless: list[object] = []
     hostile: list[RejectedKeyword] = []
     for keyword in keywords:
-        # Longer keywords are rejected later, for their length.
-        shown = text.collapse(keyword)[: 2 * MAX_KEYWORD_LENGTH] if isinstance(keyword, str) else ""
-        if code := check_keyword(shown):
+        # Longer keywords are rejected later, for their length. White space is collapsed after the check, which looks at
+        # the starts of lines.
+        typed = keyword.strip()[: 2 * MAX_KEYWORD_LENGTH] if isinstance(keyword, str) else ""
+        if code := check_keyword(typed):
             reason = f"refused ({code}): name the topic in plain words"
-            hostile.append(RejectedKeyword(keyword=shown[:MAX_KEYWORD_LENGTH], reason=reason))
+            hostile.append(RejectedKeyword(keyword=text.collapse(typed)[:MAX_KEYWORD_LENGTH], reason=reason))
         else:
             harmless.append(keyword)
     return harmless, hostile

@@ -8,15 +8,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+
+from gleaner.guards.screening.mentions import WORD, Mentions, has_explaining_word
 
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」|`[^`\n]{1,300}`|(?<!\w)'[^'\n]{1,300}'(?!\w)"
 )
 # A full stop ends a sentence before whitespace, or before a script that uses none.
 _END = re.compile(r"[.!?؟]+(?=[\"'”»)\]]{0,5}(?:\s|$|[^\x00-\x7f]))|。|\n")
-# A word of prose, which must not touch characters of code, URLs or options.
-_WORD = re.compile(r"(?<![\w./@:=<>$%&\\'\"(-])[^\W\d_]{2,}(?![\w@:=<>$%&\\/(-])")
 _MIN_WORDS = 3  # of a question; code that ends in a question mark has fewer
 # Words that open a question, at the start of a sentence or clause.
 _OPENS_QUESTION = re.compile(
@@ -28,17 +29,13 @@ _OPENS_QUESTION = re.compile(
     r"|怎么|如何|什么|为什么|为何|吗|どう|なぜ|ですか|ますか|教えて|方法|어떻게|무엇|왜|كيف|لماذا|ما هي|چگونه|چرا|कैसे|"
     r"क्या|क्यों|อย่างไร|ทำไม|כיצד|איך|למה"
 )
+# Words that open a clause of any sentence, too: "when you read this".
+_OPENS_CLAUSE = re.compile(r"\W*(?:when|where|which|who|whose|is|are|was|were|do|does|did|should)\b")
 _ADDRESSED = re.compile(
     r"^\W*(?:(?:can|could|will|would|won't|do|why don't|how about|what if|what about) you\b|why not\b)"
     r"|\bplease\b(?!\W*$)"
 )
 _SECOND_PERSON = re.compile(r"\byou(?:r|'re)?\b")
-_TOPIC_WORD = re.compile(
-    r"(?:how|why|what|when|vs|versus|explain\w*|explanation|mean(?:s|ing)?|differences?|examples?|prevent\w*|mitigat\w*|"
-    r"protect\w*|defen[cs]es?|defend\w*|detect\w*|saniti[sz]\w*|escap(?:e|es|ed|ing)|vulnerabilit\w+|injections?|attacks?|"
-    r"cve|owasp|tutorial|guide|syntax|format|documentation|docs|usage|command|options|errors?|exceptions?|warnings?|"
-    r"fail(?:s|ed|ing|ure)?|fix|cannot|unable|troubleshoot\w*|debug\w*|connection|refused|configur\w+|bug|issue)"
-)
 _FOREIGN_LETTER = re.compile(r"[^\x00-\u036f\W\d_]")
 _MIN_FOREIGN_LETTERS = 4
 
@@ -47,7 +44,7 @@ _MIN_FOREIGN_LETTERS = 4
 class _Sentence:
     asks: bool  # a question that does not tell a second person to do something
     opens_at: int  # where the question starts
-    has_topic_word: bool
+    has_explaining_word: bool
 
 
 class Asking:
@@ -62,6 +59,11 @@ class Asking:
         self._ends = [end.end() for end in _END.finditer(self._outside)]
         self._sentences: dict[tuple[int, int], _Sentence] = {}  # by span
 
+    @cached_property
+    def mentions(self) -> Mentions:
+        """The words of the reading that say what is searched for."""
+        return Mentions(self._reading)
+
     def excuses(self, sign: re.Match[str]) -> bool:
         """Return whether the sentence around `sign` asks about it.
 
@@ -71,13 +73,14 @@ class Asking:
         span = self._find_sentence(*sign.span())
         sentence = self._read_sentence(span)
         if self._is_quoted(*sign.span()):
-            return sentence.asks or sentence.has_topic_word
+            return sentence.asks or sentence.has_explaining_word
         is_in_question = sentence.asks and sentence.opens_at <= sign.start() - span[0]
         return is_in_question and not _SECOND_PERSON.search(sign[0])
 
     def has_topic(self) -> bool:
-        """Return whether the text says or asks anything about its code; a question or one topic word suffices."""
-        if len(_FOREIGN_LETTER.findall(self._reading)) >= _MIN_FOREIGN_LETTERS or _has_topic_word(self._reading):
+        """Return whether the text says or asks anything about its code."""
+        foreign_letters = len(_FOREIGN_LETTER.findall(self._reading))
+        if foreign_letters >= _MIN_FOREIGN_LETTERS or self.mentions.has_search_words():
             return True
         ends = [0, *(end.end() for end in _END.finditer(self._reading)), len(self._reading)]
         return any(_is_question(self._reading[begin:end]) for begin, end in pairwise(ends))
@@ -98,23 +101,32 @@ class Asking:
 
 
 def _read(sentence: str) -> _Sentence:
-    opening = _OPENS_QUESTION.search(sentence)
-    foreign = _FOREIGN_LETTER.search(sentence) is not None and _ends_in_question_mark(sentence)
+    ends_in_question_mark = _ends_in_question_mark(sentence)
+    opening = next(
+        (
+            opening
+            for opening in _OPENS_QUESTION.finditer(sentence)
+            if ends_in_question_mark or not _opens_only_clause(opening)
+        ),
+        None,
+    )
+    foreign = _FOREIGN_LETTER.search(sentence) is not None and ends_in_question_mark
     return _Sentence(
         asks=(opening is not None or foreign) and not _ADDRESSED.search(sentence),
         opens_at=0 if foreign or opening is None else opening.start(),
-        has_topic_word=_has_topic_word(sentence),
+        has_explaining_word=has_explaining_word(sentence),
     )
+
+
+def _opens_only_clause(opening: re.Match[str]) -> bool:
+    is_clause = _OPENS_CLAUSE.match(opening[0]) is not None
+    return is_clause and (opening.start() > 0 or "when" in opening[0])
 
 
 def _is_question(sentence: str) -> bool:
     if _OPENS_QUESTION.match(sentence):
         return True
-    return _ends_in_question_mark(sentence) and len(_WORD.findall(sentence)) >= _MIN_WORDS
-
-
-def _has_topic_word(passage: str) -> bool:
-    return any(_TOPIC_WORD.fullmatch(word) for word in _WORD.findall(passage))
+    return _ends_in_question_mark(sentence) and len(WORD.findall(sentence)) >= _MIN_WORDS
 
 
 def _ends_in_question_mark(sentence: str) -> bool:

@@ -1,4 +1,4 @@
-"""Signs of a text that gives orders to a language model, or poses as one of its own messages.
+"""Signs of a text that gives orders to a language model. `message_signs` has those of one that poses as a message.
 
 Patterns expect a plain reading (see `unmasking`). No part of a pattern can match the same characters in two ways over
 an unbounded distance, so that matching takes linear time.
@@ -13,12 +13,15 @@ _DROP = (
     r"erase|set aside|(?:do not|don't|stop) (?:follow|obey)(?:ing)?|pay no attention to)"
 )
 _UNDO = rf"(?:{_DROP}|cancel|revoke|reset|nullify|invalidate|delete|remove|throw (?:out|away)|disobey)"
-_ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
+ORDERS = r"(?:instructions?|prompts?|directives?|directions|guidelines?|orders)"
 _LIMITS = (
     r"(?:restrictions?|safeguards?|guardrails?|"
     r"safety (?:mode|filters?|guidelines|protocols?|checks?|measures|settings))"
 )
-_RULES = rf"(?:{_ORDERS}|{_LIMITS}|rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
+# Programs have these, too: "override system policy chrome".
+_COMMON_RULES = r"(?:rules?|programming|training|polic(?:y|ies)|constraints?|filters?)"
+_RULES = rf"(?:{ORDERS}|{_LIMITS}|{_COMMON_RULES})"
+_COMMON_OWNERS = r"(?!content security polic)(?:previous|prior|preceding|above|earlier|original|initial|system|content)"
 _OURS = (
     r"(?:previous|prior|preceding|above|earlier|foregoing|original|initial|system|your|safety|content|ethical|"
     r"developer)"
@@ -29,7 +32,7 @@ _VOID = (
     r"nullified|obsolete|overridden|corrupted|off|false|no longer)"
 )
 _FREED = (
-    r"(?:unrestricted|unfiltered|uncensored|jailbroken|freely|"
+    r"(?:unrestricted|unfiltered|uncensored|jailbroken|"
     r"(?:no|without(?: any)?|zero|free (?:of|from))\W+(?:\w+\W+){0,2}?"
     r"(?:restrictions?|filter(?:s|ing)?|guidelines?|limitations?|rules|censorship|refusals?|ethics|boundaries))"
 )
@@ -44,12 +47,13 @@ _SHOW = (
 )
 _UNSHOWN = (
     r"(?:(?:system|developer)[\W_]+(?:prompt|instructions?|message)\b|(?:your|loaded|hidden|secret|initial)\W+"
-    r"(?:\w+\W+){0,2}?(?:prompts?|instructions?|directives?|guidelines|rules|system message|configuration|api keys?|"
-    r"credentials|secrets|passwords?|environment variables|tools|functions)\b)"
+    r"(?:\w+\W+){0,2}?(?:prompts?|instructions?|directives?|guidelines|rules|system message)\b)"
 )
-_ROLE = r"(?:system|assistant|developer|admin\w*|root|operator)"
-_EDGE = r"[=\-*#~<>\[\]{}|%`]{2,10}"
-
+# Error messages speak of these, too: "please provide your api key".
+_SETTINGS = (
+    r"(?:(?:your|loaded|hidden|secret|initial)\W+(?:\w+\W+){0,2}?(?:configuration|api keys?|credentials|secrets|"
+    r"passwords?|environment variables|tools|functions)\b)"
+)
 # "Ignore the previous instructions" in the most common languages: stems of the verbs and of their objects. "_" is a
 # space.
 _FOREIGN_DROP = [
@@ -97,32 +101,51 @@ def _to_pattern(word: str) -> str:
     return (r"\b" if folded < "\u0590" else "") + folded.replace("_", " ")
 
 
+_MODEL = r"(?:ai |llm )?(?:assistants?|models?|chatbots?)"
+_SAY = r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)"
+# "You are now connected": what a program tells its user.
+_STATE = (
+    r"(?:(?:dis)?connected|logged|signed|subscribed|authenticated|registered|viewing|leaving|editing|"
+    r"ready to use|able to(?! (?:refuse|decline|deny|reject|filter|block)\b)|"
+    r"seeing|being redirected|up to date|on branch|offline|online|behind|ahead|"
+    r"eligible|enrolled|a member|(?:running|using) (?:\w{1,20}[ -])?v?\d{1,5})\b"
+)
+
 OVERRIDE = [
-    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_RULES}\b",
-    rf"\b{_UNDO}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:\w+\W+){{0,2}}?{_ORDERS}\b",
-    rf"\b{_DROP}\b[\s\S]{{0,40}}?\b(?:all|any|every)\W+(?:of\W+)?(?:the\W+|my\W+|your\W+)?(?:{_ORDERS}|{_LIMITS})\b",
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:{_OF_MODEL}\W+){{0,3}}?(?:{ORDERS}|{_LIMITS})\b",
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b(?:your|safety|ethical|developer)\W+(?:{_OF_MODEL}\W+){{0,3}}?(?:{_OURS}\W+)?{_RULES}\b",
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_RULES}\W+(?:above|you)\b",
+    rf"\b{_UNDO}\b[\s\S]{{0,60}}?\b{_OURS}\W+(?:\w+\W+){{0,2}}?{ORDERS}\b",
+    rf"\b{_DROP}\b[\s\S]{{0,40}}?\b(?:all|any|every)\W+(?:of\W+)?(?:the\W+|my\W+|your\W+)?(?:{ORDERS}|{_LIMITS})\b",
     rf"\b{_DROP}\b\W+(?:(?:everything|anything|all|what)\W+(?:\w+\W+){{0,3}}?(?:before|previously|prior)\b|"
     r"(?:\w+\W+){0,3}?above\s*(?:[.,;:!]|and\b|text\b|$))",
     r"\bforget\W+(?:everything|all)\W+(?:that\W+)?(?:you|i|we|and)\b",
-    rf"\b(?:your|previous|prior|original|system)\W+{_ORDERS}\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
-    rf"\b(?:all|your|any)\W+(?:{_OF_MODEL}\W+|previous\W+|prior\W+){{0,3}}?(?:{_ORDERS}|{_LIMITS})\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    rf"\b(?:your|previous|prior|original|system)\W+{ORDERS}\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
+    rf"\b(?:all|your|any)\W+(?:{_OF_MODEL}\W+|previous\W+|prior\W+){{0,3}}?(?:{ORDERS}|{_LIMITS})\W+(?:\w+\W+){{0,3}}?{_VOID}\b",
     r"\b(?:new|updated|revised)\W+(?:system\W+)?(?:instructions?|directives?|prompt)\W{0,3}(?::|\bare\b|\bis\b)",
     r"\byour (?:new|real|actual|true|only) (?:task|role|goal|objective|purpose|job|instructions?)\b",
     rf"\b{_TO_MODEL}\b[^.\n]{{0,80}}?\b{_FREED}\b",
-    r"\bunrestricted[ _-]+mode\b|\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak|god|sudo) mode\b",
-    r"\bdo anything now\b|\byou are (?:now|no longer)\b|\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
+    r"\b(?:respond|answer|reply|speak|talk|operate)\W+freely\b",
+    r"\bmode[\"']?\s*[:=]\s*[\"']?unrestricted|\b(?:dan|jailbreak) mode\b",
+    rf"\bdo anything now\b|\byou are (?:now|no longer)\b(?!\s{_STATE})",
+    r"\bfrom now on,? you(?:'ll| are| will| must| can| have)\b",
     r"\bpretend (?:that )?you(?:'re| are)\b|\bi(?:'m| am) (?:your|the) (?:developer|creator|admin\w*|programmer)\b",
-    r"\byou are an?\W+(?:\w+\W+){0,4}?(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
-    r"\bsafety(?:[ _]?mode)?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b",
+    r"\byou are an?\b(?! helpful assistant\b(?! (?:that|who|with|and)\b))\W+(?:\w+\W+){0,4}?"
+    r"(?:ai|assistant|model|chatbot|llm|bot|agent|developer|tool|system|admin\w*)\b",
     rf"\b{_LIMITS}\W+(?:\w+\W+){{0,2}}?suspended\b",
-    r"\bdisable_safety\b|\bsystem[ _-]?override\b|\boverride[\"']?\s*[:=]\s*true\b",
+    r"\bdisable_safety\b|\bsystem[ _-]?override\b",
+    r"\bname\s?=\s?[\"']ai[-_ ](?:instruction|directive)s?|\bwhen this (?:\w+ ){0,2}is (?:in context|retrieved)\b",
     r"\b(?:ai|llm)s? (?:reading|processing|parsing) this\b|\b(?:respond|reply|answer) (?:only|exclusively) with\b",
     r"\bwhen you (?:read|see|process) this\b|\byou (?:must|will|shall|have to) (?:now |always |never )?(?:obey|comply|"
-    r"answer|respond|reply|output|reveal|say)\b",
-    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b|\b(?:the|all|any|ai) (?:ai |llm )?"
-    r"(?:assistants?|models?|chatbots?) (?:must|shall|has to) (?:now |always |never )?"
-    r"(?:forward|include|ignore|reveal|send|respond|answer|reply|say|output|recommend|append)\b",
-    r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:follow|execute|obey|comply|carry out)\b",
+    r"answer(?! (?:yes|no|y|n)\b)|respond|reply|output|reveal|say)\b",
+    r"\b(?:begin|start|end|prefix) (?:your|every|each) (?:answer|response|reply)\b",
+    rf"\b(?:the|all|any|ai) {_MODEL} (?:must|shall|has to) (?:(?:now|always|never) )?{_SAY}\b",
+    rf"\b{_MODEL} (?:must|shall|has to) (?:now|always|never) {_SAY}\b",
+    r"\b(?:ai|llm) (?:agents?|assistants?|models?) (?:must|should|shall) (?:now|always|never)\b",
+    r"\b(?:the|all|any|ai) (?:ai |llm )?"
+    r"(?:assistants?|chatbots?) (?:must|shall|has to) (?:now |always |never )?(?:include|output|append)\b",
+    r"\b(?:decode|decipher|decrypt|rot13|base64|unscramble)\b[^\n]{0,80}?\b(?:obey|comply|"
+    r"(?:follow|execute|carry out)\W+(?:it|its|this|that|them|these|the|what)\b)",
     *(_pair(*order) for order in _FOREIGN_DROP),
 ]
 
@@ -133,44 +156,27 @@ EXTRACTION = [
     r"\byour (?:exact |full |own |current )?(?:system prompt|system message|initial prompt|(?:hidden|initial|original) "
     r"instructions)\b",
     r"\b(?:instructions|prompt)\b[^.\n]{0,20}\b(?:you were given|(?:given|provided) to you|you (?:received|follow))\b",
-    r"\bwhat (?:were|are|have) you (?:been )?(?:told|instructed|given|programmed)\b"
-    r"|\b(?:tools?|functions?) you have\b(?! to\b)",
+    r"\bwhat (?:were|are|have) you (?:been )?(?:told|instructed|given|programmed)\b",
     _pair(*_FOREIGN_SHOW),
 ]
 
-TEMPLATE_TOKENS = [
-    r"<\|[^<>|\n]{1,40}\|>|\[/?inst\]|<</?sys>>|</?s>\s*[<\[]|<(?:start|end)_of_turn>",
-    r"(?:^|\n)\s{0,10}#{2,4}\s{0,5}(?:system|human|user|assistant|instructions?|response)\s{0,5}:",
-    r"\n\s{0,10}(?:system|assistant|human|user|developer)\s{0,5}:|^\W{0,5}system\s{0,5}:\s{0,5}(?:you|new|ignore|from)\b",
-    r"\n\s{0,10}(?:observation|thought|final answer)\s{0,5}:",
-    r"(?:^|\n)\s{0,10}(?:action(?:\s?input)?|assistant|human)\s?:",
-    r"</?(?:system|assistant|developer|instructions?|prompt|invoke|(?:tool|function)_?(?:calls?|results?|outputs?|"
-    r"responses?))\b[^<>\n]{0,60}>|</(?:context|documents?|user_?(?:input|query)|search_?results?|passages?|untrusted)\b",
-    r"[\"']role[\"']\s{0,5}:\s{0,5}[\"'](?:system|assistant|developer|tool)[\"']",
-    rf"\[\[?\s?{_ROLE}\b[^\]\n]{{0,60}}\]|\|system\||\{{(?:system|assistant)\}}",
-    rf"{_EDGE}\s{{0,3}}(?:(?:begin|end|start|new)\s(?:of\s)?(?:the\s)?)?(?:{_ROLE}|{_ORDERS})\b[^\n]{{0,40}}?{_EDGE}",
-    r"\b(?:begin|end|start) (?:of )?(?:the )?(?:(?:system|user) (?:prompt|message|instructions|context|input|query)|"
-    rf"{_ORDERS})\b",
-    rf"(?:^|\n)\W{{0,5}}{_ROLE}\s(?:note|notice|message|update|alert|command|override|directive)\s{{0,3}}:",
-    r"\b(?:note|message|attention|notice|instructions?) (?:to|for) (?:the |all |any )?(?:ai|llm|assistant|model|"
-    r"chatbot)s?\b[^\n]{0,20}:",
-]
+MODES = [r"\b(?:god|sudo) mode\b|\boverride[\"']?\s*[:=]\s*true\b"]
 
-TOOL_MESSAGES = [
-    r"\[tool\b[^\]\n]{0,20}[:\]]|\[(?:function|tool)[ _]?call",
-    r"[\"'](?:tool_calls?|tools|function_call|function)[\"']\s{0,5}:\s{0,5}[\[{\"]",
-    r"\b(?:knowledge_base_search|perplexity_search|index_keywords|generate_response)\s{0,5}[({]",
-    r"\b(?:call|use|invoke|run|execute)\W+(?:the\W+)?(?:(?:tool|function)\W+\w{1,40}_\w|(?:knowledge_base_search|"
-    r"perplexity_search|index_keywords|generate_response)\b)|<function\b[^<>\n]{0,60}>|\bfunctions\.\w{1,40}\s?\(",
-    r"^\W{0,5}query\s?=|\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
-    r"\b(?:read|dump|disable|get|show|list|set|reveal|bypass)_\w{0,30}(?:prompts?|safety|config|secrets?|filters?)\w{0,20}\(",
-    r"\btool\W+(?:descriptions?|definitions?|execution|schemas?|access)\W+(?:\w+\W+){0,2}?(?:has|have) been\b",
-    r"\byou have (?:access to )?(?:\w+ ){0,2}tools?\b",
-    r"\b(?:execute|run|call|invoke) (?:this|the following|these|arbitrary|any) (?:tool|function|command)",
+# Orders only if the sentence does not go on with what it is about: "print your environment variables linux".
+COMMON_OVERRIDE = [
+    rf"\b{_DROP}\b[\s\S]{{0,60}}?\b{_COMMON_OWNERS}\W+(?:{_OF_MODEL}\W+){{0,3}}?{_COMMON_RULES}\b",
+    r"\bsafety(?:[ _]?(?:mode|checks?))?\W{1,4}(?:\w+\W+){0,3}?(?:off|disabled|false)\b|\bunrestricted[ _-]+mode\b",
+]
+SETTINGS_EXTRACTION = [
+    rf"\b{_SHOW}\b{_ON}(?:(?!an?\b)[\w']+{_ON}){{0,6}}?{_SETTINGS}",
+    r"\b(?:tools?|functions?) you have\b(?! to\b)",
 ]
 
 EXFILTRATION = [
-    r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?(?:it|them|this|"
+    # "Failed to send" reports what did not happen.
+    r"(?<!failed to )(?<!unable to )(?<!could not )(?<!cannot )(?<!couldn't )"
+    r"\b(?:send|post|upload|forward|exfiltrat\w{1,3}|transmit|submit|append)\W+(?:\w+\W+){0,3}?"
+    r"(?:it|them|this|"
     r"conversation|history|prompt|secrets?|credentials?|keys?|context|answers?|everything|results?|output|question|input|messages|documents)\b"
     r"[^.\n]{0,60}?"
     r"(?:https?://|\bto [^\s@]{1,60}@)",

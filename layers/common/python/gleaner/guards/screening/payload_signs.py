@@ -1,4 +1,4 @@
-"""Signs of code or URLs that would harm whatever interprets them.
+"""Signs of code or URLs that would harm whatever interprets them. No reader of a search text does.
 
 Patterns expect a plain reading (see `unmasking`). Every repetition is bounded, so that matching takes linear time.
 """
@@ -6,7 +6,6 @@ Patterns expect a plain reading (see `unmasking`). Every repetition is bounded, 
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import socket
 
@@ -53,7 +52,7 @@ _REACHING = (
 _OPENING = r"(?:\{\{|\{%|[$#*@%]\{|<%)"
 TEMPLATE = [
     rf"{_OPENING}[^\n]{{0,200}}?(?:{_REACHING})|^\W{{0,5}}{_OPENING}|#set\s?\(|@\(\d|\{{php\}}|\{{\d{{1,5}}\*\d{{1,5}}\}}",
-    r"__(?:class|globals|mro|subclasses|builtins|import|init|proto)__|\bconstructor\s{0,3}[.\[(]",
+    r"__(?:class|globals|mro|subclasses|builtins|import|proto)__|__init__\s?\.\s?__|\bconstructor\s{0,3}[.\[(]",
 ]
 PATH = [
     r"(?:\.\.\\?[\\/]{1,3}){2}|(?:\.{4}[\\/]{2}){2}|^\W{0,5}\.\.[\\/]|\.\.;[\\/]",
@@ -62,10 +61,11 @@ PATH = [
 ]
 VALUES = [
     r"[\"'{,\s\[]\$(?:ne|gte?|lte?|where|regex|in|nin|or|and|nor|not|exists)[\"'\]]?\s{0,3}[:=]",
-    r"\*\)\s{0,3}\([&|(]?\w{1,20}=|\)\s{0,3}\(\s{0,3}[|&]|\bo:\d{1,4}:\"|\bro0ab[\w+/]|\baced0005|__proto__",
+    r"\*\)\s{0,3}\([&|(]?\w{1,20}=|\)\s{0,3}\(\s{0,3}[|&]|\bo:\d{1,4}:\"|\bro0ab[\w+/]|[\"']constructor[\"']\s{0,3}:\s{0,3}\{\s{0,3}[\"']prototype|\baced0005|__proto__",
     r"!!?(?:python|ruby|java|javax|perl|php)[/.]|^\s{0,5}[=+@-]\s{0,3}(?:import(?:xml|data|html|feed|range)|webservice|"
     r"hyperlink|dde|cmd)\b\s{0,3}[(|]",
     r"\\(?:write18|immediate|input\s{0,3}\{\s{0,3}/|openin|catcode)",
+    r"^\W{0,5}query\s?=|\b(?:kb_id|top_k|session_id|query_id|perplexity_result_id)[\"']?\s{0,3}[=:]",
     r"(?:%\d{0,3}[sdnxp]){3}|\bcmd\|",
     r"\n(?:set-cookie|location|content-type|content-length|host|transfer-encoding)\s{0,3}:",
 ]
@@ -102,16 +102,6 @@ def contains_internal_address(reading: str) -> bool:
 def contains_secret(reading: str) -> bool:
     """Return whether a URL in the text contains a password, key or token."""
     return _SECRET_IN_ADDRESS.search(reading) is not None
-
-
-def is_structure(text: str) -> bool:
-    """Return whether the entire text is a JSON object or array."""
-    if text[:1] not in ("{", "["):
-        return False
-    try:
-        return isinstance(json.loads(text), (dict, list))
-    except (ValueError, RecursionError):
-        return False
 
 
 def _extract_host(authority: str) -> str:
