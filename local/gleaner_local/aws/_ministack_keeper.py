@@ -45,9 +45,9 @@ def main() -> None:
 
 def _load_tables(state_dir: Path) -> TableFile:
     file = TableFile(state_dir / "tables.sqlite")
-    file.require_writable()
     tables = DurableTables(file)
     tables.load()
+    file.require_writable()
     tables.take_over(state_dir / "dynamodb.json")
     tables.install()
     file.start_flushing()
@@ -55,7 +55,7 @@ def _load_tables(state_dir: Path) -> TableFile:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()  # returns when the pipe closes
+    os.read(sys.stdin.fileno(), 1)  # returns when the pipe closes; sys.stdin.buffer would hold a lock at the exit
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -19,6 +19,7 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT);
 _SETTINGS = "settings"
 # A commit is safe from the end of every process at once, and from a power cut once it has been flushed.
 _SECONDS_BETWEEN_FLUSHES = 1.0
+_LOCK_SECONDS = 1.0  # nobody else writes, unless somebody examines the file
 
 
 class StateUnreadable(Exception):
@@ -145,8 +146,7 @@ class TableFile:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Open an existing file. `synchronous=NORMAL` flushes at checkpoints, not at each commit (1 ms to 15 ms)."""
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
@@ -159,6 +159,6 @@ def _create(path: Path) -> None:
     new_file = path.with_suffix(".new")
     new_file.unlink(missing_ok=True)
     connection = sqlite3.connect(new_file, isolation_level=None)
-    connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+    connection.executescript(f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
     connection.close()
     new_file.replace(path)

@@ -134,7 +134,7 @@ def test_what_was_answered_to_concurrent_writers_survives_repeated_kills(tmp_pat
 
     with running(tmp_path) as (server, client):
         create(client)
-        writers = [threading.Thread(target=write, args=(number, client)) for number in range(4)]
+        writers = [threading.Thread(target=write, args=(number, client), daemon=True) for number in range(4)]
         for writer in writers:
             writer.start()
         for _ in range(3):
@@ -232,6 +232,22 @@ def _as_snapshot(file: Path) -> dict[str, Any]:
     table = json.loads(definition) | {"items": items}
     tables = {"__account_region_scoped__": True, "data": {f"{account}\0{region}\0{name!r}": table}}
     return {"__ministack_format__": 2, "payload": {"tables": tables}}
+
+
+def test_a_write_that_the_disk_refuses_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path) as (server, client):
+        create(client)
+        put(client, "one")
+        # Another process that holds the write lock stands for a full disk: SQLite refuses the write.
+        other = sqlite3.connect(tmp_path / "state" / "tables.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ClientError, match="cannot write"):
+            put(client, "two")
+        assert len(stored(client)) == 1
+        other.execute("ROLLBACK")
+        other.close()
+        put(client, "three")
+        assert len(stored(client)) == 2 and server.is_up()
 
 
 def test_a_file_that_cannot_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
