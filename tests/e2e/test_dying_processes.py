@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -86,8 +87,6 @@ def service(data_dir: Path, *options: str, **variables: Any) -> Iterator[Service
 @contextmanager
 def slow_model(seconds: float) -> Iterator[str]:
     """The local model server, each of whose answers takes this long."""
-    import asyncio
-
     app: ASGIApp = openai_server.create_app()
 
     async def delayed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +107,7 @@ def model_at(url: str) -> dict[str, str]:
 
 
 def turns(running: Service, session: str) -> str:
-    response = httpx.get(f"{running.url}/api/sessions/{session}", timeout=30)
+    response = httpx.get(f"{running.url}/api/sessions/{session}/messages", timeout=30)
     assert response.status_code == 200, response.text
     return response.text
 
@@ -166,9 +165,10 @@ def test_killed_function_processes_are_replaced_at_once(tmp_path: Path) -> None:
             assert running.ask().status_code == 200
 
 
-@pytest.mark.parametrize("seconds", [2.0, 60.0], ids=["answered", "past its deadline"])
-def test_sigterm_lets_running_questions_end(tmp_path: Path, seconds: float) -> None:
-    with slow_model(seconds) as url, service(tmp_path / "data", "--deadline", "6", **model_at(url)) as running:
+@pytest.mark.parametrize(("seconds", "deadline"), [(2.0, 30), (60.0, 6)], ids=["answered", "past its deadline"])
+def test_sigterm_lets_running_questions_end(tmp_path: Path, seconds: float, deadline: int) -> None:
+    options = ("--deadline", str(deadline))
+    with slow_model(seconds) as url, service(tmp_path / "data", *options, **model_at(url)) as running:
         responses: list[httpx.Response] = []
         clients = [threading.Thread(target=lambda: responses.append(running.ask())) for _ in range(2)]
         for client in clients:
@@ -179,7 +179,7 @@ def test_sigterm_lets_running_questions_end(tmp_path: Path, seconds: float) -> N
             client.join(60)
         assert len(responses) == 2
         for response in responses:
-            if seconds < 6:
+            if seconds < deadline:
                 assert response.status_code == 200, response.text
             else:
                 assert response.status_code in (503, 504)
