@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypdf import PdfWriter
 
-from gleaner_documents.model import (, ReaderFailed
+from gleaner_documents.model import (
     BrokenPdf,
     Document,
     NoTextFound,
     NotText,
+    ReaderFailed,
     UnknownFileType,
     UnreadableDocument,
 )

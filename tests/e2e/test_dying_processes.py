@@ -103,7 +103,12 @@ def slow_model(seconds: float) -> Iterator[str]:
 
 
 def model_at(url: str) -> dict[str, str]:
-    return {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "OPENAI_MODEL": openai_server.MODEL, "OPENAI_API": "responses"}
+    return {
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": "k",
+        "OPENAI_MODEL": openai_server.MODEL,
+        "OPENAI_API": "responses",
+    }
 
 
 def turns(running: Service, session: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -79,5 +78,7 @@ class MinistackProcess:
                 f"in its place, or move it away to start with empty tables; {self._log_path} has the details."
             )
         if self._process.returncode == NOT_WRITABLE:
-            return f"The tables in {self._state_dir} cannot be written. Check permissions and space; see {self._log_path}."
+            return (
+                f"The tables in {self._state_dir} cannot be written. Check permissions and space; see {self._log_path}."
+            )
         return f"The local DynamoDB did not start; see {self._log_path}."

@@ -39,7 +39,9 @@ def verify(
     for result in plan.run_checks(checks):
         results.append(result)
         if not as_json:
-            print(f"{result.outcome:<8}{result.name:<20}{terminal.show_line(' '.join(result.seen.split()))}", flush=True)
+            print(
+                f"{result.outcome:<8}{result.name:<20}{terminal.show_line(' '.join(result.seen.split()))}", flush=True
+            )
     failed = sum(result.outcome is plan.Outcome.FAILED for result in results)
     if as_json:
         outcomes = [asdict(result) for result in results]

@@ -102,9 +102,9 @@ def test_every_kind_of_write_and_value_survives_a_kill(tmp_path: Path) -> None:
                 {"Delete": {"TableName": TABLE, "Key": make_item(client, "batch0")}},
             ]
         )
-        client.execute_statement(Statement=f"DELETE FROM {TABLE} WHERE " + " AND ".join(
-            f"{name} = 'batch1'" for name in key_names(client)
-        ))
+        client.execute_statement(
+            Statement=f"DELETE FROM {TABLE} WHERE " + " AND ".join(f"{name} = 'batch1'" for name in key_names(client))
+        )
         client.update_time_to_live(
             TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"}
         )

@@ -32,9 +32,11 @@ KEPT = (r"C:\new\!gate\#1", "__init__.py", "Zürich 北京 🏳️‍🌈 नम
 
 
 def is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or unicodedata.bidirectional(character) in (
-        *("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "BN"),
-    ) and character not in "\u200c\u200d\u00ad"
+    return unicodedata.category(character) in ("Cc", "Zl", "Zp", "Cs") or (
+        unicodedata.bidirectional(character)
+        in (*("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI", "BN"),)
+        and character not in "\u200c\u200d\u00ad"
+    )
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -34,7 +34,12 @@ def running(app: Router, **options: float) -> Iterator[AsgiServer]:
 
 @pytest.mark.parametrize(
     "sent",
-    [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: a\r\n", b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf"],
+    [
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nhost: a\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf",
+    ],
     ids=["nothing", "half a line", "half the headers", "half a body"],
 )
 def test_a_connection_that_stops_sending_is_closed(sent: bytes) -> None:

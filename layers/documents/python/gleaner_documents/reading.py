@@ -48,8 +48,10 @@ def read_document(source_file_path: str, data: bytes) -> Document:
         document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
     except UnreadableDocument:
         raise
-    except Exception as error:  # noqa: BLE001 - parsers of other projects raise anything on files that they do not expect
-        raise ReaderFailed(source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})") from error
+    except Exception as error:
+        raise ReaderFailed(
+            source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
+        ) from error
     if not document.sections:
         raise NoTextFound(source_file_path, "holds no text")
     return document
