@@ -102,9 +102,8 @@ def test_every_kind_of_write_and_value_survives_a_kill(tmp_path: Path) -> None:
                 {"Delete": {"TableName": TABLE, "Key": make_item(client, "batch0")}},
             ]
         )
-        client.execute_statement(
-            Statement=f"DELETE FROM {TABLE} WHERE " + " AND ".join(f"{name} = 'batch1'" for name in key_names(client))
-        )
+        where = " AND ".join(f"{name} = 'batch1'" for name in key_names(client))
+        client.execute_statement(Statement=f"DELETE FROM {TABLE} WHERE {where}")  # noqa: S608 - constants
         client.update_time_to_live(
             TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"}
         )
@@ -160,14 +159,14 @@ def test_a_stop_leaves_one_file_and_two_servers_never_share_it(tmp_path: Path) -
 
 
 DAMAGE = {
-    "empty": lambda data: b"",
+    "empty": lambda _: b"",
     "half": lambda data: data[: len(data) // 2],
     "a page less": lambda data: data[:-4096],
     "ten bytes less": lambda data: data[:-10],
     "no header": lambda data: b"\x00" * 100 + data[100:],
     "zeros in the middle": lambda data: data[:8192] + b"\x00" * 4096 + data[12288:],
-    "JSON": lambda data: b"{}",
-    "text": lambda data: b"not a database at all, but longer than a header of one hundred bytes" * 3,
+    "JSON": lambda _: b"{}",
+    "text": lambda _: b"not a database at all, but longer than a header of one hundred bytes" * 3,
 }
 
 
@@ -180,7 +179,7 @@ def test_a_damaged_file_is_refused_and_left_alone(tmp_path: Path, damage: str) -
     file = tmp_path / "state" / "tables.sqlite"
     damaged = DAMAGE[damage](file.read_bytes())
     file.write_bytes(damaged)
-    with pytest.raises(RuntimeError, match="damaged.*move it away"), running(tmp_path):
+    with pytest.raises(RuntimeError, match=r"damaged.*move it away"), running(tmp_path):
         pass
     assert file.read_bytes() == damaged
 
@@ -208,7 +207,7 @@ def test_the_snapshot_of_an_earlier_version_is_moved_into_the_file(tmp_path: Pat
     snapshot = tmp_path / "state" / "dynamodb.json"
     snapshot.write_text(json.dumps(_as_snapshot(tmp_path / "state" / "tables.sqlite")))
     (tmp_path / "state" / "tables.sqlite").unlink()
-    with running(tmp_path) as (server, client):
+    with running(tmp_path) as (_, client):
         assert stored(client) == before
         put(client, "two")
     assert not snapshot.exists()

@@ -48,7 +48,7 @@ def read_document(source_file_path: str, data: bytes) -> Document:
         document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
     except UnreadableDocument:
         raise
-    except Exception as error:
+    except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
         raise ReaderFailed(
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
         ) from error
