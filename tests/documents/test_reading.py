@@ -15,6 +15,7 @@ from gleaner_documents.model import (
     Document,
     NoTextFound,
     NotText,
+    ReaderFailed,
     UnknownFileType,
     UnreadableDocument,
 )
@@ -297,3 +298,16 @@ def test_damaged_pdfs_give_a_document_or_an_unreadable_document_error() -> None:
             read_document("a.pdf", bytes(damaged))
         except UnreadableDocument:
             continue
+
+
+@pytest.mark.parametrize(
+    "markup", ["<p>a</p><![ CDATA", "<![ CDATA [x]]>", "<p>a<![\n>", "<![foo", "a<![1]>"], ids=lambda text: text.strip()
+)
+@pytest.mark.parametrize("name", ["page.html", "page.md"])
+def test_a_file_that_a_parser_gives_up_on_is_read_or_named(name: str, markup: str) -> None:
+    try:
+        document = read_document(name, f"# T\n\ntext\n\n{markup}\n".encode())
+    except ReaderFailed as error:
+        assert str(error).startswith(f"{name}: ") and "\n" not in str(error)
+    else:
+        assert document.sections

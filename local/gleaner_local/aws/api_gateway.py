@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
 from gleaner_local.aws import _web_pages
-from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
+from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow, NoEnvironment
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
 LOCAL_CALLER = "local"
@@ -43,12 +43,22 @@ class GatewayResponse:
 TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
 TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
 FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
+BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
+_FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
+_HEALTH_PATH = "/api/health"
 
 
-def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
+def _nothing() -> tuple[str, ...]:
+    return ()
+
+
+def create_app(
+    invoke: Invoke, *, origins: Collection[str] = (), find_down: Callable[[], Collection[str]] = _nothing
+) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
+    `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     """
     cross_origin = bool(origins)
 
@@ -56,15 +66,20 @@ def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
         request_id = str(uuid.uuid4())
         if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
             return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
-        body = await _read_body(request)
+        try:
+            body = await _read_body(request)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
         try:
             result = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
         except HandlerFailed as failure:
             logger.exception("The function failed")
-            error = TOO_SLOW if isinstance(failure, HandlerTooSlow) else FUNCTION_FAILED
+            error = _FAILURES.get(type(failure), FUNCTION_FAILED)
             return _error_response(error, request_id, cross_origin=cross_origin)
+        if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
+            result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
         return to_response(result)
 
     # A default instead of routes: no route pattern matches a line break in a path.
@@ -156,6 +171,8 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
         "query_id": request_id,
     }
     headers = dict.fromkeys(_ID_HEADERS, request_id)
+    if error.status == BUSY.status:
+        headers["Retry-After"] = "1"
     if cross_origin:
         headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_ID_HEADERS)}
     return Response(json.dumps(problem), error.status, headers, media_type="application/problem+json")

@@ -27,6 +27,14 @@ class HandlerTooSlow(HandlerFailed):
     """The handler timed out, and its process was ended."""
 
 
+class NoEnvironment(HandlerFailed):
+    """The event was not handled, as no process could be started or the service stops. The message says which."""
+
+
+class _ProcessGone(HandlerFailed):
+    """The process had ended before it got the event."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocalContext:
     """The context of an invocation, as a handler gets it."""
@@ -64,6 +72,7 @@ class ExecutionEnvironments:
         self._log_path = log_path
         self._timeout_seconds = timeout_seconds
         self._idle: queue.LifoQueue[_Environment | None] = queue.LifoQueue()
+        self._is_stopping = False
         for _ in range(concurrency):
             self._idle.put(None)  # a slot without an environment
 
@@ -71,7 +80,7 @@ class ExecutionEnvironments:
         """Start one environment. Raises HandlerFailed with the reason if its handler cannot be loaded."""
         environment = self._idle.get()
         try:
-            environment = environment or self._start()
+            environment = self._revive(environment)
         finally:
             self._idle.put(environment)
 
@@ -79,14 +88,20 @@ class ExecutionEnvironments:
         """Return the handler's result for `event`. Raises HandlerFailed."""
         environment = self._idle.get()
         try:
-            environment = environment or self._start()
-            return environment.invoke(event, request_id, self._timeout_seconds)
-        except HandlerFailed:
-            if environment is not None and not environment.is_alive():
-                environment = None
-            raise
+            if self._is_stopping:
+                raise NoEnvironment("The service stops.")
+            environment = self._revive(environment)
+            try:
+                return environment.invoke(event, request_id, self._timeout_seconds)
+            except _ProcessGone:  # it ended while it was idle, so the event can go to another one
+                environment = self._start()
+                return environment.invoke(event, request_id, self._timeout_seconds)
         finally:
-            self._idle.put(environment)
+            self._idle.put(environment if environment is not None and environment.is_alive() else None)
+
+    def refuse_waiting(self) -> None:
+        """From now on, handle no more events: those that wait for an environment get NoEnvironment."""
+        self._is_stopping = True
 
     def stop(self) -> None:
         """End the idle environments; call it when no more events come."""
@@ -95,24 +110,43 @@ class ExecutionEnvironments:
             if environment is not None:
                 environment.stop()
 
+    def _revive(self, environment: _Environment | None) -> _Environment:
+        """The environment, or a new one if there is none or its process has ended."""
+        if environment is not None and environment.is_alive():
+            return environment
+        if environment is not None:
+            environment.stop()
+        return self._start()
+
     def _start(self) -> _Environment:
-        return _Environment(self._handler, self._env, self._log_path)
+        try:
+            return _Environment(self._handler, self._env, self._log_path)
+        except OSError as error:  # too many open files or processes, or no memory
+            raise NoEnvironment(f"No process can be started: {error.strerror}.") from error
 
 
 class _Environment:
     def __init__(self, handler: str, env: dict[str, str], log_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, child_pipe = context.Pipe()
-        self._process = context.Process(
-            target=_run_environment, args=(child_pipe, handler, env, str(log_path)), daemon=True
-        )
-        self._process.start()
-        child_pipe.close()
+        try:
+            self._process = context.Process(
+                target=_run_environment, args=(child_pipe, handler, env, str(log_path)), daemon=True
+            )
+            self._process.start()
+        except OSError:
+            self._pipe.close()
+            raise
+        finally:
+            child_pipe.close()
         self._name = handler
         self._receive(START_SECONDS)
 
     def invoke(self, event: dict[str, Any], request_id: str, timeout: float) -> dict[str, Any]:
-        self._pipe.send((event, self._name, request_id, timeout))
+        try:
+            self._pipe.send((event, self._name, request_id, timeout))
+        except OSError:
+            raise _ProcessGone("The function's process had ended.") from None
         result: dict[str, Any] = self._receive(timeout)
         return result
 
@@ -156,7 +190,7 @@ def _run_environment(pipe: Connection, handler: str, env: dict[str, str], log_pa
     while True:
         try:
             event, name, request_id, timeout = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
         context = LocalContext(name, request_id, time.monotonic() + timeout)
         try:

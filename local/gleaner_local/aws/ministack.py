@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import signal
 import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -20,12 +16,14 @@ import botocore.session
 
 from gleaner.stores import schema
 from gleaner.stores.schema import TableSchema
+from gleaner_local.aws._ministack_process import MinistackProcess
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-START_SECONDS = 30.0
-STOP_SECONDS = 10.0
+logger = logging.getLogger(__name__)
+
+_RESTART_PAUSE_SECONDS = 5.0
 # ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "local",
@@ -41,7 +39,7 @@ def with_credentials(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Ministack:
-    """One ministack process that saves its state in `state_dir` when it is stopped."""
+    """A ministack that keeps its tables in `state_dir`. If its process dies, another one takes its place."""
 
     def __init__(
         self, state_dir: Path, log_path: Path, *, services: str = "dynamodb", options: Mapping[str, str] | None = None
@@ -51,60 +49,75 @@ class Ministack:
         self._log_path = log_path
         self._services = services
         self._options = dict(options or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0
+        self._process: MinistackProcess | None = None
+        self._answers = False
+        self._stop_requested = threading.Event()
+        self._change = threading.Lock()  # held while a process is started or the stop is requested
+        self._watch = threading.Thread(target=self._replace_dead_processes, name="ministack-watch", daemon=True)
         self.url = ""
 
     def start(self) -> None:
-        """Start the process and wait until it answers. Raises RuntimeError that names its log if it does not."""
+        """Start the process and wait until it answers. Raises RuntimeError that says why it does not."""
         self._state_dir.mkdir(parents=True, exist_ok=True)
-        port = _free_port()
-        self.url = f"http://127.0.0.1:{port}"
-        env = (
+        self._port = _free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._launch()
+        self._watch.start()
+
+    def is_up(self) -> bool:
+        """Whether the process runs and has answered."""
+        return self._answers and self._process is not None and self._process.is_alive()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the current process."""
+        return self._process.pid if self._process else None
+
+    def stop(self) -> None:
+        """End the process. Nothing that it answered is lost."""
+        with self._change:
+            self._stop_requested.set()
+        if self._process is not None:
+            self._process.stop()
+        if self._watch.is_alive():
+            self._watch.join()
+
+    def _launch(self) -> None:
+        with self._change:
+            if self._stop_requested.is_set():
+                return
+            process = MinistackProcess(self.url, self._state_dir, self._log_path, self._environment())
+            self._process = process
+        process.wait_until_it_answers()
+        self._answers = True
+
+    def _replace_dead_processes(self) -> None:
+        while self._process is not None:
+            self._process.wait()
+            self._answers = False
+            if self._stop_requested.is_set():
+                return
+            logger.warning("The local DynamoDB has ended. It is started again; its log is %s.", self._log_path)
+            try:
+                self._launch()
+            except (RuntimeError, OSError) as error:
+                logger.error("%s", error)  # noqa: TRY400 - the message says it all
+                self._stop_requested.wait(_RESTART_PAUSE_SECONDS)
+
+    def _environment(self) -> dict[str, str]:
+        return (
             with_credentials(os.environ)
             | {
                 "BIND_HOST": "127.0.0.1",
-                "GATEWAY_PORT": str(port),
+                "GATEWAY_PORT": str(self._port),
                 "SERVICES": self._services,
                 "IOT_MTLS_ENABLED": "0",  # otherwise it listens on port 8883 of every interface, whatever the services
-                "PERSIST_STATE": "1",
-                "STATE_DIR": str(self._state_dir),
+                "PERSIST_STATE": "0",  # it would write only when it is stopped; _durable_tables writes each change
                 "LOG_LEVEL": "WARNING",
             }
             | self._options
         )
-        with self._log_path.open("ab") as log:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "gleaner_local.aws._ministack_keeper", str(self._state_dir)],
-                env=env,
-                stdin=subprocess.PIPE,  # stays open while this process lives
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._wait_until_it_answers()
-
-    def stop(self) -> None:
-        """End the process after it has written its state."""
-        if self._process is None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-
-    def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline and self._process is not None and self._process.poll() is None:
-            try:
-                with urllib.request.urlopen(f"{self.url}/_ministack/health", timeout=1):  # noqa: S310 - loopback
-                    return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.05)
-        self.stop()
-        raise RuntimeError(f"The local DynamoDB did not start; see {self._log_path}.")
 
 
 def create_tables(client: DynamoDBClient, names: dict[str, TableSchema]) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from typing import Annotated
 
 import typer
 
-from gleaner_local.commands import presentation
+from gleaner_local.commands import presentation, terminal
 from gleaner_local.commands.connection import connect
 from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
 
 def ask(
-    question: str,
+    question: Annotated[str, typer.Argument(help="The question; - reads it from standard input.")],
     url: Url = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
@@ -23,11 +23,18 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    fields = {"query": question, "kb_id": kb_id, "session_id": session}
+    fields = {"query": _read_standard_input() if question == "-" else question, "kb_id": kb_id, "session_id": session}
     body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
     answer = client.call("POST", "/api/chat/query", json=body)
     if as_json:
-        print(json.dumps(answer, indent=2, ensure_ascii=False))
+        print(terminal.format_json(answer))
     else:
         presentation.show_answer(answer)
+
+
+def _read_standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode().strip()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("standard input is not UTF-8 text") from None

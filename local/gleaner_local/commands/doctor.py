@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gleaner_local.command_line import DEFAULT_DATA_DIR
+from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import choose_credentials
 from gleaner_local.commands.options import ApiKey, ServiceDataDir, Token, Url
 
@@ -63,10 +63,10 @@ def doctor(
         findings.append(finding)
         if not as_json:
             line = f"{finding.seen} {finding.remedy}".rstrip()
-            print(f"{finding.state:<9}{finding.subject:<16}{' '.join(line.split())}", flush=True)
+            print(f"{finding.state:<9}{finding.subject:<16}{terminal.show_line(' '.join(line.split()))}", flush=True)
     problems = sum(finding.state is State.PROBLEM for finding in findings)
     if as_json:
-        print(json.dumps({"problems": problems, "findings": [asdict(finding) for finding in findings]}, indent=2))
+        print(terminal.format_json({"problems": problems, "findings": [asdict(finding) for finding in findings]}))
     else:
         print(f"{problems} of {len(findings)} findings need attention." if problems else "No problems found.")
     raise typer.Exit(1 if problems else 0)

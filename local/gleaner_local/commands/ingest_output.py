@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import GleanerError, InvalidInput
+from gleaner_local.commands import terminal
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -98,5 +99,5 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
 
 
 def _print_line(out: Console, text: str) -> None:
-    """Print a line without markup: rich would interpret brackets in file names."""
-    out.print(text, markup=False, soft_wrap=True)
+    """Print a line without markup and controls: file names may hold brackets and escape sequences."""
+    out.print(terminal.show_line(text), markup=False, soft_wrap=True)

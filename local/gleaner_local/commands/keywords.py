@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from rich.table import Column, Table
 
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
 from gleaner_local.commands import prune as prune_command
+from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
 from gleaner_local.commands.keyword_names import resolve_keyword_id
 from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
@@ -41,10 +41,10 @@ def list_keywords(
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
     page = client.call("GET", "/api/keywords", params=parameters)
     if as_json:
-        print(json.dumps(page, indent=2, ensure_ascii=False))
+        print(terminal.format_json(page))
         return
     table = Table(Column("id", overflow="fold", min_width=32), "keyword", "uses", "last used", box=None)
-    for keyword in page["keywords"]:
+    for keyword in terminal.show_fields(page)["keywords"]:
         table.add_row(
             keyword["keyword_id"],
             escape(keyword["keyword_text"]),
@@ -67,13 +67,15 @@ def show_keyword(
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
     details = client.call("GET", f"/api/keywords/{resolve_keyword_id(keyword)}")
     if as_json:
-        print(json.dumps(details, indent=2, ensure_ascii=False))
+        print(terminal.format_json(details))
     else:
         _print_details(details)
 
 
 def _print_details(details: dict[str, Any]) -> None:
     console = Console(highlight=False)
+    raw_answers = [answer["answer"] for answer in details["answers"]]
+    details = terminal.show_fields(details)
     keyword = details["keyword"]
     console.print(f"[bold]{escape(keyword['keyword_text'])}[/bold]  {keyword['keyword_id']}")
     console.print(
@@ -90,9 +92,9 @@ def _print_details(details: dict[str, Any]) -> None:
             association["status"],
         )
     console.print(table)
-    for answer in details["answers"]:
+    for answer, text in zip(details["answers"], raw_answers, strict=True):
         console.print(f"\n[bold]{answer['perplexity_result_id']}[/bold]  {_format_minute(answer['created_at'])}")
-        console.print(f"Asked: {answer['query']}\n{answer['answer']}", markup=False)
+        console.print(f"Asked: {answer['query']}\n{terminal.show_block(text)}", markup=False)
         for number, citation in enumerate(answer["citations"], start=1):
             console.print(f"  [{number}] {citation['title']} <{citation['url']}>", markup=False, soft_wrap=True)
 

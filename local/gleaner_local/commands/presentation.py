@@ -11,6 +11,7 @@ from rich.markdown import Markdown
 from rich.markup import escape
 
 from gleaner_local import command_line
+from gleaner_local.commands import terminal
 
 _SOURCE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
 _EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
@@ -37,10 +38,16 @@ def show_started(url: str, data_dir: Path, *, deadline_seconds: float) -> None:
 
 
 def show_answer(answer: dict[str, Any]) -> None:
-    """Print an answer with numbered sources and the tools that were used."""
+    """Print an answer with numbered sources and the tools that were used; Markdown is rendered only on a terminal."""
     console = Console(highlight=False)
+    text = terminal.show_block(answer["answer"])
+    answer = terminal.show_fields(answer)
     numbers = {source["id"]: number for number, source in enumerate(answer["sources"], start=1)}
-    console.print(Markdown(_SOURCE_MARK.sub(lambda mark: _renumber(mark, numbers), answer["answer"])))
+    text = _SOURCE_MARK.sub(lambda mark: _renumber(mark, numbers), text)
+    if console.is_terminal:
+        console.print(Markdown(text, hyperlinks=False))
+    else:  # for a program or a file: neither rendered nor wrapped
+        print(text)
     if numbers:
         console.print("\n[bold]Sources[/bold]")
     for source in answer["sources"]:

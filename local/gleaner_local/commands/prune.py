@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from rich.table import Table
 from gleaner_local import command_line
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
 from gleaner_local.clients.http_api import ApiClient
+from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
 from gleaner_local.commands.keyword_names import resolve_keyword_id
 from gleaner_local.commands.options import ApiKey, AsJson, ServiceDataDir, Token, Url
@@ -57,7 +57,7 @@ def prune(
     same_caller = bool(api_key or token)
     for report in reports:  # printed at once: an interrupted command has then shown how to undo its runs
         if as_json:
-            print(json.dumps(report, indent=2, ensure_ascii=False), flush=True)
+            print(terminal.format_json(report), flush=True)
         else:
             _print_report(report, url, data_dir, same_caller=same_caller)
 
@@ -95,6 +95,7 @@ def _prune_all(client: ApiClient, rules: dict[str, Any], expected: int) -> Itera
 
 def _print_report(report: dict[str, Any], url: str | None, data_dir: Path | None, *, same_caller: bool) -> None:
     console = Console(highlight=False)
+    report = terminal.show_fields(report)
     table = Table("keyword", "uses", "last used", "why", box=None)
     for candidate in report["candidates"][:_MAX_ROWS]:
         table.add_row(

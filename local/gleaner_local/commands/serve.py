@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +58,7 @@ def serve(
     service = LocalService(
         data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours, deadline_seconds=deadline
     )
+    _raise_file_limit()
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
@@ -64,8 +67,17 @@ def serve(
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(service.url, data_dir, deadline_seconds=service.deadline_seconds)
         stop_requested.wait()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("Stopping after the running questions. Press Ctrl-C again to cut them off.", flush=True)
     finally:
         service.stop()
+
+
+def _raise_file_limit() -> None:
+    """Allow as many open files as the system lets this process have; many shells allow fewer."""
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS refuses its own hard limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
 def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:

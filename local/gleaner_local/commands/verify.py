@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from gleaner_local.clients.credentials import Credentials
 from gleaner_local.clients.http_api import ApiClient
+from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect, is_on_this_machine
 from gleaner_local.commands.options import ApiKey, KbId, ServiceDataDir, Token, Url
 
@@ -39,11 +39,13 @@ def verify(
     for result in plan.run_checks(checks):
         results.append(result)
         if not as_json:
-            print(f"{result.outcome:<8}{result.name:<20}{' '.join(result.seen.split())}", flush=True)
+            print(
+                f"{result.outcome:<8}{result.name:<20}{terminal.show_line(' '.join(result.seen.split()))}", flush=True
+            )
     failed = sum(result.outcome is plan.Outcome.FAILED for result in results)
     if as_json:
         outcomes = [asdict(result) for result in results]
-        print(json.dumps({"url": client.url, "failed": failed, "checks": outcomes}, indent=2, ensure_ascii=False))
+        print(terminal.format_json({"url": client.url, "failed": failed, "checks": outcomes}))
     else:
         print(f"{client.url}: {failed} of {len(results)} checks failed" if failed else f"{client.url}: no check failed")
     raise typer.Exit(1 if failed else 0)

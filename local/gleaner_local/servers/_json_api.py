@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -52,7 +52,7 @@ def create_json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, An
 
     return Starlette(
         routes=[route(method, path, answer) for (method, path), answer in routes.items()],
-        exception_handlers={ApiError: _api_error, HTTPException: _http_error},
+        exception_handlers={ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _disconnected},
     )
 
 
@@ -88,3 +88,7 @@ def _http_error(request: Request, error: Exception) -> Response:
         raise error
     failure = ApiError(f"{error.detail}: {request.method} {request.url.path}", status=error.status_code)
     return JSONResponse(failure.body, failure.status)
+
+
+def _disconnected(_: Request, __: Exception) -> Response:
+    return Response(status_code=BAD_REQUEST)  # nobody reads it

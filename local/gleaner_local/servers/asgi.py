@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from gleaner_local.servers._idle_timeout import IdleTimeoutProtocol
+
 START_SECONDS = 10.0
-# Requests that are still in flight this long after stop() are cut off.
-STOP_SECONDS = 5
+STOP_SECONDS = 5.0
+IDLE_SECONDS = 30.0
 
 
 class AsgiServer:
     """One application on 127.0.0.1; port 0 picks a free port. Can be started and stopped only once."""
 
-    def __init__(self, app: ASGIApp, *, port: int = 0) -> None:
+    def __init__(
+        self, app: ASGIApp, *, port: int = 0, stop_seconds: float = STOP_SECONDS, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        """Requests that are still in flight `stop_seconds` after stop() are cut off.
+
+        A connection is closed when no byte of a request arrives for `idle_seconds`.
+        """
         self._port = port
         # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=STOP_SECONDS
+            app,
+            http=partial(IdleTimeoutProtocol, idle_seconds=idle_seconds),  # type: ignore[arg-type]
+            log_level="warning",
+            access_log=False,
+            ws="none",
+            timeout_graceful_shutdown=math.ceil(stop_seconds),
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -53,6 +68,10 @@ class AsgiServer:
         """`http://127.0.0.1:<port>`, without a trailing slash; available after start()."""
         host, port = self._socket.getsockname()
         return f"http://{host}:{port}"
+
+    def is_up(self) -> bool:
+        """Whether the server runs."""
+        return self._thread.is_alive()
 
     def stop(self) -> None:
         """Finish the requests in flight and free the port."""

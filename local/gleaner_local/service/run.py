@@ -12,7 +12,7 @@ from gleaner_local.aws.execution_environment import ExecutionEnvironments, Handl
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.servers import openai_server, perplexity_server, pinecone_server
+from gleaner_local.servers import asgi, openai_server, perplexity_server, pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
@@ -50,6 +50,7 @@ class LocalService:
         self._concurrency = concurrency
         self._stack = ExitStack()
         self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
+        self._checks: dict[str, Callable[[], bool]] = {}  # whether a part that is served here is up, by variable
         self.url = ""
         self.deadline_seconds = 0.0  # of a question; known once the service has started
 
@@ -93,12 +94,12 @@ class LocalService:
         self.deadline_seconds = choose_deadline(self._env, self._deadline_option)
         env["QUERY_DEADLINE_SECONDS"] = f"{self.deadline_seconds:g}"
         if Part.MODEL in local:
-            env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app()) + "/v1"
+            env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app(), part=Part.MODEL) + "/v1"
             env |= local_variables(Part.MODEL, env)
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
         if Part.WEB in local:
-            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app())
+            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app(), part=Part.WEB)
             env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
@@ -111,7 +112,7 @@ class LocalService:
         except OSError as error:
             raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error.strerror or error}.") from error
         self._stack.callback(index.close)
-        return self._serve(pinecone_server.create_app(index))
+        return self._serve(pinecone_server.create_app(index), part=Part.INDEX)
 
     def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
         server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")
@@ -120,6 +121,7 @@ class LocalService:
         except RuntimeError as error:
             raise CannotStart(str(error)) from error
         self._stack.callback(server.stop)
+        self._checks[Part.TABLES.value] = server.is_up
         schemas = ministack.table_schemas(env)
         ministack.create_tables(ministack.admin_client(server.url), schemas)
         return server.url
@@ -140,11 +142,12 @@ class LocalService:
         schedule.start()
 
     def _start_gateway(self, function_env: dict[str, str]) -> None:
+        invocation_seconds = self.deadline_seconds + _RESPONSE_SECONDS
         environments = ExecutionEnvironments(
             QUERY_HANDLER,
             function_env,
             log_path=self._data_dir / "logs" / "query.log",
-            timeout_seconds=self.deadline_seconds + _RESPONSE_SECONDS,
+            timeout_seconds=invocation_seconds,
             concurrency=self._concurrency,
         )
         self._stack.callback(environments.stop)
@@ -152,8 +155,11 @@ class LocalService:
             environments.warm_up()
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
-        gateway = api_gateway.create_app(environments.invoke, origins=function_env.get("CORS_ORIGINS", "").split())
-        self.url = self._serve(gateway, port=self._port)
+        origins = function_env.get("CORS_ORIGINS", "").split()
+        gateway = api_gateway.create_app(environments.invoke, origins=origins, find_down=self._find_down)
+        # At the stop, running questions are answered or end with a problem document at the end of their invocation.
+        self.url = self._serve(gateway, port=self._port, stop_seconds=invocation_seconds + _RESPONSE_SECONDS)
+        self._stack.callback(environments.refuse_waiting)
         index_host = function_env["PINECONE_INDEX_HOST"]
         state = {
             "url": self.url,
@@ -163,11 +169,19 @@ class LocalService:
         }
         self._stack.callback(running.announce(self._data_dir, state))
 
-    def _serve(self, app: object, *, port: int = 0) -> str:
-        server = AsgiServer(app, port=port)  # type: ignore[arg-type]
+    def _find_down(self) -> list[str]:
+        """The variables of the local parts that are down."""
+        return [variable for variable, is_up in self._checks.items() if not is_up()]
+
+    def _serve(
+        self, app: object, *, part: Part | None = None, port: int = 0, stop_seconds: float = asgi.STOP_SECONDS
+    ) -> str:
+        server = AsgiServer(app, port=port, stop_seconds=stop_seconds)  # type: ignore[arg-type]
         try:
             server.start()
         except OSError as error:
             raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.") from error
         self._stack.callback(server.stop)
+        if part is not None:
+            self._checks[part.value] = server.is_up
         return server.url

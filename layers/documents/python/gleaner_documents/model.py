@@ -30,6 +30,10 @@ class BrokenPdf(UnreadableDocument):
     """The file is not a PDF, is damaged, or needs a password."""
 
 
+class ReaderFailed(UnreadableDocument):
+    """The parser of the file's format does not understand the file."""
+
+
 class UnknownFileType(UnreadableDocument):
     """No reader exists for the extension of the file's name."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol
 
-from gleaner_documents.model import Document, NoTextFound, UnknownFileType
+from gleaner_documents.model import Document, NoTextFound, ReaderFailed, UnknownFileType, UnreadableDocument
 
 
 class _Reader(Protocol):
@@ -36,7 +36,7 @@ def unknown_type(source_file_path: str) -> UnknownFileType:
 def read_document(source_file_path: str, data: bytes) -> Document:
     """Read the bytes of a file, which is named by `source_file_path` (POSIX, from the root).
 
-    Raises UnreadableDocument: UnknownFileType, NotText, BrokenPdf or NoTextFound.
+    Raises UnreadableDocument: UnknownFileType, NotText, BrokenPdf, ReaderFailed or NoTextFound.
     """
     known_format = _FORMATS.get(_extension(source_file_path))
     if known_format is None:
@@ -44,7 +44,14 @@ def read_document(source_file_path: str, data: bytes) -> Document:
     if not data.strip():
         raise NoTextFound(source_file_path, "is empty")
     read = known_format.load_reader()
-    document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
+    try:
+        document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
+    except UnreadableDocument:
+        raise
+    except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
+        raise ReaderFailed(
+            source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
+        ) from error
     if not document.sections:
         raise NoTextFound(source_file_path, "holds no text")
     return document

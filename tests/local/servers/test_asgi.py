@@ -1,0 +1,82 @@
+"""The local server ends connections that send nothing and waits for running requests when it stops."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Router, request_response
+
+from gleaner_local.servers.asgi import AsgiServer
+
+
+async def answer_body(request: Request) -> Response:
+    return PlainTextResponse(await request.body())
+
+
+@contextmanager
+def running(app: Router, **options: float) -> Iterator[AsgiServer]:
+    server = AsgiServer(app, **options)  # type: ignore[arg-type]
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nhost: a\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf",
+    ],
+    ids=["nothing", "half a line", "half the headers", "half a body"],
+)
+def test_a_connection_that_stops_sending_is_closed(sent: bytes) -> None:
+    with running(Router(default=request_response(answer_body)), idle_seconds=0.2) as server:
+        address = urlsplit(server.url)
+        with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+            connection.sendall(sent)
+            received = connection.recv(1000)
+        assert b" 200 " not in received
+
+
+def test_a_request_that_is_answered_slowly_is_not_idle() -> None:
+    def answer(_: Request) -> Response:
+        time.sleep(0.6)
+        return PlainTextResponse("late")
+
+    with running(Router(default=request_response(answer)), idle_seconds=0.2) as server:
+        assert httpx.get(server.url, timeout=20).text == "late"
+
+
+def test_a_stop_waits_for_running_requests() -> None:
+    started = threading.Event()
+    proceed = threading.Event()
+
+    def answer(_: Request) -> Response:
+        started.set()
+        proceed.wait(20)
+        return PlainTextResponse("complete")
+
+    texts: list[str] = []
+    with running(Router(default=request_response(answer)), stop_seconds=30) as server:
+        client = threading.Thread(target=lambda: texts.append(httpx.get(server.url, timeout=20).text))
+        client.start()
+        started.wait(20)
+        stop = threading.Thread(target=server.stop)
+        stop.start()
+        proceed.set()
+        stop.join()
+        client.join()
+    assert texts == ["complete"]
