@@ -32,13 +32,14 @@ _DEFINITION = re.compile(
 _INSIDE = r"\((?P<{}>(?:[^()]|\([^()]*\))*+)\)"  # in the parentheses of a link: a URL and an optional title
 # What GFM and linkify-it turn into links, also after an underscore. Some readers first resolve escapes.
 _BARE = (
-    r"(?:(?:https?|ftp)\\?:\\?/\\?/|xmpp:|(?<![^\W_])www\\?\.|(?<![\w:/])//(?=(?:[\w-]++\.)+\w))"
+    r"(?:(?:https?|ftp)\\?:\\?/\\?/|(?<![^\W_])www\\?\.|(?<![^\W_])(?<![:/])//(?=[\w@:%-]++\.))"
     r"[^\s<>|\"\[\]`\x00]+"
 )
 _LINKS = re.compile(
     rf"!\[(?P<alternative>[^\[\]]*)\]{_INSIDE.format('image')}"
     rf"|\[(?P<words>[^\[\]]*)\]{_INSIDE.format('link')}"
     r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
+    r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)"
     r"|<(?P<bracketed>https?://[^<>\s\x00]+)>"
     rf"|(?P<bare>{_BARE})",
     re.IGNORECASE,
@@ -47,6 +48,7 @@ _ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);)", re.
 _IN_URL = re.compile(r"[A-Za-z0-9:/.]")
 _MAX_ENTITY = 10
 _TRAILING = ".,:;!?*_~')}"  # after a URL these belong to the sentence
+_ENDS_URL = re.compile(rf"[{re.escape(_TRAILING)}\"]*+(?=\s|$)")  # in every reading
 _MAX_PASSES = 8
 # What breaks every link, element and URL, code or not.
 _BREAKS = (
@@ -55,7 +57,7 @@ _BREAKS = (
     (re.compile(r"<"), "‹"),
     (re.compile(r"&(?=[#cps])"), "& "),
     (re.compile(r"(?<=/)\\?(?=/)"), " "),
-    (re.compile(r"(www\\?\.|xmpp:)(?=\S)", re.IGNORECASE), r"\1 "),
+    (re.compile(r"(www\\?\.|(?:mailto|xmpp)\\?:)(?=\S)", re.IGNORECASE), r"\1 "),
 )
 
 
@@ -133,12 +135,16 @@ def _replace_links(prose: str, allowed: frozenset[str]) -> str:
         if link["words"] is not None:
             target = _extract_target(link["link"])
             # Readers may see no link around the words, for example if they contain a blank line.
-            return f"[{_replace_links(link['words'], allowed)}]({target})" if target in allowed else link["words"]
+            if target not in allowed:
+                return link["words"]
+            return f"[{_replace_links(link['words'], allowed)}]({target}){_separate(link)}"
         if link["rest"] is not None:
             return f"{link['rest'][0]} {link['rest'][1:]}"
+        if link["scheme"] is not None:
+            return f"{link['scheme']} "
         if link["bracketed"] is not None:
             return link[0] if link["bracketed"] in allowed else ""
-        return _replace_bare(link["bare"], link.string[link.end() : link.end() + 1], allowed)
+        return _replace_bare(link, allowed)
 
     return _LINKS.sub(replace, prose)
 
@@ -149,9 +155,14 @@ def _extract_target(inside: str) -> str:
     return first[1:-1] if first.startswith("<") and first.endswith(">") else first
 
 
-def _replace_bare(run: str, following: str, allowed: frozenset[str]) -> str:
+def _replace_bare(link: re.Match[str], allowed: frozenset[str]) -> str:
     """Return what stays of a bare URL and the characters attached to it."""
+    run = link["bare"]
     if any(run.startswith(address) and not run[len(address) :].strip(_TRAILING) for address in allowed):
-        # Otherwise readers treat what follows as part of the URL.
-        return f"{run} " if following.strip() else run
+        return run + _separate(link)
     return run[len(run.rstrip(_TRAILING)) :]
+
+
+def _separate(link: re.Match[str]) -> str:
+    """Return the space without which some reader would treat what follows as part of the URL."""
+    return "" if _ENDS_URL.match(link.string, link.end()) else " "
