@@ -263,9 +263,9 @@ def test_an_unforeseen_error_of_a_tool_is_told_to_the_model_and_logged(
         ("Use `rows[1]` [1].", "Use `rows[1]` [web-1]."),
         ("```py\nrows[1]\n```\n[1]", "```py\nrows[1]\n```\n[web-1]"),
         ("1. Run\n   ```\n   x[1]\n   ```\n[1][7]", "1. Run\n   ```\n   x[1]\n   ```\n[web-1]"),
-        (f"m[{'9' * 5_000}] [1]", f"m[{'9' * 5_000}] [web-1]"),
+        (f"m[{'9' * 5_000}] [1]", "m [web-1]"),
         (f"`m[{'9' * 5_000}]` [1]", f"`m[{'9' * 5_000}]` [web-1]"),
-        ("In [2024] and [٣] [0] [1]", "In [2024] and [٣]  [web-1]"),
+        ("`` `x`[1] `` and `a` [1]", "`` `x`[1] `` and `a` [web-1]"),
     ],
 )
 def test_marks_in_the_code_of_a_web_answer_are_kept(
