@@ -73,7 +73,12 @@ def clean(text: str) -> str:
     visible = _HIDDEN.sub("", _LINE_END.sub("\n", _normalize("NFC", text)))
     if _JOINER_OR_SELECTOR.search(visible):  # otherwise skip these patterns, which are slow to compile
         visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))
-    return _cut_marks(_normalize("NFC", visible))
+    return cut_marks(_normalize("NFC", visible))
+
+
+def cut_marks(text: str) -> str:
+    """Remove what exceeds 32 combining marks on one character: normalisation sorts them in quadratic time."""
+    return _MARK_RUN.sub(_cut_run, text)
 
 
 def drop_surrogates(text: str) -> str:
@@ -107,7 +112,7 @@ def fold(text: str) -> str:
     nfd = _normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
     once = unicodedata.normalize("NFKD", nfd.casefold())
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold()))
-    return collapse(_cut_marks(folded))
+    return collapse(cut_marks(folded))
 
 
 @cache
@@ -142,12 +147,7 @@ def stems(text: str) -> list[str]:
 
 
 def _normalize(form: Literal["NFC", "NFD"], text: str) -> str:
-    return unicodedata.normalize(form, _cut_marks(text))
-
-
-def _cut_marks(text: str) -> str:
-    """Remove what exceeds _MAX_MARKS combining marks on one character."""
-    return _MARK_RUN.sub(_cut_run, text)
+    return unicodedata.normalize(form, cut_marks(text))
 
 
 def _cut_run(run: re.Match[str]) -> str:

@@ -118,9 +118,10 @@ def _measure_share(claim: _Content, source: _Content) -> float:
 def _read_statements(sentences: Sequence[str], *, common: frozenset[str]) -> list[_Statement]:
     """Return the sentences that have other than `common` words."""
     statements = []
+    not_terms = common | NUMBER_WORDS
     for sentence in sentences:
         plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
-        terms = _extract_terms([word for word in text.words(plain) if word not in common | NUMBER_WORDS])
+        terms = _extract_terms([word for word in text.words(plain) if word not in not_terms])
         content = _Content(terms, read_numbers(plain, pronouns=False))
         if content.terms or content.numbers:
             statements.append(_Statement(content, tuple(_MARKS.findall(sentence))))
