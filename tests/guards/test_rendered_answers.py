@@ -118,7 +118,17 @@ def test_certain_code_is_kept(code: str) -> None:
 _PIECES = (
     *"![|[|]|(|)|](|]:|<|>|`|``|```|````|~~~|\\|a|b|:|!|&|~|_|#|*|==|mailto:|\"|'|text|[r]|[^1]|[^1]:".split("|"),
     *("\n", "\n\n", " ", "  ", "   ", "    ", "\t", "|", "- ", "> ", "1. ", "- [ ] ", "\n- ", "\n> ", "\n1. ", "\n   "),
-    *("\n```", "\n   ```\n", "\n    ```\n", "\n```\n", "\n~~~\n", "```py\n", "|---|---|\n", "a | b\n---|---\n", "---\n"),
+    *(
+        "\n```",
+        "\n   ```\n",
+        "\n    ```\n",
+        "\n```\n",
+        "\n~~~\n",
+        "```py\n",
+        "|---|---|\n",
+        "a | b\n---|---\n",
+        "---\n",
+    ),
     *("//e.example/?d=1", "http://e.example/", "www.e.example/x", "_www.e.example", "ftp://e.example", ALLOWED),
     *("&#119;ww.e.example", "http\\://e.example", "xmpp:a@e.example", "x@e.example", "&#47;", "[r]: //e.example"),
     *("<img src=//e.example>", "<b>", "</b>", "<div>", "<!--", "-->", "<a href=//e.example>", "<script>", "<?"),

@@ -198,5 +198,7 @@ def test_a_soft_line_break_does_not_end_a_sentence(answer: str) -> None:
     "between", ["\n\n", "\n- ", "\n2. ", "\n## ", "\n| a | b |\n", "\n---\n", "\n```\nx = 1\n```\n", "\n> \n> "]
 )
 def test_the_end_of_a_block_ends_a_sentence(between: str) -> None:
-    answer = f"Lisbon was hot and dry in the year 2003{between}Duplicate keywords are merged by a conditional write [kb-1]"
+    answer = (
+        f"Lisbon was hot and dry in the year 2003{between}Duplicate keywords are merged by a conditional write [kb-1]"
+    )
     assert judge(answer) is Support.FOUND

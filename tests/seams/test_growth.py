@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -39,19 +40,74 @@ ALLOWED = "https://starlette.dev/release"
 UNITS = (
     *("\u0301\u0316", "\u0344\u0316", "\u0f81", "\u0301" * 32 + "\u200b", "\u0316" * 16 + "\u0301" * 16 + "\u180b"),
     *("a\u0301", "\u200d", "\ufe0f", "漢\U000e0100", "👩\u200d", "\u1100\u1161", "\ud800", "\u202e", "ﷺ", "İ", "ß"),
-    *(".", "...", ". ", "?!\"", ".)", "。", "!'", "a. ", "\n", "\n\n", " ", "\t", "a ", "a", "A", "9", "9,", "9.", "9_"),
-    *("1_000", "½", "⑨", "9½", "one ", "hundred ", "IV ", "X", "million and ", "9**", "9\u0301", "-", "--- ", "=", "-\n"),
+    *(".", "...", ". ", '?!"', ".)", "。", "!'", "a. ", "\n", "\n\n", " ", "\t", "a ", "a", "A", "9", "9,", "9.", "9_"),
+    *(
+        "1_000",
+        "½",
+        "⑨",
+        "9½",
+        "one ",
+        "hundred ",
+        "IV ",
+        "X",
+        "million and ",
+        "9**",
+        "9\u0301",
+        "-",
+        "--- ",
+        "=",
+        "-\n",
+    ),
     *("`", "``a", "` ", "`a\n", "```a\n", "```\n", "   ```\n", "~~~\n", "    ```\n", "`` ` ", "\\`", "> ```\n", "1. "),
     *("[", "]", "![", "[a](", "[a](x(", "](", "[[", "[a]: b\n", "[a\n", "[^1]: ", "- [ ] [", "[kb-1", "[kb-1,", "[ "),
     *("[1", "[web:1,", "|", "|-", "| a |\n", "a | b\n---|---\n", "*a_", "**a", "_", "__a", "- ", "> ", "#", "# a\n"),
-    *("<", "<!--", "<!-- x", "<![", "<![CDATA[", "<!", "<?", "</", "<a '", '<a "', '<a href="', "<a b=", "<a b='c", "<x "),
+    *(
+        "<",
+        "<!--",
+        "<!-- x",
+        "<![",
+        "<![CDATA[",
+        "<!",
+        "<?",
+        "</",
+        "<a '",
+        '<a "',
+        '<a href="',
+        "<a b=",
+        "<a b='c",
+        "<x ",
+    ),
     *("<div>", "<p hidden>", "<svg>", "<title>", "<ul>", "<li>", "<td>x", "<script>", "<textarea>", "<h1>", "<pre>"),
-    *("<b>", "<b a=\"`", "<http://", "<https://a", "<|", "<|a", "‹|a", "<s ", "<system ", "⟦INST", "[/INST", "</s"),
+    *("<b>", '<b a="`', "<http://", "<https://a", "<|", "<|a", "‹|a", "<s ", "<system ", "⟦INST", "[/INST", "</s"),
     *("&", "&#", "&#5", "&#58;", "&colon", "http://", "www.", "//a.", "//", "https\\:", "mailto:", "xmpp:a@"),
     *(ALLOWED, f"{ALLOWED}[", f"[a]({ALLOWED}", "http://a ", "system:", "\nsystem", "### ", "ignore all ", "you are "),
-    *("password=", "password: \"", "token is ", "Bearer ", "a:b@", "://a:", "-----BEGIN PRIVATE KEY-----", "eyJaaaaaaaa."),
-    *("sk-", "4111 ", "+1 ", "(555) ", "AKIA", "cookie: a=", "a@b.", "DE00 ", "\\u0041", "{\"a\":", "[[1,", "\\", '"'),
-    *("' or ", "../", "{{", "${", "$(", "; rm ", "union select ", "0x41", "aGVsbG8g", "%41", "%c0%80", "/*", "a-b_", "i g n "),
+    *(
+        "password=",
+        'password: "',
+        "token is ",
+        "Bearer ",
+        "a:b@",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJaaaaaaaa.",
+    ),
+    *("sk-", "4111 ", "+1 ", "(555) ", "AKIA", "cookie: a=", "a@b.", "DE00 ", "\\u0041", '{"a":', "[[1,", "\\", '"'),
+    *(
+        "' or ",
+        "../",
+        "{{",
+        "${",
+        "$(",
+        "; rm ",
+        "union select ",
+        "0x41",
+        "aGVsbG8g",
+        "%41",
+        "%c0%80",
+        "/*",
+        "a-b_",
+        "i g n ",
+    ),
     *("AbCd", "1gn0re ", "snoitcurtsni ", "key: value\n", "---\nk: v\n", "exam-\n", "word word word word word word\n"),
 )
 
@@ -115,10 +171,8 @@ def _measure_growth(function: Callable[[str], object], unit: str, end: str, leng
 def _measure(function: Callable[[str], object], unit: str, length: int, end: str) -> float:
     value = (unit * (length // len(unit) + 1))[: length - len(end)] + end
     started_at = time.process_time()
-    try:
+    with contextlib.suppress(ValueError, GleanerError, UnreadableDocument):  # a refusal must be fast, too
         function(value)
-    except (ValueError, GleanerError, UnreadableDocument):  # a refusal must be fast, too
-        pass
     return time.process_time() - started_at
 
 
@@ -129,7 +183,13 @@ def _passage(content: str) -> Passage:
 def _web_answer(answer: str) -> WebAnswer:
     citation = Citation(url="https://a.example", title="A", snippet="", date=None)
     return WebAnswer(
-        result_id="r", kb_id="kb", query="q", answer=answer, citations=(citation,), model="m", created_at=datetime.now(UTC)
+        result_id="r",
+        kb_id="kb",
+        query="q",
+        answer=answer,
+        citations=(citation,),
+        model="m",
+        created_at=datetime.now(UTC),
     )
 
 

@@ -149,7 +149,7 @@ class Execution:
             return _failed(call, str(error), "unavailable", executed=True, duration_ms=_milliseconds_since(started_at))
         except GleanerError:
             raise
-        except Exception:  # noqa: BLE001 - no fault of one tool may cost the whole question
+        except Exception:
             logger.exception("tool failed unexpectedly", extra={"tool": call.name})
             self._workspace.degraded.add(f"{call.name} failed")
             reason = f"{call.name} failed unexpectedly. Work with the results you have, or try other arguments."

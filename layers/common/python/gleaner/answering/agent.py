@@ -176,7 +176,7 @@ class Agent:
             except (ServiceUnavailable, DeadlineExceeded):
                 logger.warning("keywords were not indexed: the store failed")
                 self._workspace.degraded.add("keywords could not be indexed")
-            except Exception:  # noqa: BLE001 - nor may learning cost the question
+            except Exception:
                 logger.exception("keywords were not indexed")
                 self._workspace.degraded.add("keywords could not be indexed")
         self.progress.step = Step.ANSWER

@@ -36,7 +36,9 @@ _ROMAN = re.compile(
 _VALID_ROMAN = re.compile(r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})", re.IGNORECASE)
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 # Valid Roman numerals that are usually something else: units, formats, sizes, titles, editors.
-_NOT_ROMAN = frozenset("CC CD CI CIV CL CV CX DC DI DIV DIX DL DM DX LI LX MC MD MDI MI MIX ML MM MV XL XX XXL xi xx vi".split())
+_NOT_ROMAN = frozenset(
+    "CC CD CI CIV CL CV CX DC DI DIV DIX DL DM DX LI LX MC MD MDI MI MIX ML MM MV XL XX XXL xi xx vi".split()
+)
 
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
@@ -47,6 +49,8 @@ _SMALL = (
     | {word: value for value, word in enumerate(_ORDINALS, start=3)}
 )
 _AFTER_TENS = {"first": 1, "second": 2}  # alone, they are often no numbers
+_TENS_VALUES = range(20, 100, 10)
+_AFTER_TENS_VALUES = range(1, 10)
 _SCALES = {"thousand": 1_000, "million": 1_000_000, "billion": 10**9, "trillion": 10**12}
 NUMBER_WORDS = frozenset((*_SMALL, *_SCALES, "hundred")) - {"one"}
 
@@ -117,12 +121,12 @@ class _Run:
         self._total, self._scale, self._part, self._digits, self._words = Decimal(0), 10**15, None, "", 0
 
     def _is_tens(self) -> bool:
-        return self._part is not None and not self._digits and self._part % 100 >= 20 and self._part % 10 == 0
+        return self._part is not None and not self._digits and self._part % 100 in _TENS_VALUES
 
     def _add_small(self, value: int) -> None:
         part = self._part
         follows_hundred = part is not None and not self._digits and part > 0 and part % 100 == 0
-        if part is not None and not follows_hundred and not (self._is_tens() and 0 < value < 10):
+        if part is not None and not follows_hundred and not (self._is_tens() and value in _AFTER_TENS_VALUES):
             self.end()
             part = None
         self._part = Decimal(value) + (part or 0)

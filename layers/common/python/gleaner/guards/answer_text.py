@@ -133,11 +133,7 @@ def _replace_links(prose: str, allowed: frozenset[str]) -> str:
         if link["alternative"] is not None:
             return link["alternative"]
         if link["words"] is not None:
-            target = _extract_target(link["link"])
-            # Readers may see no link around the words, for example if they contain a blank line.
-            if target not in allowed:
-                return link["words"]
-            return f"[{_replace_links(link['words'], allowed)}]({target}){_separate(link)}"
+            return _replace_link(link, allowed)
         if link["rest"] is not None:
             return f"{link['rest'][0]} {link['rest'][1:]}"
         if link["scheme"] is not None:
@@ -147,6 +143,14 @@ def _replace_links(prose: str, allowed: frozenset[str]) -> str:
         return _replace_bare(link, allowed)
 
     return _LINKS.sub(replace, prose)
+
+
+def _replace_link(link: re.Match[str], allowed: frozenset[str]) -> str:
+    words, target = link["words"], _extract_target(link["link"])
+    if target not in allowed:
+        return str(words)
+    # Readers may see no link around the words, for example if they contain a blank line.
+    return f"[{_replace_links(words, allowed)}]({target}){_separate(link)}"
 
 
 def _extract_target(inside: str) -> str:
