@@ -103,3 +103,12 @@ def test_terms_exclude_words_without_a_topic() -> None:
 
 def test_inflections_share_a_stem() -> None:
     assert text.stems("merging merged merges") == ["merg"]
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0316", "\u0344", "\u0f81", "\u0316" * 20 + "\u200b" + "\u0301" * 20])
+def test_long_runs_of_marks_are_cut(marks: str) -> None:
+    cleaned = text.clean("a" + marks * 200)
+    assert sum(map(bool, map(unicodedata.combining, unicodedata.normalize("NFD", cleaned)))) <= 33
+    assert text.clean(cleaned) == cleaned
+    assert text.fold(text.fold("a" + marks * 200)) == text.fold("a" + marks * 200)
+    assert text.clean("a" + "\u0316" * 30) == "a" + "\u0316" * 30

@@ -237,3 +237,41 @@ def test_identical_calls_of_one_turn_run_once(services: Services, model: Scripte
     (_, first), (_, second) = tool_results(model.requests[1])
     assert first == second
     assert run.agent.progress.spent["knowledge_base_search"] == 2
+
+
+def test_an_unforeseen_error_of_a_tool_is_told_to_the_model_and_logged(
+    services: Services, model: ScriptedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_once(kb_id: str, query: str, top_k: int, until: Deadline) -> RetrievalResult:
+        if query == "first":
+            raise ZeroDivisionError("a fault of this program")
+        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=until)
+
+    model.plays(calls(search("first")), calls(search("second")), calls(answer()))
+    run = make_run(services, passage_search=break_once)
+    run.start()
+    assert run.answer() == "Merged. [kb-1]"
+    error = tool_results(model.requests[1])[0][1]["error"]
+    assert error["code"] == "internal" and "fault of this program" not in error["message"]
+    assert run.workspace.degraded == {"knowledge_base_search failed"}
+    assert "ZeroDivisionError: a fault of this program" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("Use `rows[1]` [1].", "Use `rows[1]` [web-1]."),
+        ("```py\nrows[1]\n```\n[1]", "```py\nrows[1]\n```\n[web-1]"),
+        ("1. Run\n   ```\n   x[1]\n   ```\n[1][7]", "1. Run\n   ```\n   x[1]\n   ```\n[web-1]"),
+        (f"m[{'9' * 5_000}] [1]", "m [web-1]"),
+        (f"`m[{'9' * 5_000}]` [1]", f"`m[{'9' * 5_000}]` [web-1]"),
+        ("`` `x`[1] `` and `a` [1]", "`` `x`[1] `` and `a` [web-1]"),
+    ],
+)
+def test_marks_in_the_code_of_a_web_answer_are_kept(
+    services: Services, model: ScriptedModel, web_server: ScriptedWeb, found: str, told: str
+) -> None:
+    web_server.finds(found, WEB_PAGE)
+    model.plays(calls(search()), calls(web()), calls(index("Starlette release"), WEB_ANSWER))
+    make_run(services).start()
+    assert tool_results(model.requests[2])[-1][1]["answer"] == told

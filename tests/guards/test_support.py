@@ -134,3 +134,71 @@ def test_every_source_gets_a_verdict(answer: str, contents: list[str]) -> None:
 def test_nothing_supports_an_answer_without_words_in_common(answer: str) -> None:
     spoken = re.sub(r"\w", lambda letter: "q" if letter[0] == "a" else letter[0], answer)
     assert judge_support(spoken.replace("1", ""), [passage("Other words entirely.")])["kb-1"] is Support.NONE
+
+
+ASSEMBLY = "The assembly of the northern region elects delegates for the council every spring in the capital."
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("900", "_900_", "g900", "900px", ".900", "$.99", "1_000", "9**00**", "9<b>00</b>", "9\\.5", "007", "1e6"),
+        *("4½", "½", "⑨⑨", "⑫", "⁹", "10⁹", "H₂O", "９００", "٩٠٠", "9️⃣0️⃣", "①⓪⓪⓪", "⒐", "❾"),
+        *("XIV", "MCMXC", "Part V", "Ⅷ", "ⅩⅣ", "World War II", "iii", "_XIV_", "XIXth"),
+        *("ninety", "nine hundred", "Twenty-first", "two million", "2 million", "a thousand", "twelfth", "zero"),
+    ],
+)
+def test_a_number_that_no_passage_holds_is_never_found(number: str) -> None:
+    answer = f"The assembly of the northern region elects {number} delegates for the council every spring. [kb-1]"
+    assert judge(answer.replace(f" {number}", ""), ASSEMBLY) is Support.FOUND
+    assert judge(answer, ASSEMBLY) is Support.WEAK
+    assert judge(answer, ASSEMBLY.replace("delegates", f"{number} delegates")) is Support.FOUND
+
+
+@pytest.mark.parametrize(
+    ("claimed", "held"),
+    [
+        *(("_900_", "900"), ("0.9", ".900"), ("4½", "4.5"), ("0.25", "¼"), ("⑨⑨", "99"), ("1,000", "1_000")),
+        *(("XIV", "14"), ("1990", "MCMXC"), ("Part 5", "Part V"), ("Ⅷ", "8"), ("nine hundred", "900")),
+        *(("21", "twenty-first"), ("2,300,005", "two million three hundred thousand and five")),
+        *(("1.5 million", "1,500,000"), ("101", "one hundred and one"), ("٩٠٠", "９００"), ("9**00**", "900")),
+    ],
+)
+def test_spellings_of_the_same_number_match(claimed: str, held: str) -> None:
+    answer = f"The assembly of the northern region elects {claimed} delegates for the council every spring. [kb-1]"
+    assert judge(answer, ASSEMBLY.replace("delegates", f"{held} delegates")) is Support.FOUND
+
+
+@pytest.mark.parametrize(
+    "word", ["one of the", "the CI and CD", "no one but", "MIX", "vi or", "I mean", "the second round of", "v or x"]
+)
+def test_words_that_only_look_like_numbers_are_none(word: str) -> None:
+    answer = f"The assembly of the northern region elects {word} delegates for the council every spring. [kb-1]"
+    assert judge(answer, ASSEMBLY) is Support.FOUND
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Lisbon was hot and dry in 2003,\nand duplicate keywords are merged. [kb-1]",
+        "Lisbon was hot and dry in 2003, \\\nand duplicate keywords are merged. [kb-1]",
+        "Lisbon was hot and dry in 2003,  \nand duplicate keywords are merged.\n[kb-1]",
+        "- Lisbon was hot and dry in 2003,\n  and duplicate keywords are merged. [kb-1]",
+        "> Lisbon was hot and dry in 2003,\n> and duplicate keywords are merged. [kb-1]",
+        "Lisbon was hot and dry in `2003`,\n`and` duplicate **keywords**\n**are** merged. [kb-1]",
+        "A title\n---\nLisbon was hot and dry in 2003,\nand duplicate keywords are merged. [kb-1]",
+    ],
+)
+def test_a_soft_line_break_does_not_end_a_sentence(answer: str) -> None:
+    assert judge(answer) is not Support.FOUND
+    assert judge(answer, f"{MERGING} {WEATHER}") is Support.FOUND
+
+
+@pytest.mark.parametrize(
+    "between", ["\n\n", "\n- ", "\n2. ", "\n## ", "\n| a | b |\n", "\n---\n", "\n```\nx = 1\n```\n", "\n> \n> "]
+)
+def test_the_end_of_a_block_ends_a_sentence(between: str) -> None:
+    answer = (
+        f"Lisbon was hot and dry in the year 2003{between}Duplicate keywords are merged by a conditional write [kb-1]"
+    )
+    assert judge(answer) is Support.FOUND

@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from functools import cache, lru_cache
+from typing import Literal
 
 import Stemmer
 
@@ -38,6 +39,11 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _INVISIBLE_START = re.compile(f"(?:\\s|{_HIDDEN.pattern}|[{_JOINERS_AND_SELECTORS}])*")
 _IGNORED_IN_IDENTITY = re.compile(f"[\u180b-\u180f{_JOINERS_AND_SELECTORS}]")
 
+# Characters that may be combining marks. Normalisation sorts a run of marks in quadratic time, so runs are cut: nothing
+# is written with more than a few (Unicode Standard Annex 15, section 13, allows 30).
+_MAX_MARKS = 32
+_MARK_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
+
 # Words of the stop-words list that do name topics: the list was made from web pages, not for keywords.
 _TOPICAL = frozenset(
     "area areas arpa auth bill biol call case cases cause causes computer copy effect empty face "
@@ -62,11 +68,17 @@ def clean(text: str) -> str:
     """Convert to NFC and newlines, and remove controls (except tab), lone surrogates and hidden characters.
 
     Joiners and variation selectors stay where they are part of the spelling: in emoji and in scripts that use them.
+    Takes linear time: of more than 32 combining marks on one character, the rest is removed.
     """
-    visible = _HIDDEN.sub("", _LINE_END.sub("\n", unicodedata.normalize("NFC", text)))
+    visible = _HIDDEN.sub("", _LINE_END.sub("\n", _normalize("NFC", text)))
     if _JOINER_OR_SELECTOR.search(visible):  # otherwise skip these patterns, which are slow to compile
         visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))
-    return unicodedata.normalize("NFC", visible)
+    return cut_marks(_normalize("NFC", visible))
+
+
+def cut_marks(text: str) -> str:
+    """Remove what exceeds 32 combining marks on one character: normalisation sorts them in quadratic time."""
+    return _MARK_RUN.sub(_cut_run, text)
 
 
 def drop_surrogates(text: str) -> str:
@@ -97,9 +109,10 @@ def fold(text: str) -> str:
     whitespace collapsed and without joiners and variation selectors. "Straße" = "STRASSE", full-width = ASCII,
     NFC = NFD; dotless "ı" stays distinct from "i". Folding is idempotent.
     """
-    nfd = unicodedata.normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
+    nfd = _normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
     once = unicodedata.normalize("NFKD", nfd.casefold())
-    return collapse(unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold())))
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold()))
+    return collapse(cut_marks(folded))
 
 
 @cache
@@ -131,3 +144,18 @@ def terms(text: str) -> list[str]:
 def stems(text: str) -> list[str]:
     """Return the stems of the terms of `text`, in order, without duplicates."""
     return list(dict.fromkeys(stem(term) for term in terms(text)))
+
+
+def _normalize(form: Literal["NFC", "NFD"], text: str) -> str:
+    return unicodedata.normalize(form, cut_marks(text))
+
+
+def _cut_run(run: re.Match[str]) -> str:
+    parts: list[str] = []
+    marks = 0
+    for character in run[0]:
+        decomposed = unicodedata.normalize("NFD", character)  # U+0F81, for example, becomes two marks
+        marks = marks + len(decomposed) if all(map(unicodedata.combining, decomposed)) else 0
+        if marks <= _MAX_MARKS:
+            parts.append(character)
+    return "".join(parts)

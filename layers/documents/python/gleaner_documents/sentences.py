@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 # The end of a sentence: its punctuation, closing quotes or brackets, white space. In Chinese and Japanese no
-# space follows. A line break ends a sentence too: readers join wrapped lines, so it separates items or rows.
-_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』）]*)[^\S\n]*\n?|\n")
+# space follows. A line break ends a sentence too: readers join wrapped lines, so it separates items or rows. A run of
+# punctuation is tried only from its start, so that matching takes linear time.
+_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]+[」』）]*)[^\S\n]*\n?|\n")
 # A full stop after one of these belongs to the word.
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|al|approx|Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|No|Nos|Fig|Figs|Eq|Eqs|Sec|Ch|Vol"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from gleaner.errors import DeadlineExceeded, ServiceUnavailable, ToolCallRejected
+from gleaner.errors import DeadlineExceeded, GleanerError, ServiceUnavailable, ToolCallRejected
 from gleaner.model import JsonObject, ToolCall
 from gleaner.tools import generate_response, knowledge_base_search, perplexity_search
 from gleaner.tools.registry import TOOLS
@@ -147,6 +147,13 @@ class Execution:
             logger.warning("tool failed", extra={"tool": call.name, "reason": str(error)})
             self._workspace.degraded.add(f"{call.name} failed")
             return _failed(call, str(error), "unavailable", executed=True, duration_ms=_milliseconds_since(started_at))
+        except GleanerError:
+            raise
+        except Exception:
+            logger.exception("tool failed unexpectedly", extra={"tool": call.name})
+            self._workspace.degraded.add(f"{call.name} failed")
+            reason = f"{call.name} failed unexpectedly. Work with the results you have, or try other arguments."
+            return _failed(call, reason, "internal", executed=True, duration_ms=_milliseconds_since(started_at))
         return CallOutcome(
             call=call, result=result, executed=True, error=None, duration_ms=_milliseconds_since(started_at)
         )

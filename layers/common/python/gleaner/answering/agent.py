@@ -176,6 +176,9 @@ class Agent:
             except (ServiceUnavailable, DeadlineExceeded):
                 logger.warning("keywords were not indexed: the store failed")
                 self._workspace.degraded.add("keywords could not be indexed")
+            except Exception:
+                logger.exception("keywords were not indexed")
+                self._workspace.degraded.add("keywords could not be indexed")
         self.progress.step = Step.ANSWER
 
     def _enforce(self, expected: str, turn: ModelTurn) -> str:

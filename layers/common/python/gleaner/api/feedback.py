@@ -8,11 +8,11 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.metrics import MetricUnit
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
-from gleaner.api.schemas import QueryId, clean
+from gleaner.api.schemas import QueryId, cleaned_up_to
 from gleaner.errors import UnknownQuery
 from gleaner.model import utc_now
 from gleaner.stores.feedback import Feedback, FeedbackStore
@@ -28,7 +28,7 @@ class Rating(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     rating: int = Field(ge=1, le=5, description="1 is poor, 5 is very good.")
-    comment: Annotated[str, Field(max_length=MAX_COMMENT), BeforeValidator(clean)] = ""
+    comment: Annotated[str, Field(max_length=MAX_COMMENT), cleaned_up_to(MAX_COMMENT)] = ""
 
 
 class KeptRating(BaseModel):

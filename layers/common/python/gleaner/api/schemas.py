@@ -7,6 +7,7 @@ from typing import Annotated, Self
 from aws_lambda_powertools.event_handler.openapi.params import Header
 from aws_lambda_powertools.event_handler.openapi.params import Query as QueryParameter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticKnownError
 
 from gleaner import text
 from gleaner.answering.exchange import Answer
@@ -15,25 +16,41 @@ from gleaner.runtime.pricing import Cost
 
 MAX_QUERY = 50_000  # characters
 MAX_SELECTION = 100_000  # characters
+_MAX_CHAPTER_ORIGIN = 200  # characters
 _PREVIEW_CHARACTERS = 200
 
 
-def clean(value: object) -> object:
-    """A string without invisible characters and outer whitespace; other values unchanged, for a later type check."""
-    # Must run before pydantic's type check, which rejects lone surrogates that people paste from broken text.
-    return text.clean(value).strip() if isinstance(value, str) else value
+def cleaned_up_to(max_length: int) -> BeforeValidator:
+    """Remove invisible characters and outer whitespace from a string of at most `max_length` characters.
+
+    Other values are unchanged, for a later type check. The length is checked first, of the characters as they were
+    sent, so that cleaning never takes longer than a valid request.
+    """
+
+    def clean(value: object) -> object:
+        # Must run before pydantic's type check, which rejects lone surrogates that people paste from broken text.
+        return text.clean(_check_length(value.strip(), max_length)).strip() if isinstance(value, str) else value
+
+    return BeforeValidator(clean)
 
 
 def keep_if_visible(value: object) -> object:
     """A string as it was sent, because positions refer to it; empty if it has no visible characters."""
     if not isinstance(value, str):
         return value
-    return text.replace_surrogates(value) if clean(value) else ""
+    sent = _check_length(value, MAX_SELECTION)
+    return "" if text.find_visible_start(sent) == len(sent) else text.replace_surrogates(sent)
 
 
-Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY), BeforeValidator(clean)]
+def _check_length(value: str, max_length: int) -> str:
+    if len(value) > max_length:
+        raise PydanticKnownError("string_too_long", {"max_length": max_length})
+    return value
+
+
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY), cleaned_up_to(MAX_QUERY)]
 SelectedText = Annotated[str, Field(min_length=1, max_length=MAX_SELECTION), BeforeValidator(keep_if_visible)]
-ChapterOrigin = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean)]
+ChapterOrigin = Annotated[str, Field(min_length=1, max_length=_MAX_CHAPTER_ORIGIN), cleaned_up_to(_MAX_CHAPTER_ORIGIN)]
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"

@@ -1,15 +1,26 @@
-"""Finds the code in Markdown text, conservatively: every Markdown reader treats all of it as code."""
+"""Finds the text that is code in every reading of Markdown.
+
+Readers disagree about code: an indented fence may belong to a list, be part of a paragraph or follow a quote. So a
+piece counts as code only if each of these readings makes it code. From the first fence that is open to doubt, no
+fence counts any more. docs/decisions/0016-judging-answers.md explains why no parser decides this.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-# A fence as in CommonMark 0.31, section 4.5. Fences of tildes count as text, which is the safe side.
-_FENCE = re.compile(r"( *)(`{3,})[^`]*$")
-_MAX_CLOSING_INDENT = 3  # spaces before a closing fence
+# A fence that all readers of fences recognise: after spaces or quote marks, with at most one word after it.
+_FENCE = re.compile(r"(?P<prefix>[ >]*)(?P<marks>`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*$")
+# A fence in some reading: after bullets, numbers, check boxes and the like, with anything but backticks after it.
+_DOUBTFUL_FENCE = re.compile(r"[^\w`~]*(?:\w{1,9}[.)][^\w`~]*)*(?:`{3,}[^`]*$|~{3,})")
+_INDENT_IN_PARAGRAPH = 4  # characters before a fence that may be text of a paragraph
 _RUN = re.compile(r"`+")
 _TABLE_RULE = re.compile(r"^(?=[^\n]*-)(?=[^\n]*\|)[\s>|:-]+$", re.MULTILINE)
+# To a URL before it, readers attach the backticks; to a bracket before it, some attach the bracket in the code.
+_URL_BEFORE = re.compile(r"(?:[:/@]|www\.)\S*$", re.IGNORECASE)
+_MAX_URL = 2_000  # characters before inline code that are searched for a URL
+_BRACKET_FIRST = re.compile(r"[^\[\]]*\][:(\[]")
 _SHIELD = re.compile("\x00(\\d+)\x00")
 
 _Span = tuple[int, int]
@@ -18,9 +29,8 @@ _Span = tuple[int, int]
 def shield_code(text: str) -> tuple[str, list[str]]:
     """Replace each piece of code with a placeholder; return the new text and the pieces.
 
-    `text` must not contain NUL characters. Only what every reader treats as code counts: a reader that pairs
-    backticks differently would show a link where this function found code. So inline code lies within one line
-    and ends at the first unpaired backtick of a paragraph.
+    `text` must not contain NUL characters. Takes linear time. Inline code lies within one line and ends at the first
+    unpaired backtick of a paragraph.
     """
     parts: list[str] = []
     pieces: list[str] = []
@@ -43,16 +53,17 @@ def _find_code(text: str) -> Iterator[_Span]:
     has_table = _TABLE_RULE.search(text) is not None
     number = start = 0
     paired = True  # all backticks of the paragraph so far are paired
+    in_doubt = False  # some reader may be inside a fence
     while number < len(lines):
         line = lines[number]
-        fence = _FENCE.match(line)
-        length = _count_fenced_lines(lines, number, fence) if fence else 0
+        length = 0 if in_doubt else _count_fenced_lines(lines, number)
         if length:
             stop = start + sum(len(inner) + 1 for inner in lines[number : number + length]) - 1
             yield start, stop
             paired = True
             number, start = number + length, stop + 1
             continue
+        in_doubt = in_doubt or _DOUBTFUL_FENCE.match(line) is not None
         if not line.strip():
             paired = True
         elif paired:
@@ -63,24 +74,33 @@ def _find_code(text: str) -> Iterator[_Span]:
         number, start = number + 1, start + len(line) + 1
 
 
-def _count_fenced_lines(lines: Sequence[str], first: int, fence: re.Match[str]) -> int:
-    """Count the lines of the fenced block that starts at line `first`; 0 if it might not be one.
-
-    An indented fence may belong to a list item, which ends at a line that is indented less. Or it may be text of a
-    paragraph, whose backticks are paired if they are of the same length.
-    """
-    indent, marks = len(fence[1]), fence[2]
+def _count_fenced_lines(lines: Sequence[str], first: int) -> int:
+    """Count the lines of the fenced block that starts at line `first`; 0 if it is none in some reading."""
+    fence = _FENCE.match(lines[first])
+    if not fence or (fence["prefix"] and fence["marks"][0] == "~"):
+        return 0
+    prefix, marks = fence["prefix"], fence["marks"]
+    # Such a fence may be text of the paragraph above it: then its backticks are paired with the next ones of the
+    # same length, and a blank line ends it.
+    in_paragraph = len(prefix) >= _INDENT_IN_PARAGRAPH and first > 0 and lines[first - 1].strip(" \t>") != ""
     for number in range(first + 1, len(lines)):
         line = lines[number]
-        stripped = line.strip(" \t")
-        leading = len(line) - len(line.lstrip(" "))
-        if indent and stripped and leading < indent:
+        if line.rstrip(" \t") == prefix + marks:
+            return number - first + 1
+        if _may_end(line, prefix, marks) or (in_paragraph and (not line.strip() or "|" in line)):
             return 0
-        if stripped.strip("`") or len(stripped) < len(marks) or leading > indent + _MAX_CLOSING_INDENT:
-            continue
-        same = stripped == marks and leading == indent
-        return number - first + 1 if same or not indent else 0
-    return 0 if indent else len(lines) - first
+    return 0
+
+
+def _may_end(line: str, prefix: str, marks: str) -> bool:
+    """Return whether some reader ends a block at `line`, which does not end with its own fence."""
+    blank = not line.strip(" \t>")
+    if not line.startswith(prefix.rstrip() if blank and ">" in prefix else "" if blank else prefix):
+        return True
+    inner = line.strip(" \t>")
+    if inner.startswith(marks) and not inner.strip(marks[0]):
+        return True
+    return bool(prefix) and any(run == marks for run in _RUN.findall(line))
 
 
 def _find_inline_code(line: str) -> tuple[list[_Span], bool]:
@@ -90,15 +110,18 @@ def _find_inline_code(line: str) -> tuple[list[_Span], bool]:
     for index in range(len(runs) - 1, -1, -1):
         partners.setdefault(len(runs[index][0]), []).append(index)
     spans: list[_Span] = []
-    index = 0
+    index = end = 0
     while index < len(runs):
         opening = runs[index]
         candidates = partners[len(opening[0])]
         while candidates and candidates[-1] <= index:
             candidates.pop()
-        escaped = line[: opening.start()].endswith("\\")
-        if escaped or not candidates:
+        before = line[max(end, opening.start() - _MAX_URL) : opening.start()]
+        if not candidates or before.endswith("\\") or _URL_BEFORE.search(before):
             return spans, False
-        spans.append((opening.start(), runs[candidates[-1]].end()))
+        end = runs[candidates[-1]].end()
+        if _BRACKET_FIRST.match(line, opening.end(), end):
+            return spans, False
+        spans.append((opening.start(), end))
         index = candidates[-1] + 1
     return spans, True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Collection
 
@@ -24,18 +25,40 @@ _ELEMENT = re.compile(
     rf"(?P<plain>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
     re.IGNORECASE,
 )
-_DEFINITION = re.compile(r"^([ \t>*+\-0-9.)]*\[(?:[^\[\]\\]|\\.){1,999}+\]):", re.MULTILINE | re.DOTALL)
+# A check box may precede the definition (GFM task lists).
+_DEFINITION = re.compile(
+    r"^([ \t>*+\-0-9.)]*(?:\[[ x]\][ \t]+)?\[(?:[^\[\]\\]|\\.){1,999}+\]):", re.MULTILINE | re.DOTALL | re.IGNORECASE
+)
 _INSIDE = r"\((?P<{}>(?:[^()]|\([^()]*\))*+)\)"  # in the parentheses of a link: a URL and an optional title
+# What GFM and linkify-it turn into links, also after an underscore. Some readers first resolve escapes.
+_BARE = (
+    r"(?:(?:https?|ftp)\\?:\\?/\\?/|(?<![^\W_])www\\?\.|(?<![^\W_])(?<![:/])//(?=[\w@:%-]++\.))"
+    r"[^\s<>|\"\[\]`\x00]+"
+)
 _LINKS = re.compile(
     rf"!\[(?P<alternative>[^\[\]]*)\]{_INSIDE.format('image')}"
     rf"|\[(?P<words>[^\[\]]*)\]{_INSIDE.format('link')}"
     r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
+    r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)"
     r"|<(?P<bracketed>https?://[^<>\s\x00]+)>"
-    r"|(?P<bare>(?:(?:https?|ftp)://|(?<![\w/.@-])www\.)[^\s<>|\"\[\]`\x00]+)",
+    rf"|(?P<bare>{_BARE})",
     re.IGNORECASE,
 )
+_ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);)", re.IGNORECASE)
+_IN_URL = re.compile(r"[A-Za-z0-9:/.]")
+_MAX_ENTITY = 10
 _TRAILING = ".,:;!?*_~')}"  # after a URL these belong to the sentence
+_ENDS_URL = re.compile(rf"[{re.escape(_TRAILING)}\"]*+(?=\s|$)")  # in every reading
 _MAX_PASSES = 8
+# What breaks every link, element and URL, code or not.
+_BREAKS = (
+    (re.compile(r"\](?=[(:])"), "] "),
+    (re.compile(r"!(?=\[)"), "! "),
+    (re.compile(r"<"), "‹"),
+    (re.compile(r"&(?=[#cps])"), "& "),
+    (re.compile(r"(?<=/)\\?(?=/)"), " "),
+    (re.compile(r"(www\\?\.|(?:mailto|xmpp)\\?:)(?=\S)", re.IGNORECASE), r"\1 "),
+)
 
 
 def split_marks(answer: str) -> str:
@@ -66,12 +89,18 @@ def remove_marks(answer: str) -> str:
     return unshield_code(_MARKS.sub("", prose), code)
 
 
+def replace_in_prose(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], markdown: str) -> str:
+    """Replace the matches of `pattern` outside code; `markdown` must contain no NUL characters."""
+    prose, code = shield_code(markdown)
+    return unshield_code(pattern.sub(replace, prose), code)
+
+
 def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
     """Keep only links to `allowed` URLs. `answer` must contain no control characters except tab and newline.
 
     Other links lose their URL and keep their text. Images and active elements are removed. Whatever might start
     another element or a link definition is changed so that it does not. Otherwise an attacker who talks the model
-    into a URL could use it to send data out.
+    into a URL could use it to send data out. E-mail addresses are kept: they load nothing, and answers name contacts.
     """
     addresses = frozenset(allowed).union(url.partition("://")[2] for url in allowed)  # also without the scheme
     for _ in range(_MAX_PASSES):  # removing a link may join the text around it to a new link
@@ -79,7 +108,9 @@ def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
         if cleaned == answer:
             return answer
         answer = cleaned
-    return answer.replace("](", "] (").replace("<", "‹").replace("]:", "] :").replace("://", ":// ")
+    for pattern, replacement in _BREAKS:
+        answer = pattern.sub(replacement, answer)
+    return answer
 
 
 def _remove_once(answer: str, allowed: frozenset[str]) -> str:
@@ -87,33 +118,55 @@ def _remove_once(answer: str, allowed: frozenset[str]) -> str:
     prose = _ACTIVE.sub("", prose)
     prose = _ELEMENT.sub(lambda element: element["plain"] or "‹", prose)
     prose = _DEFINITION.sub(r"\1 :", prose)
-    return unshield_code(_LINKS.sub(_make_replacement(allowed), prose), code)
+    prose = _ENTITY.sub(_escape_if_in_url, prose)
+    return unshield_code(_replace_links(prose, allowed), code)
 
 
-def _make_replacement(allowed: frozenset[str]) -> Callable[[re.Match[str]], str]:
+def _escape_if_in_url(ampersand: re.Match[str]) -> str:
+    """Escape an entity that could be part of a URL: nobody writes letters, digits and colons in this way."""
+    entity = ampersand.string[ampersand.start() : ampersand.start() + _MAX_ENTITY].partition(";")[0]
+    return "&amp;" if _IN_URL.fullmatch(html.unescape(f"{entity};")) else "&"
+
+
+def _replace_links(prose: str, allowed: frozenset[str]) -> str:
     def replace(link: re.Match[str]) -> str:
         if link["alternative"] is not None:
             return link["alternative"]
         if link["words"] is not None:
-            target = _extract_target(link["link"])
-            return f"[{link['words']}]({target})" if target in allowed else link["words"]
+            return _replace_link(link, allowed)
         if link["rest"] is not None:
             return f"{link['rest'][0]} {link['rest'][1:]}"
+        if link["scheme"] is not None:
+            return f"{link['scheme']} "
         if link["bracketed"] is not None:
             return link[0] if link["bracketed"] in allowed else ""
-        return _replace_bare(link["bare"], link.string[link.end() : link.end() + 1], allowed)
+        return _replace_bare(link, allowed)
 
-    return replace
+    return _LINKS.sub(replace, prose)
+
+
+def _replace_link(link: re.Match[str], allowed: frozenset[str]) -> str:
+    words, target = link["words"], _extract_target(link["link"])
+    if target not in allowed:
+        return str(words)
+    # Readers may see no link around the words, for example if they contain a blank line.
+    return f"[{_replace_links(words, allowed)}]({target}){_separate(link)}"
 
 
 def _extract_target(inside: str) -> str:
     """Return the URL in the parentheses of a link, without its title."""
-    first = (inside.split() or [""])[0]
+    first = (inside.split(maxsplit=1) or [""])[0]
     return first[1:-1] if first.startswith("<") and first.endswith(">") else first
 
 
-def _replace_bare(run: str, following: str, allowed: frozenset[str]) -> str:
+def _replace_bare(link: re.Match[str], allowed: frozenset[str]) -> str:
     """Return what stays of a bare URL and the characters attached to it."""
+    run = link["bare"]
     if any(run.startswith(address) and not run[len(address) :].strip(_TRAILING) for address in allowed):
-        return f"{run} " if following == "[" else run  # otherwise readers treat the mark as part of the URL
+        return run + _separate(link)
     return run[len(run.rstrip(_TRAILING)) :]
+
+
+def _separate(link: re.Match[str]) -> str:
+    """Return the space without which some reader would treat what follows as part of the URL."""
+    return "" if _ENDS_URL.match(link.string, link.end()) else " "

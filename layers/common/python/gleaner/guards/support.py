@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from gleaner import text
 from gleaner.guards._markdown_code import shield_code, unshield_code
+from gleaner.guards._numbers import NUMBER_WORDS, read_numbers
 from gleaner.model import Passage, Support
 
 # Minimum shares of a statement's key terms; docs/decisions/0011-untrusted-text.md explains the values.
@@ -20,20 +19,14 @@ _NUMBER_WEIGHT = 2.0  # a term weighs 1
 
 _MARK = r"\[((?:kb|web)-\d+)\]"
 _MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
-# A sentence, with the marks after its full stop; the end of a line ends it, too.
-_SENTENCE = re.compile(rf".+?(?:(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?:\s*{_MARK})*(?=\s|$)|[。！？]|$)", re.MULTILINE)
+# A sentence, with the marks after its full stop; the end of a block ends it, too.
+_SENTENCE = re.compile(rf".+?(?:(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?:\s*+{_MARK})*(?=\s|$)|[。！？]|$)", re.MULTILINE)
 _LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,'\u00a0\u202f]\d+)*")
-_GROUPED = re.compile(r"\d{1,3}(?:[,.'\u00a0\u202f]\d{3})+")
 # Scripts without spaces between words, whose words are compared by pairs of characters.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_UNITS = "zero one two three four five six seven eight nine".split()
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_NUMBER_WORDS = {word: value for value, word in enumerate((*_UNITS, *_TEENS))} | {
-    word: 10 * value for value, word in enumerate(_TENS, start=2)
-}
-_NUMBER_TENS = frozenset(_NUMBER_WORDS[word] for word in _TENS)
+# Lines that start a block of their own: items, rows, headings and underlines.
+_BLOCK = re.compile(r"[-*+•]\s|\d{1,9}[.)]\s|#{1,6}\s|[=*-]{2,}\s*$|[^|\n]*\|")
+_ONE_LINE = re.compile(r"#{1,6}\s|[=*-]{2,}\s*$|[^|\n]*\|")  # blocks that end with their line
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +52,35 @@ def judge_support(answer: str, sources: Sequence[Passage]) -> dict[str, Support]
     none, otherwise `weak`. A source without a mark is judged by the sentence that it supports best. Only words and
     numbers are compared, so a passage in another language than the answer is rarely `found`.
     """
-    prose, code = shield_code(answer)
-    without_marks_in_code = unshield_code(prose, [_MARKS.sub("", piece) for piece in code])
-    sentences = [sentence[0] for sentence in _SENTENCE.finditer(without_marks_in_code)]
+    sentences = [sentence[0] for sentence in _SENTENCE.finditer(_join_lines(answer))]
     # An answer such as "Seven." consists of common words only.
     statements = _read_statements(sentences, common=text.stop_words()) or _read_statements(
         sentences, common=frozenset()
     )
     contents = {source.id: _read_source(source) for source in sources}
     return {source.id: _judge_source(source.id, statements, contents) for source in sources}
+
+
+def _join_lines(answer: str) -> str:
+    """Put each paragraph and item of `answer` on one line, and remove the marks in code."""
+    prose, code = shield_code(answer)
+    blocks = [f"\n\n{placeholder}\n\n" if "\n" in piece else placeholder for placeholder, piece in _number(code)]
+    joined: list[list[str]] = []
+    is_open = False
+    for line in unshield_code(prose, blocks).split("\n"):
+        bare = line.strip(" \t>")
+        starts_block = not bare or _BLOCK.match(bare) is not None
+        if is_open and not starts_block:
+            joined[-1].append(bare)
+        else:
+            joined.append([bare])
+        is_open = bool(bare) and not _ONE_LINE.match(bare)
+    return unshield_code("\n".join(map(" ".join, joined)), [_MARKS.sub("", piece) for piece in code])
+
+
+def _number(code: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair each piece of code with its placeholder."""
+    return [(f"\x00{number}\x00", piece) for number, piece in enumerate(code)]
 
 
 def _judge_source(source_id: str, statements: Sequence[_Statement], contents: dict[str, _Content]) -> Support:
@@ -105,11 +118,11 @@ def _measure_share(claim: _Content, source: _Content) -> float:
 def _read_statements(sentences: Sequence[str], *, common: frozenset[str]) -> list[_Statement]:
     """Return the sentences that have other than `common` words."""
     statements = []
+    not_terms = common | NUMBER_WORDS
     for sentence in sentences:
         plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
-        content = _Content(
-            _extract_terms([word for word in text.words(plain) if word not in common]), _extract_numbers(plain)
-        )
+        terms = _extract_terms([word for word in text.words(plain) if word not in not_terms])
+        content = _Content(terms, read_numbers(plain, pronouns=False))
         if content.terms or content.numbers:
             statements.append(_Statement(content, tuple(_MARKS.findall(sentence))))
     return statements
@@ -117,8 +130,7 @@ def _read_statements(sentences: Sequence[str], *, common: frozenset[str]) -> lis
 
 def _read_source(source: Passage) -> _Content:
     passage = "\n".join((source.title, source.chapter or "", source.content))
-    words = text.words(passage)
-    return _Content(_extract_terms(words), _extract_numbers(passage) | _extract_spelled_numbers(words))
+    return _Content(_extract_terms(text.words(passage)), read_numbers(passage, pronouns=True))
 
 
 def _extract_terms(words: Sequence[str]) -> frozenset[str]:
@@ -129,31 +141,3 @@ def _extract_terms(words: Sequence[str]) -> frozenset[str]:
         elif not word.isdecimal():
             terms.add(text.stem(word))
     return frozenset(terms)
-
-
-def _extract_numbers(passage: str) -> frozenset[str]:
-    return frozenset(map(_normalize_number, _NUMBER.findall(passage)))
-
-
-def _normalize_number(number: str) -> str:
-    """Return one spelling for 1,000 and 1000, for 2,50 and 2.5, and for the digits of all scripts."""
-    if _GROUPED.fullmatch(number):
-        return _to_ascii_digits(re.sub(r"\D", "", number))
-    integer, separator, rest = _to_ascii_digits(number).replace(",", ".").partition(".")
-    if not separator or not rest.isdecimal():
-        return integer + separator + rest
-    return f"{integer}.{rest.rstrip('0')}".rstrip(".")
-
-
-def _to_ascii_digits(number: str) -> str:
-    return "".join(str(unicodedata.digit(character, character)) for character in number)
-
-
-def _extract_spelled_numbers(words: Sequence[str]) -> frozenset[str]:
-    """Return the numbers up to 99 that are spelled out in `words`."""
-    values = [_NUMBER_WORDS.get(word) for word in words]
-    numbers = {value for value in values if value is not None}
-    for tens, unit in pairwise(values):
-        if tens and unit and tens in _NUMBER_TENS and unit < len(_UNITS):
-            numbers.add(tens + unit)
-    return frozenset(map(str, numbers))

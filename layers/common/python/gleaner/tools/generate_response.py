@@ -29,6 +29,7 @@ from gleaner.tools.workspace import AcceptedAnswer, Workspace
 
 NAME = "generate_response"
 _MAX_ANSWER_CHARS = 100_000
+_MAX_FILTERINGS = 8
 _ID_IN_TEXT = re.compile(r"[\w-]+")
 _WORD = re.compile(r"\w")
 
@@ -65,10 +66,7 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
     cited_ids = list(dict.fromkeys([*map(_strip_brackets, arguments.sources), *find_marked_ids(draft)]))
     source_ids = _keep_known(cited_ids, workspace)
     sources = tuple(passage for source_id in source_ids if (passage := workspace.passage(source_id)))
-    draft = keep_marks(draft, source_ids)
-    allowed_urls = {url for passage in sources for url in passage.urls}
-    # Remove instructions again: a removed link may have separated their words.
-    answer = _remove_instructions(remove_foreign_links(draft, allowed_urls), workspace).strip()
+    answer = _filter(draft, source_ids, {url for passage in sources for url in passage.urls}, workspace)
     if not _WORD.search(remove_marks(answer)):
         raise ToolCallRejected("The answer contains only links, images or instructions. Write it in words.")
     workspace.answer = AcceptedAnswer(
@@ -78,6 +76,18 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
         confidence_score=arguments.confidence_score,
     )
     return {"formatted_response": answer, "metadata": {"sources": source_ids}}
+
+
+def _filter(draft: str, source_ids: list[str], allowed_urls: set[str], workspace: Workspace) -> str:
+    """Remove instructions, foreign links and other marks until nothing changes: what is left may join to new ones."""
+    for _ in range(_MAX_FILTERINGS):
+        linked = remove_foreign_links(_remove_instructions(draft, workspace).strip(), allowed_urls)
+        answer = keep_marks(linked, source_ids)
+        if answer == draft:
+            return answer
+        draft = answer
+    # Only a hostile answer never settles.
+    raise ToolCallRejected("The answer contains too many links, marks or instructions. Write it in plain words.")
 
 
 def _keep_known(cited_ids: list[str], workspace: Workspace) -> list[str]:

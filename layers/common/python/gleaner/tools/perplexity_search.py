@@ -7,6 +7,7 @@ import re
 from pydantic import Field
 
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
+from gleaner.guards.answer_text import replace_in_prose
 from gleaner.guards.untrusted import defuse, label_untrusted
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
 from gleaner.tools.parameter_checks import Context, Query
@@ -16,7 +17,7 @@ from gleaner.tools.workspace import Workspace
 NAME = "perplexity_search"
 _MAX_SECONDS = 12.0  # for one web search
 _ANSWER_SECONDS = 6.0  # reserved for the answer that follows
-_MARK = re.compile(r"\[(\d+)\]")
+_MARK = re.compile(r"\[([0-9]{1,3})\]")  # longer numbers are years and the like
 
 
 class WebSearchArguments(Arguments):
@@ -71,10 +72,13 @@ def _to_passage(citation: Citation) -> Passage:
 
 
 def _insert_ids(answer: str, passages: list[Passage]) -> str:
-    """Replace the marks [n] in the answer with ids that can be cited."""
-    return _MARK.sub(
-        lambda mark: f"[{passages[int(mark[1]) - 1].id}]" if 0 < int(mark[1]) <= len(passages) else "", answer
-    )
+    """Replace the marks [n] outside code with ids that can be cited; marks without a citation are removed."""
+
+    def replace(mark: re.Match[str]) -> str:
+        number = int(mark[1])
+        return f"[{passages[number - 1].id}]" if 0 < number <= len(passages) else ""
+
+    return replace_in_prose(_MARK, replace, answer)
 
 
 def _to_json(passage: Passage) -> JsonObject:

@@ -18,6 +18,8 @@ from gleaner_documents.readers._text_layout import TextLayout
 # Not part of the page's text: scripts, controls, navigation.
 _NOISE = frozenset("head title script style noscript template nav svg iframe button select textarea input".split())
 _HEADING = re.compile(r"h[1-6]")
+# What a page may leave open, each after the last end of its kind.
+_CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
 # A heading inside one of these labels a part of it and does not open a section.
 _NESTING = ("li", "table", "blockquote")
 
@@ -27,7 +29,7 @@ Event = tuple[Literal["open", "close", "text"], PageElement]
 def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
     """The document; its title is the first H1, else <title>, else `fallback_title`. Raises NotText."""
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
-    soup = BeautifulSoup(decode(source_file_path, data, declared=declared), "html.parser")
+    soup = parse_html(decode(source_file_path, data, declared=declared))
     title = soup.title.get_text() if soup.title else ""
     collector = collect_sections(soup)
     return Document(
@@ -37,13 +39,17 @@ def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Doc
     )
 
 
+def parse_html(html: str) -> BeautifulSoup:
+    """Parse a page in linear time: the parser would search the rest of the page for the end of each open construct."""
+    for opening, closing in _CONSTRUCTS:
+        end = html.rfind(closing) + 1
+        html = html[:end] + html[end:].replace(opening, f"&lt;{opening[1:]}")
+    return BeautifulSoup(html, "html.parser")
+
+
 def collect_sections(soup: BeautifulSoup) -> SectionCollector:
     """Collect the sections of a parsed page, or of its <main> or only <article> if it has one."""
-    # No CSS selectors: soupsieve 4.1 cannot parse any on Python 3.11.2, which Debian 12 has.
-    for element in soup.find_all(_is_noise):
-        element.extract()
-    articles = soup.find_all("article")
-    root = soup.find("main") or (articles[0] if len(articles) == 1 else None) or soup.body or soup
+    root = _find_root(soup)
     collector = SectionCollector()
     layout = TextLayout()
     nesting = 0
@@ -64,6 +70,18 @@ def collect_sections(soup: BeautifulSoup) -> SectionCollector:
     return collector
 
 
+def _find_root(soup: BeautifulSoup) -> Tag:
+    # No CSS selectors: soupsieve 4.1 cannot parse any on Python 3.11.2, which Debian 12 has.
+    articles = []
+    for event, node in _walk(soup):
+        if event == "open" and isinstance(node, Tag):
+            if node.name == "main":
+                return node
+            if node.name == "article":
+                articles.append(node)
+    return articles[0] if len(articles) == 1 else soup.body or soup
+
+
 def _is_noise(tag: Tag) -> bool:
     """Includes hidden elements, those hidden from screen readers, the page's footer and the "¶" after headings."""
     if tag.name in _NOISE or tag.has_attr("hidden") or tag.get("role") == "navigation":
@@ -74,13 +92,15 @@ def _is_noise(tag: Tag) -> bool:
 
 
 def _walk(root: Tag) -> Iterator[Event]:
-    """Yields every tag twice (open, close) and every string once; not recursive, as pages nest without limit."""
+    """Yield every tag twice (open, close) and every string once, without noise; not recursive: pages nest deeply."""
     pending: list[Event] = [("close", root)]
     pending += [("open", child) for child in reversed(root.contents)]
     while pending:
         event, node = pending.pop()
         if not isinstance(node, Tag):
             yield "text", node
+            continue
+        if event == "open" and _is_noise(node):
             continue
         yield event, node
         if event == "open":

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -15,7 +14,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._sections import shorten
-from gleaner_documents.readers.html import collect_sections
+from gleaner_documents.readers.html import collect_sections, parse_html
 
 # Metadata: "---", then only "key: value", list, indented, comment or empty lines, then "---".
 _FRONT_MATTER = re.compile(r"---[ \t]*\n((?:(?:[\w-]+:.*|[ \t]+.*|- .*|#.*|)\n)*?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
@@ -37,7 +36,7 @@ def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) ->
     front = _FRONT_MATTER.match(text)
     title = _FRONT_TITLE.search(front.group(1)) if front else None
     html = _create_renderer().render(text[front.end() :] if front else text)
-    collector = collect_sections(BeautifulSoup(html, "html.parser"))
+    collector = collect_sections(parse_html(html))
     return Document(
         source_file_path=source_file_path,
         title=collector.first_h1 or (shorten(title.group(2)) if title else "") or fallback_title,
@@ -59,4 +58,4 @@ def _render_inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __
 
 def _render_html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
     """Closes the tags of the block: an open <nav> would swallow the rest of the document."""
-    return str(BeautifulSoup(tokens[index].content, "html.parser"))
+    return str(parse_html(tokens[index].content))

@@ -12,6 +12,8 @@ import re
 import unicodedata
 from urllib.parse import unquote
 
+from gleaner.text import cut_marks
+
 _ESCAPE = re.compile(r"\\(?:r\\n|x([0-9a-f]{2})|u([0-9a-f]{4})|([nrt])(?![a-z]))", re.IGNORECASE)
 _OVERLONG = re.compile(r"%c([01])%([89ab][0-9a-f])", re.IGNORECASE)  # an ASCII character as two bytes of UTF-8
 _COMMENT = re.compile(r"/\*!?\d{0,5}|\*/")  # between the words of a statement
@@ -61,7 +63,7 @@ def read_disguised(text: str, plain: str) -> list[str]:
 
 
 def _simplify(text: str) -> str:
-    letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    letters = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", cut_marks(text)).casefold())
     composed = unicodedata.normalize("NFC", _ACCENT.sub("", letters))
     return composed if composed.isascii() else _WORD.sub(_latinize, composed.translate(_CAPITALS))
 

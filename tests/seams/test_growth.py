@@ -1,0 +1,199 @@
+"""Everything that reads text from outside takes linear time: twice the text takes about twice as long."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from gleaner import text
+from gleaner.api.schemas import TurnQuery
+from gleaner.clients.perplexity_answer import read_answer
+from gleaner.errors import GleanerError
+from gleaner.guards import answer_text, disclosure, redaction, untrusted
+from gleaner.guards.support import judge_support
+from gleaner.knowledge.learning import check_keywords, extract_keywords
+from gleaner.knowledge.selection import Selection
+from gleaner.model import Citation, Passage, SourceType, WebAnswer
+from gleaner.tools.parameter_checks import check_context, check_keyword, check_query
+from gleaner_documents.chunking import chunk_text
+from gleaner_documents.model import UnreadableDocument
+from gleaner_documents.reading import read_document
+from gleaner_documents.sentences import split_sentences
+
+pytestmark = pytest.mark.slow
+
+LENGTH = 50_000  # characters
+# Of what takes longest, at twice the length that it accepts or more.
+SHORTER = {"check_query": 8_000, "check_context": 8_000, "check_keyword": 4_000, "chunk_text": 16_000}
+SHORTER |= {"judge_support": 16_000, "judge_support of a mark": 16_000}
+MAX_GROWTH = 3.0  # for twice the length
+MIN_SECONDS = 0.02  # shorter times are mostly noise
+ALLOWED = "https://starlette.dev/release"
+
+# Repeated, each is the worst case of some pattern, parser or normal form: what opens and never closes, what might
+# start anywhere, what sorts or nests.
+UNITS = (
+    *("\u0301\u0316", "\u0344\u0316", "\u0f81", "\u0301" * 32 + "\u200b", "\u0316" * 16 + "\u0301" * 16 + "\u180b"),
+    *("a\u0301", "\u200d", "\ufe0f", "漢\U000e0100", "👩\u200d", "\u1100\u1161", "\ud800", "\u202e", "ﷺ", "İ", "ß"),
+    *(".", "...", ". ", '?!"', ".)", "。", "!'", "a. ", "\n", "\n\n", " ", "\t", "a ", "a", "A", "9", "9,", "9.", "9_"),
+    *(
+        "1_000",
+        "½",
+        "⑨",
+        "9½",
+        "one ",
+        "hundred ",
+        "IV ",
+        "X",
+        "million and ",
+        "9**",
+        "9\u0301",
+        "-",
+        "--- ",
+        "=",
+        "-\n",
+    ),
+    *("`", "``a", "` ", "`a\n", "```a\n", "```\n", "   ```\n", "~~~\n", "    ```\n", "`` ` ", "\\`", "> ```\n", "1. "),
+    *("[", "]", "![", "[a](", "[a](x(", "](", "[[", "[a]: b\n", "[a\n", "[^1]: ", "- [ ] [", "[kb-1", "[kb-1,", "[ "),
+    *("[1", "[web:1,", "|", "|-", "| a |\n", "a | b\n---|---\n", "*a_", "**a", "_", "__a", "- ", "> ", "#", "# a\n"),
+    *(
+        "<",
+        "<!--",
+        "<!-- x",
+        "<![",
+        "<![CDATA[",
+        "<!",
+        "<?",
+        "</",
+        "<a '",
+        '<a "',
+        '<a href="',
+        "<a b=",
+        "<a b='c",
+        "<x ",
+    ),
+    *("<div>", "<p hidden>", "<svg>", "<title>", "<ul>", "<li>", "<td>x", "<script>", "<textarea>", "<h1>", "<pre>"),
+    *("<b>", '<b a="`', "<http://", "<https://a", "<|", "<|a", "‹|a", "<s ", "<system ", "⟦INST", "[/INST", "</s"),
+    *("&", "&#", "&#5", "&#58;", "&colon", "http://", "www.", "//a.", "//", "https\\:", "mailto:", "xmpp:a@"),
+    *(ALLOWED, f"{ALLOWED}[", f"[a]({ALLOWED}", "http://a ", "system:", "\nsystem", "### ", "ignore all ", "you are "),
+    *(
+        "password=",
+        'password: "',
+        "token is ",
+        "Bearer ",
+        "a:b@",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJaaaaaaaa.",
+    ),
+    *("sk-", "4111 ", "+1 ", "(555) ", "AKIA", "cookie: a=", "a@b.", "DE00 ", "\\u0041", '{"a":', "[[1,", "\\", '"'),
+    *(
+        "' or ",
+        "../",
+        "{{",
+        "${",
+        "$(",
+        "; rm ",
+        "union select ",
+        "0x41",
+        "aGVsbG8g",
+        "%41",
+        "%c0%80",
+        "/*",
+        "a-b_",
+        "i g n ",
+    ),
+    *("AbCd", "1gn0re ", "snoitcurtsni ", "key: value\n", "---\nk: v\n", "exam-\n", "word word word word word word\n"),
+)
+
+FUNCTIONS: dict[str, Callable[[str], object]] = {
+    "clean": text.clean,
+    "fold": text.fold,
+    "stems": text.stems,
+    "find_visible_start": text.find_visible_start,
+    "check a question": lambda value: TurnQuery(query=value[:LENGTH]),
+    "check a selection": lambda value: TurnQuery.model_validate(
+        {"query": "a", "mode": "selected_text", "selected_text": value}
+    ),
+    "search a selection": lambda value: Selection(value, None).search("merged keywords", top_k=5),
+    "split_marks": answer_text.split_marks,
+    "keep_marks": lambda value: answer_text.keep_marks(value, ["kb-1"]),
+    "remove_foreign_links": lambda value: answer_text.remove_foreign_links(value, {ALLOWED}),
+    "defuse": untrusted.defuse,
+    "restore_tokens": lambda value: untrusted.restore_tokens(text.clean(value)),
+    "collect_runs": lambda value: disclosure.collect_runs([value]),
+    "redact": redaction.redact,
+    "redact_json": redaction.redact_json,
+    "redact broken JSON": lambda value: redaction.redact_json(json.dumps(value)[:-1]),
+    "judge_support": lambda value: judge_support(text.clean(value), [_passage(value)]),
+    "judge_support of a mark": lambda value: judge_support(f"{text.clean(value)} [kb-1]", [_passage("Merged.")]),
+    "check_query": check_query,
+    "check_context": check_context,
+    "check_keyword": check_keyword,
+    "check_keywords": lambda value: check_keywords([value]),
+    "extract_keywords": lambda value: extract_keywords(_web_answer(value)),
+    "read a web answer": lambda value: read_answer(_web_body(value)),
+    "split_sentences": split_sentences,
+    "chunk_text": chunk_text,
+    "read Markdown": lambda value: read_document("a.md", value.encode("utf-8", "replace")),
+    "read HTML": lambda value: read_document("a.html", value.encode("utf-8", "replace")),
+    "read text": lambda value: read_document("a.txt", value.encode("utf-8", "replace")),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_time_grows_with_the_length_alone(name: str) -> None:
+    slow = {}
+    for unit in UNITS:
+        for end in ("", " >") if "<" in unit else ("",):  # some searches only take long if they find an end
+            growth = _measure_growth(FUNCTIONS[name], unit, end, SHORTER.get(name, LENGTH))
+            if growth >= MAX_GROWTH:
+                slow[unit + end] = round(growth, 1)
+    assert slow == {}
+
+
+def _measure_growth(function: Callable[[str], object], unit: str, end: str, length: int) -> float:
+    """Return how many times longer twice the text takes: the best of some attempts, as other programs run, too."""
+    growth = float("inf")
+    for _ in range(4):
+        whole = _measure(function, unit, length, end)
+        growth = min(growth, whole / _measure(function, unit, length // 2, end) if whole > MIN_SECONDS else 0)
+        if growth < MAX_GROWTH:
+            break
+    return growth
+
+
+def _measure(function: Callable[[str], object], unit: str, length: int, end: str) -> float:
+    value = (unit * (length // len(unit) + 1))[: length - len(end)] + end
+    started_at = time.process_time()
+    with contextlib.suppress(ValueError, GleanerError, UnreadableDocument):  # a refusal must be fast, too
+        function(value)
+    return time.process_time() - started_at
+
+
+def _passage(content: str) -> Passage:
+    return Passage(key="p", id="kb-1", content=content, score=0.5, source_type=SourceType.KNOWLEDGE_BASE, title="")
+
+
+def _web_answer(answer: str) -> WebAnswer:
+    citation = Citation(url="https://a.example", title="A", snippet="", date=None)
+    return WebAnswer(
+        result_id="r",
+        kb_id="kb",
+        query="q",
+        answer=answer,
+        citations=(citation,),
+        model="m",
+        created_at=datetime.now(UTC),
+    )
+
+
+def _web_body(answer: str) -> bytes:
+    found = {"type": "search_results", "results": [{"id": 1, "url": "https://a.example", "title": "A"}]}
+    message = {"type": "message", "content": [{"type": "output_text", "text": answer}]}
+    return json.dumps({"status": "completed", "output": [found, message]}).encode()
