@@ -90,8 +90,9 @@ _ORDINARY = st.one_of(
 )
 
 
-@given(st.lists(_ORDINARY, min_size=1, max_size=10), st.sampled_from([" ", ", ", "\n", " - ", "; "]))
+@given(st.lists(_ORDINARY, min_size=1, max_size=10), st.sampled_from([", ", "\n", " and ", "; "]))
 def test_ordinary_technical_text_is_kept(words: list[str], separator: str) -> None:
+    # Without separators that a card number may have: two numbers side by side can be one with a valid check digit.
     text = separator.join(words)
     assert redact(text) == text
 
