@@ -65,7 +65,7 @@ def answer_question(
 ) -> Answer:
     """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
-    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, ServiceUnavailable, ContextTooLong or
+    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable, ContextTooLong or
     DeadlineExceeded; in each of these cases the session is unchanged.
     """
     started_at, asked_at = time.monotonic(), utc_now()

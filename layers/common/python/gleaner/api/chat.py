@@ -16,6 +16,7 @@ from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
 from gleaner.errors import (
+    AnswerRefused,
     AnswerRejected,
     ApiKeysUnavailable,
     ContextTooLong,
@@ -44,6 +45,7 @@ ANSWER_FAILURES = (
     ContextTooLong,
     MandatoryToolMissing,
     AnswerRejected,
+    AnswerRefused,
     ModelUnavailable,
     ApiKeysUnavailable,
     *STORE_FAILURES,

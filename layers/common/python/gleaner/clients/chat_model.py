@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from gleaner.clients import _chat_completions, _responses
 from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
+from gleaner.clients._content_filters import is_filter_error
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
@@ -20,7 +21,7 @@ from gleaner.clients._refusals import RequestRefused, describe_refusal, read_ref
 from gleaner.clients._retry_after import parse_retry_after
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import DeadlineExceeded, GleanerError, ModelUnavailable
+from gleaner.errors import AnswerRefused, DeadlineExceeded, GleanerError, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
@@ -37,8 +38,6 @@ _PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
 _REFUSALS = frozenset((400, 404, 405, 413, 422, 501))
 _PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
 _LATE = "The language model did not answer in time."
-
-_CUT_OFF = ("length", "content_filter")  # finish reasons of a reply that did not come to its end
 
 _MODULES: dict[Api, ModuleType] = {Api.RESPONSES: _responses, Api.CHAT: _chat_completions}
 
@@ -72,8 +71,8 @@ class ChatModel:
     ) -> ModelTurn:
         """Ask for the next turn, in which one of the tools named in `callable_tools` must be called.
 
-        The caller checks that the model really called one. Raises ModelUnavailable, ContextTooLong, or
-        DeadlineExceeded when the model does not answer in time.
+        The caller checks that the model really called one, or refused. Raises ModelUnavailable, ContextTooLong,
+        AnswerRefused if a content filter stops the request, or DeadlineExceeded when the model does not answer in time.
         """
         request = ModelRequest(
             messages=messages,
@@ -89,7 +88,8 @@ class ChatModel:
             # Some providers refuse calls that they did not make themselves, so a question that has one stays with JSON.
             first = with_schema(first) or first
         dialect, turn = self._ask_until_accepted(request, first, deadline)
-        if not turn.tool_calls and turn.finish_reason not in _CUT_OFF and (constrained := with_schema(dialect)):
+        is_text = not turn.tool_calls and not turn.is_refused and turn.finish_reason != "length"
+        if is_text and (constrained := with_schema(dialect)):
             dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
         elif turn.tool_calls and dialect.forcing is not Forcing.SCHEMA:
             self._has_called = True
@@ -146,6 +146,8 @@ class ChatModel:
         except TimeoutError:
             raise DeadlineExceeded(_LATE) from None
         except openai.APIStatusError as error:
+            if is_filter_error(error.body) and error.status_code not in _PASSING_STATUSES:
+                raise AnswerRefused from error
             if error.status_code in _REFUSALS:
                 raise read_refusal(error) from error
             raise
