@@ -132,6 +132,7 @@ class ChatRoutes:
         self._count("InputTokens", cost.usage.input_tokens)
         self._count("OutputTokens", cost.usage.output_tokens)
         self._count("WebSearches", cost.web_searches)
+        self._count("UnreadableParts", observation.left_out)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 
