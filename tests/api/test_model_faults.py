@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.conftest import Client, make_api
-from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, api_error
+from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, REFUSALS, api_error
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
@@ -21,6 +22,7 @@ TYPES = {  # problem types that a misbehaving model may cause
     "context-too-long": 413,
 }
 MAX_MODEL_CALLS = 10
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")  # what every provider takes back
 SEARCH, ANSWER = search(), answer(confidence_score=0.9)
 
 
@@ -49,6 +51,7 @@ def require_protocol(messages: list[dict[str, Any]]) -> None:
         assert not pending
         for call in message.get("tool_calls", ()):
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
+            assert NAME.fullmatch(call["function"]["name"])
             assert call["id"] not in pending
             pending.append(call["id"])
     assert not pending
@@ -90,6 +93,34 @@ def require_problem(status: int, body: Any, model: ScriptedModel) -> None:
     assert body["query_id"]
     assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "[gleaner]"))
     assert len(model.requests) <= MAX_MODEL_CALLS
+
+
+@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_is_told_at_once(
+    client: Client, model: ScriptedModel, turns: TurnChecks, refusal: str, place: str
+) -> None:
+    refuse = REFUSALS[refusal]
+    model.plays(*([refuse(SEARCH)] if place == "search" else [calls(SEARCH), refuse(ANSWER)]), calls(ANSWER))
+    status, body = client.ask()
+    assert (status, body["type"]) == (422, "urn:gleaner:problem:answer-refused")
+    assert "other words" in body["detail"] and "again" not in body["detail"].lower()
+    assert "secret" not in json.dumps(body)
+    assert len(model.requests) == (1 if place == "search" else 2)
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("refusal", ["finish_reason content_filter", "400 of Azure", "a refusal"])
+def test_a_refusal_to_name_keywords_costs_no_answer(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, refusal: str
+) -> None:
+    web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    refuse = REFUSALS[refusal](index("Starlette"))
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": refusal})), calls(ANSWER), refuse)
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]"), body
+    assert body["keyword_count"] >= 1
+    assert turns.new() == 1
 
 
 @pytest.mark.parametrize("fault", ANSWER_FAULTS)

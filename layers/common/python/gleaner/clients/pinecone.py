@@ -132,6 +132,8 @@ def _request(call: Callable[[], Result], *, timeout: float) -> Result | None:
         raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
     except PineconeError as error:
         raise KnowledgeBaseUnavailable(_describe(error)) from error
+    except (UnicodeDecodeError, RecursionError) as error:  # from the SDK's decoder
+        raise KnowledgeBaseUnavailable("The knowledge base gave an answer that cannot be read.") from error
     except TimeoutError as error:
         raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
 

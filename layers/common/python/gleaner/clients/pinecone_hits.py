@@ -36,10 +36,10 @@ class _LenientAdapter(VectorsAdapter):
         """The response as the SDK decodes it, or hit by hit if it cannot. Raises ResponseParsingError."""
         try:
             return VectorsAdapter.to_search_response(data)
-        except ResponseParsingError:
+        except (ResponseParsingError, UnicodeDecodeError, RecursionError) as error:  # the SDK wraps the first only
             hits = _find_hits(data)
             if hits is None:
-                raise
+                raise ResponseParsingError("The answer is no search result.") from error
         return SearchRecordsResponse(result=SearchResult(hits=[*map(_to_hit, hits)]), usage=SearchUsage(read_units=0))
 
 
