@@ -47,17 +47,14 @@ def test_a_request_that_is_refused_for_other_reasons_is_no_refused_answer(reply:
         ask(InProcessProvider(reply).model())
 
 
-@pytest.mark.parametrize(
-    ("api", "name"),
-    [
-        *(
-            (api, name)
-            for api in Api
-            for name in ("multi_tool_use.parallel", " functions.x ", "", "a" * 80, "s\u00fcch")
-        ),
-        *((api, name) for api in Api for name in ("\u3002", "9", "-", "search answer", None, ["search"])),
-    ],
+NO_NAMES = (
+    *("multi_tool_use.parallel", " functions.x ", "", "a" * 80, "s\u00fcch", "a\nb", "a" * 100_000, "{}"),
+    *("<search_all>", "\u3002", "9", "-", "search answer", None, ["search"]),
 )
+
+
+@pytest.mark.parametrize("api", Api)
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_a_name_that_is_no_name_is_repaired_for_the_next_request(api: Api, name: Any) -> None:
     reply = chat_call(name) if api is Api.CHAT else response(function_call(name=name))
     provider = InProcessProvider(reply)

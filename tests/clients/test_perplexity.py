@@ -252,7 +252,7 @@ def pages(*results: Any, **fields: Any) -> dict[str, Any]:
         (
             {
                 "output": [
-                    pages(A_PAGE | {"id": 1}, {"id": 2, "url": "https://x.example/" + "y" * 9_000}),
+                    pages(A_PAGE | {"id": 1}, {"id": 2, "url": f"https://x/{'y' * 9_000}"}),
                     message(A_TEXT),
                 ]
             },
@@ -300,7 +300,7 @@ def annotation(number: int, start: int = 0, end: int = 0, **fields: Any) -> dict
         ("One [1]. Two [2].", [annotation(1), annotation(2)], "One [1]. Two [2].", ["T1", "T2"]),
         ("Two [2]. One [1].", [annotation(2, 4, 7), annotation(1, 13, 16)], "Two [1]. One [2].", ["T2", "T1"]),
         ("One.", [annotation(1, 0, 4)], "One.", ["T1"]),
-        ("One [1][1].", [annotation(1), annotation(1)], "One [1].", ["T1"]),
+        ("One [1][1].", [annotation(1), annotation(1)], "One [1][1].", ["T1"]),
         ("One [1].", [{"type": "url_citation", "url_citation": annotation(1)}], "One [1].", ["T1"]),
         ("One [1].", [None, "x", annotation(9, url="javascript:x"), annotation(1)], "One [1].", ["T1"]),
         ("One [1].", [annotation(1, start_index="x", end_index=-1)], "One [1].", ["T1"]),

@@ -179,7 +179,19 @@ def test_a_missing_namespace_is_empty_but_a_wrong_host_raises(serve: Serve) -> N
     assert "404" in get_failure(serve(PlainTextResponse("no such page", status_code=404)))
 
 
-@pytest.mark.parametrize("answer", [PlainTextResponse("<html>"), JSONResponse({}), JSONResponse([])])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PlainTextResponse("<html>"),
+        JSONResponse({}),
+        JSONResponse([]),
+        JSONResponse({"result": None}),
+        JSONResponse({"result": {"hits": "none"}}),
+        JSONResponse({"result": {"hits": [7, None]}}),
+        Response(b'{"result": "\xff"}', media_type="application/json"),
+        Response(b'{"result": ' + b"[" * 100_000, media_type="application/json"),
+    ],
+)
 def test_a_malformed_response_raises(serve: Serve, answer: Response) -> None:
     assert "ResponseParsingError" in get_failure(serve(answer))
 

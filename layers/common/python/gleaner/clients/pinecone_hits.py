@@ -38,18 +38,19 @@ class _LenientAdapter(VectorsAdapter):
             return VectorsAdapter.to_search_response(data)
         except (ResponseParsingError, UnicodeDecodeError, RecursionError) as error:  # the SDK wraps the first only
             hits = _find_hits(data)
-            if hits is None:
+            if hits is None or (hits and not read_hits(hits)):
                 raise ResponseParsingError("The answer is no search result.") from error
-        return SearchRecordsResponse(result=SearchResult(hits=[*map(_to_hit, hits)]), usage=SearchUsage(read_units=0))
+        return SearchRecordsResponse(result=SearchResult(hits=hits), usage=SearchUsage(read_units=0))
 
 
-def _find_hits(data: bytes) -> list[Any] | None:
+def _find_hits(data: bytes) -> list[Hit] | None:
+    """The hits in the body of an answer; None if it has no list of them."""
     try:
         result = as_object(as_object(parse_json(data)).get("result"))
     except ValueError:
         return None
     hits = result.get("hits", "")
-    return as_list(hits) if hits is None or isinstance(hits, list) else None
+    return [*map(_to_hit, as_list(hits))] if isinstance(hits, list | None) else None
 
 
 def _to_hit(value: Any) -> Hit:
