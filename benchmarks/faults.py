@@ -36,7 +36,7 @@ from harness.own_environment import use_local_credentials
 from tests.conftest import MERGING, Client, make_api
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.faulty_store import FaultyStore, How
-from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES, REFUSALS
+from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, REFUSALS
 from tests.doubles.scripted_index import ScriptedIndex, hit, hits, odd_hits
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -131,6 +131,8 @@ def cases() -> Iterator[Case]:
         yield Case("model, an answer refused", name, (calls(SEARCH), turn, calls(ANSWER)))
     for name, fault in ODDITIES.items():
         yield Case("model, oddities", name, (fault(SEARCH), fault(ANSWER)))
+    for name, turn in ANSWER_ODDITIES.items():
+        yield Case("model, answer oddities", name, (calls(SEARCH), turn))
     for name in INDEX_FAULTS:
         yield Case("knowledge base", name, (calls(SEARCH), search_again_or_answer, calls(ANSWER)), index=name)
     for name in INDEX_ODDITIES:

@@ -175,6 +175,51 @@ def test_every_web_answer_is_indexed_whatever_the_model_does(
     assert turns.new() == 1
 
 
+KEYWORDS = ["Starlette release", "ASGI framework"]
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        json.dumps(KEYWORDS),
+        json.dumps(json.dumps(KEYWORDS)),
+        json.dumps(KEYWORDS, indent=1),
+        "Starlette release, ASGI framework",
+        "Starlette release; ASGI framework;",
+        "Starlette release\nASGI framework",
+        " Starlette release ,, ASGI framework ",
+        '["Starlette release", "ASGI framework", null, 7]',
+        [*KEYWORDS, None, {"keyword": "x"}],
+        [*KEYWORDS, "Starlette\ud800 release"],
+    ],
+)
+def test_keywords_may_come_as_a_text(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, keywords: Any
+) -> None:
+    page = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette is an ASGI framework.")
+    web.finds("It was released in 2026 [1].", page)
+    learn = ("index_keywords", {"keywords": keywords})
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": "Starlette release"})), calls(learn, ANSWER))
+    status, body = client.ask()
+    assert (status, body["keyword_count"]) == (200, 2), body
+    (learned,) = [message for message in model.requests[-1]["messages"] if "indexed" in str(message["content"])] or [{}]
+    assert len(model.requests) == 3, learned
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("keywords", ["[", '"', "7", "null", "{}", ",;", ""])
+def test_a_text_that_holds_no_keywords_is_refused_in_band(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, keywords: str
+) -> None:
+    web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    learn = ("index_keywords", {"keywords": keywords})
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": "release"})), calls(learn), calls(ANSWER))
+    status, body = client.ask()
+    assert status == 200
+    assert body["keyword_count"] >= 1  # extracted by the service
+    assert turns.new() == 1
+
+
 @pytest.mark.parametrize("order", [(SEARCH, answer("Guessed.", ())), (answer("Guessed.", ()), SEARCH)])
 def test_an_answer_in_the_same_turn_as_a_search_is_refused(
     client: Client, model: ScriptedModel, turns: TurnChecks, order: Any
