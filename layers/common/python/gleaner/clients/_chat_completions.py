@@ -19,7 +19,7 @@ from gleaner.clients._json_values import (
 )
 from gleaner.clients._model_request import ModelRequest, read_error, read_object
 from gleaner.clients._token_usage import read_usage
-from gleaner.clients._tool_names import read_name
+from gleaner.clients._tool_names import read_name, replayed_name
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec
 
 PATH = "/chat/completions"
@@ -108,7 +108,7 @@ def _to_wire(message: ChatMessage, dialect: Dialect) -> JsonObject:
 
 
 def _call_to_wire(call: ToolCall, extra: JsonObject) -> JsonObject:
-    function = {"name": call.name, "arguments": replayed_arguments(call.arguments)}
+    function = {"name": replayed_name(call.name), "arguments": replayed_arguments(call.arguments)}
     return {"id": call.id, "type": "function", "function": function} | extra
 
 

@@ -18,7 +18,7 @@ from gleaner.clients._json_values import (
 )
 from gleaner.clients._model_request import ModelRequest, read_error, read_object
 from gleaner.clients._token_usage import read_usage
-from gleaner.clients._tool_names import read_name
+from gleaner.clients._tool_names import read_name, replayed_name
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec, new_id
 
 PATH = "/responses"
@@ -137,7 +137,7 @@ def _from_fields(message: ChatMessage) -> Iterator[JsonObject]:
 
 
 def _call_fields(call: ToolCall) -> JsonObject:
-    return {"call_id": call.id, "name": call.name, "arguments": replayed_arguments(call.arguments)}
+    return {"call_id": call.id, "name": replayed_name(call.name), "arguments": replayed_arguments(call.arguments)}
 
 
 def _tool_to_wire(tool: ToolSpec) -> JsonObject:

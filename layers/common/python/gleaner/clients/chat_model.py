@@ -147,6 +147,7 @@ class ChatModel:
             raise DeadlineExceeded(_LATE) from None
         except openai.APIStatusError as error:
             if is_filter_error(error.body) and error.status_code not in _PASSING_STATUSES:
+                logger.warning("a content filter stopped a request", extra={"status": error.status_code})
                 raise AnswerRefused from error
             if error.status_code in _REFUSALS:
                 raise read_refusal(error) from error
