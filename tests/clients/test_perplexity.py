@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gleaner.clients._circuit_breaker import CircuitBreaker
 from gleaner.clients.perplexity import WebSearch, connect
 from gleaner.errors import WebSearchUnavailable
+from tests.clients.test_chat_completions import ANY_JSON, Path, changed, paths
 
 Handler = Callable[[httpx.Request], httpx.Response]
 KEY = "pplx-a-key-that-must-not-leak"
@@ -316,6 +317,27 @@ def test_citations_may_come_as_annotations_only(
     found = search_answered(answer(output=[message(part)])).search("q", context=None, timeout=5)
     assert found.answer == expected
     assert [citation.title for citation in found.citations] == titles
+
+
+WHOLE = answer(
+    output=[pages(A_PAGE | {"id": 1}), message(A_TEXT | {"annotations": [annotation(1, 4, 7)]})],
+    incomplete_details=None,
+    error=None,
+)
+
+
+@given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
+def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
+    body = changed(WHOLE, path, value, removed)
+    try:
+        found = search_with(lambda _: httpx.Response(200, content=body)).search("q", context=None, timeout=5)
+    except WebSearchUnavailable:
+        assert path[0] in ("output", "status", "error")
+        return
+    assert found.answer and found.citations and found.left_out >= 0
+    texts = (found.answer, found.model, *(text for page in found.citations for text in (page.title, page.snippet)))
+    json.dumps(texts, ensure_ascii=False).encode()
+    assert found.cost_usd is None or 0 <= found.cost_usd <= 100
 
 
 def test_search_results_are_preferred_to_annotations() -> None:

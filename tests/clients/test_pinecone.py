@@ -9,14 +9,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pinecone import PineconeError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.clients.pinecone_hits import LenientAdapter, read_hits
 from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner_local.servers.asgi import AsgiServer
+from tests.clients.test_chat_completions import ANY_JSON, Path, changed, paths
 
 KEY = "pcsk_secret_key"
 Serve = Callable[[Response], KnowledgeBase]
@@ -135,6 +140,23 @@ def test_a_bad_field_costs_no_hit(serve: Serve, fields: str, text: str) -> None:
     (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
     assert (hit.record.text, hit.record.title, hit.record.chunk_index) == (text, "a", 3)
     assert hit.record.page_number is None
+
+
+OTHER = {"_id": "b#2", "_score": 0.5, "fields": {"text": "kept, too"}}
+WHOLE = {"result": {"hits": [GOOD, OTHER]}, "usage": {"read_units": 1}}
+
+
+@given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
+def test_any_part_of_a_search_result_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
+    try:
+        response = LenientAdapter.to_search_response(changed(WHOLE, path, value, removed))
+    except PineconeError:
+        assert path[0] == "result" and len(path) <= 2
+        return
+    found = read_hits(response.result.hits)
+    assert all(hit.record.id and hit.record.text and 0 <= hit.score <= 1 for hit in found)
+    is_hit = len(path) > 2
+    assert not is_hit or any(hit.record.id in ("good#1", "b#2") for hit in found)
 
 
 @pytest.mark.parametrize("usage", ["null", "{}", '{"read_units": null}', "[]", '"none"'])

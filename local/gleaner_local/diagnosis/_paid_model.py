@@ -106,7 +106,7 @@ class _Trial:
     def _explain_missing_call(self, turn: ModelTurn, due: str, times: str) -> Finding:
         if turn.is_refused:
             text = "The model refused, or the provider's content filter ended the output,"
-            remedy = f"Look at the provider's filters, or choose another model in {self._origin.model}."
+            remedy = self._filter_remedy()
         elif turn.finish_reason == "length":
             text = "The output reached its limit before the call"
             remedy = f"Raise OPENAI_MAX_COMPLETION_TOKENS, or lower {self._origin.effort}."
@@ -117,6 +117,9 @@ class _Trial:
                 remedy += f" With {self._origin.api} chat, calls are also asked for as JSON that matches a schema."
         return problem(SUBJECT, f"{text} where a call of {due} was due. {times}", remedy)
 
+    def _filter_remedy(self) -> str:
+        return f"Look at the provider's filters, or choose another model in {self._origin.model}."
+
     def _explain(self, error: GleanerError) -> Finding:
         last = self._log.exchanges[-1] if self._log.exchanges else None
         if isinstance(error, DeadlineExceeded) or last is None or not last.failed:
@@ -124,9 +127,7 @@ class _Trial:
             return problem(SUBJECT, str(error), remedy)
         if isinstance(error, AnswerRefused):
             text = f"The provider's content filter stopped the call ({last.describe()})."
-            return problem(
-                SUBJECT, text, f"Look at the provider's filters, or choose another model in {self._origin.model}."
-            )
+            return problem(SUBJECT, text, self._filter_remedy())
         api = API_NAMES[self._model.dialect.api]
         text = f"The service refuses a call by {api} ({last.describe()})."
         return problem(SUBJECT, text, find_remedy(last, self._origin))

@@ -27,10 +27,12 @@ class LenientIndex(Index):
 
     def __init__(self, *, host: str, api_key: str) -> None:
         super().__init__(host=host, api_key=api_key)
-        self._adapter = _LenientAdapter()
+        self._adapter = LenientAdapter()
 
 
-class _LenientAdapter(VectorsAdapter):
+class LenientAdapter(VectorsAdapter):
+    """Decodes search results hit by hit where the SDK cannot decode them whole."""
+
     @staticmethod
     def to_search_response(data: bytes) -> SearchRecordsResponse:
         """The response as the SDK decodes it, or hit by hit if it cannot. Raises ResponseParsingError."""
