@@ -5,7 +5,9 @@
 Each fault happens once, in a question of its own to the complete application: a bad turn of the model, a failing search
 of the knowledge base or of the web, or a failing write to the store. The model then behaves correctly. `success` and
 `fallback` are answers; anything else is a problem response. Model calls and times are printed beside those of questions
-without a fault. "Oddities" are model answers that are malformed, but clear in meaning.
+without a fault. "Oddities" are answers of
+the model, the knowledge base or the web that are malformed, but clear in meaning or usable in part. A refusal to answer
+is no recoverable fault: it must end at once, with the problem `answer-refused` and without another model call.
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ from harness.own_environment import use_local_credentials
 from tests.conftest import MERGING, Client, make_api
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.faulty_store import FaultyStore, How
-from tests.doubles.model_faults import ANSWER_FAULTS, FAULTS, ODDITIES
-from tests.doubles.scripted_index import ScriptedIndex, hit, hits
+from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, REFUSALS
+from tests.doubles.scripted_index import ScriptedIndex, hit, hits, odd_hits
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb, result
-from tests.doubles.web_faults import WEB_FAULTS, faulty, page
+from tests.doubles.web_faults import WEB_FAULTS, WEB_ODDITIES, faulty, page
 
-BAR = 95.0  # percent
+BAR = 100.0  # percent
 SEARCH, ANSWER = search(), answer()
 ASK_WEB = ("perplexity_search", {"query": "When was Starlette 1.0 released?"})
 LEARN = calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",)))
@@ -55,6 +57,7 @@ INDEX_FAULTS: dict[str, Response] = {
     "a connection cut off": CutResponse(b"{" * 100),
     "a page under 200": page(200),
 }
+INDEX_ODDITIES = odd_hits(hit("book#0", text=MERGING, title="Handbook"))
 TABLES = {name: name.lower() for name in ministack.TABLES}
 
 
@@ -95,7 +98,7 @@ class Bench:
         self._web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
         if case.web:
             self._web.reply = faulty(self._web.reply, case.web)
-        self._vectors.gives(*([INDEX_FAULTS[case.index]] if case.index else []), HITS)
+        self._vectors.gives(*([(INDEX_FAULTS | INDEX_ODDITIES)[case.index]] if case.index else []), HITS)
         self._store.fails(case.how, lambda _call, number: number == case.write > 0)
         self._model.plays(*case.script)
         start = time.perf_counter()
@@ -114,7 +117,9 @@ def main() -> int:
         no_faults = [Case("none", "", (calls(SEARCH), calls(ANSWER)))] * 20
         baseline = [bench.ask(case) for case in no_faults]
         outcomes = [bench.ask(case) for case in cases()]
-    return 0 if report(baseline, outcomes) else 1
+        refusals = [bench.ask(case) for case in refused_cases()]
+    is_met = report(baseline, outcomes)
+    return 0 if report_refusals(refusals) and is_met else 1
 
 
 def cases() -> Iterator[Case]:
@@ -126,8 +131,12 @@ def cases() -> Iterator[Case]:
         yield Case("model, an answer refused", name, (calls(SEARCH), turn, calls(ANSWER)))
     for name, fault in ODDITIES.items():
         yield Case("model, oddities", name, (fault(SEARCH), fault(ANSWER)))
+    for name, turn in ANSWER_ODDITIES.items():
+        yield Case("model, answer oddities", name, (calls(SEARCH), turn))
     for name in INDEX_FAULTS:
         yield Case("knowledge base", name, (calls(SEARCH), search_again_or_answer, calls(ANSWER)), index=name)
+    for name in INDEX_ODDITIES:
+        yield Case("knowledge base, oddities", name, (calls(SEARCH), calls(ANSWER)), index=name)
     hows: tuple[How, ...] = ("throttled", "conflict", "error", "page", "down", "lost")
     for how in hows:
         for write in (1, 2, 3):
@@ -137,9 +146,18 @@ def cases() -> Iterator[Case]:
         for write in (1, 2, 3, 4, 5):
             script = (calls(SEARCH), calls(ASK_WEB), LEARN)
             yield Case("store, web and keywords", f"{how}, write {write}", script, write=write, how=how)
+    for name in WEB_ODDITIES:
+        yield Case("web, oddities", name, (calls(SEARCH), calls(ASK_WEB), LEARN), web=name)
     # Last, because several failures in a row open the circuit breaker of the web search.
     for name in WEB_FAULTS:
         yield Case("web", name, (calls(SEARCH), calls(ASK_WEB), calls(ANSWER)), web=name)
+
+
+def refused_cases() -> Iterator[Case]:
+    """Every refusal, where the model searches and where it answers."""
+    for name, refuse in REFUSALS.items():
+        yield Case("refused, at the search", name, (refuse(SEARCH), calls(SEARCH), calls(ANSWER)))
+        yield Case("refused, at the answer", name, (calls(SEARCH), refuse(ANSWER), calls(ANSWER)))
 
 
 def search_again_or_answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +183,16 @@ def report(baseline: list[Outcome], outcomes: list[Outcome]) -> bool:
     share = 100 * answers / len(outcomes)
     print(f"SC-007: {answers} of {len(outcomes)} faults recovered, {share:.1f} % (bar {BAR:.0f} %)")
     return share >= BAR
+
+
+def report_refusals(outcomes: list[Outcome]) -> bool:
+    """Print how refusals ended and return whether each was told, without another model call."""
+    due = {"refused, at the search": 1, "refused, at the answer": 2}
+    bad = [one for one in outcomes if (one.how, one.model_calls) != ("answer-refused", due[one.case.kind])]
+    for one in bad:
+        print(f"not told: {one.case.kind}: {one.case.name}: {one.how}, {one.model_calls} model calls")
+    print(f"refusals: {len(outcomes) - len(bad)} of {len(outcomes)} told at once")
+    return not bad
 
 
 def _count(group: list[Outcome], which: Callable[[str], bool]) -> int:

@@ -101,6 +101,7 @@ class Monitoring(Construct):
             _graph("Web searches", [metrics.custom("WebSearches", "Sum")]),
             _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
             _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
+            _graph("Unreadable parts of search results", [metrics.custom("UnreadableParts", "Sum")]),
         )
 
     def _alarm(

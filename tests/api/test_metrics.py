@@ -59,6 +59,10 @@ def shares(values: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in values.items() if name in CRITERIA}
 
 
+def web_search(query: str) -> tuple[str, Any]:
+    return "perplexity_search", {"query": query}
+
+
 def ask_the_web(client: Client, model: ScriptedModel, web_server: ScriptedWeb) -> Any:
     web_server.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
     model.plays(
@@ -214,6 +218,27 @@ def test_a_question_without_an_answer_is_counted_too(
     assert shares(values) == {"KnowledgeBaseSearched": 0, "RetriesRecovered": 0}
     assert values["InputTokens"] == 200
     assert values["Latency"] > 0  # the latency of failed questions counts, too
+
+
+def test_a_refused_question_counts_for_no_criterion_but_costs(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics
+) -> None:
+    model.plays(says(None, refusal="No."))
+    assert client.ask()[0] == 422
+    values = read_metrics()
+    assert shares(values) == {}
+    assert (values["InputTokens"], values["OutputTokens"]) == (100, 10)
+
+
+def test_parts_that_cannot_be_read_are_counted(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
+) -> None:
+    ask_the_web(client, model, web)
+    assert read_metrics()["UnreadableParts"] == 0
+    web.finds("Starlette 1.0 was released in 2026 [1].", PAGE | {"title": 7}, {"id": 2, "url": None}, None)
+    model.plays(calls(search("starlette")), calls(web_search("starlette")), calls(answer("2026 [web-1]", ("web-1",))))
+    client.ask("When was Starlette 1.0 released?")
+    assert read_metrics()["UnreadableParts"] == 3
 
 
 def test_an_unavailable_model_counts_for_no_criterion(

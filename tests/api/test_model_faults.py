@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.conftest import Client, make_api
-from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, api_error
+from tests.doubles.model_faults import ANSWER_FAULTS, ANSWER_ODDITIES, FAULTS, ODDITIES, REFUSALS, api_error
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.turns import TurnChecks
@@ -21,6 +22,7 @@ TYPES = {  # problem types that a misbehaving model may cause
     "context-too-long": 413,
 }
 MAX_MODEL_CALLS = 10
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")  # what every provider takes back
 SEARCH, ANSWER = search(), answer(confidence_score=0.9)
 
 
@@ -49,6 +51,7 @@ def require_protocol(messages: list[dict[str, Any]]) -> None:
         assert not pending
         for call in message.get("tool_calls", ()):
             assert isinstance(json.loads(call["function"]["arguments"]), dict)
+            assert NAME.fullmatch(call["function"]["name"])
             assert call["id"] not in pending
             pending.append(call["id"])
     assert not pending
@@ -90,6 +93,34 @@ def require_problem(status: int, body: Any, model: ScriptedModel) -> None:
     assert body["query_id"]
     assert not any(word in json.dumps(body) for word in ("secret", "Traceback", "[gleaner]"))
     assert len(model.requests) <= MAX_MODEL_CALLS
+
+
+@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_is_told_at_once(
+    client: Client, model: ScriptedModel, turns: TurnChecks, refusal: str, place: str
+) -> None:
+    refuse = REFUSALS[refusal]
+    model.plays(*([refuse(SEARCH)] if place == "search" else [calls(SEARCH), refuse(ANSWER)]), calls(ANSWER))
+    status, body = client.ask()
+    assert (status, body["type"]) == (422, "urn:gleaner:problem:answer-refused")
+    assert "other words" in body["detail"] and "again" not in body["detail"].lower()
+    assert "secret" not in json.dumps(body)
+    assert len(model.requests) == (1 if place == "search" else 2)
+    assert turns.new() == 0
+
+
+@pytest.mark.parametrize("refusal", ["finish_reason content_filter", "400 of Azure", "a refusal"])
+def test_a_refusal_to_name_keywords_costs_no_answer(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, refusal: str
+) -> None:
+    web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    refuse = REFUSALS[refusal](index("Starlette"))
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": refusal})), calls(ANSWER), refuse)
+    status, body = client.ask()
+    assert (status, body["answer"]) == (200, "Merged. [kb-1]"), body
+    assert body["keyword_count"] >= 1
+    assert turns.new() == 1
 
 
 @pytest.mark.parametrize("fault", ANSWER_FAULTS)
@@ -141,6 +172,51 @@ def test_every_web_answer_is_indexed_whatever_the_model_does(
     status, body = client.ask()
     assert (status, body["answer"]) == (200, "Merged. [kb-1]"), body
     assert body["keyword_count"] >= 1
+    assert turns.new() == 1
+
+
+KEYWORDS = ["Starlette release", "ASGI framework"]
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        json.dumps(KEYWORDS),
+        json.dumps(json.dumps(KEYWORDS)),
+        json.dumps(KEYWORDS, indent=1),
+        "Starlette release, ASGI framework",
+        "Starlette release; ASGI framework;",
+        "Starlette release\nASGI framework",
+        " Starlette release ,, ASGI framework ",
+        '["Starlette release", "ASGI framework", null, 7]',
+        [*KEYWORDS, None, {"keyword": "x"}],
+        [*KEYWORDS, "Starlette\ud800 release"],
+    ],
+)
+def test_keywords_may_come_as_a_text(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, keywords: Any
+) -> None:
+    page = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette is an ASGI framework.")
+    web.finds("It was released in 2026 [1].", page)
+    learn = ("index_keywords", {"keywords": keywords})
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": "Starlette release"})), calls(learn, ANSWER))
+    status, body = client.ask()
+    assert (status, body["keyword_count"]) == (200, 2), body
+    (learned,) = [message for message in model.requests[-1]["messages"] if "indexed" in str(message["content"])] or [{}]
+    assert len(model.requests) == 3, learned
+    assert turns.new() == 1
+
+
+@pytest.mark.parametrize("keywords", ["[", '"', "7", "null", "{}", ",;", ""])
+def test_a_text_that_holds_no_keywords_is_refused_in_band(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks, keywords: str
+) -> None:
+    web.finds("It was released in 2026 [1].", result(1, "https://starlette.dev/release", "Starlette release notes"))
+    learn = ("index_keywords", {"keywords": keywords})
+    model.plays(calls(SEARCH), calls(("perplexity_search", {"query": "release"})), calls(learn), calls(ANSWER))
+    status, body = client.ask()
+    assert status == 200
+    assert body["keyword_count"] >= 1  # extracted by the service
     assert turns.new() == 1
 
 

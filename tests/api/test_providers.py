@@ -176,11 +176,10 @@ def test_a_filtered_question_is_refused_once(
     question = f"Tell me {azure.FORBIDDEN} somebody"
     with provider.serving() as base_url:
         status, body = _client(row, settings, base_url, monkeypatch).ask(question)
-    assert (status, body["type"]) == (503, "urn:gleaner:problem:model-unavailable")
-    assert "content_filter" in body["detail"]
+    assert (status, body["type"]) == (422, "urn:gleaner:problem:answer-refused")
     assert len(provider.requests) == 1
     record: Any = next(record for record in caplog.records if record.name == "gleaner.clients.chat_model")
-    assert (record.code, record.param) == ("content_filter", "prompt")
+    assert record.status == 400
     assert azure.FORBIDDEN not in caplog.text
 
 

@@ -14,17 +14,18 @@ from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client, make_api
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.model_faults import api_error
-from tests.doubles.scripted_index import ScriptedIndex, hit, hits
+from tests.doubles.scripted_index import ScriptedIndex, hit, hits, odd_hits
 from tests.doubles.scripted_model import Reply, ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.doubles.stalling import stalling
 from tests.doubles.turns import TurnChecks
-from tests.doubles.web_faults import WEB_FAULTS, faulty, page
+from tests.doubles.web_faults import WEB_FAULTS, WEB_ODDITIES, faulty, page
 
 SECRETS = ("secret", "Traceback", "httpx", "botocore", "pinecone.")
 NO_SOURCES = calls(answer("The knowledge base does not say.", ()))
 ASK_WEB = calls(("perplexity_search", {"query": "starlette release"}))
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes")
+ODD_HITS = odd_hits(hit("a#0", text="Merged.", title="Handbook"))
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +197,19 @@ def test_a_failing_knowledge_base_is_reported_to_the_model_and_the_answer_is_a_f
     require_kb_fallback(over_scripted_index, vectors[0], model, turns, reply)
 
 
+@pytest.mark.parametrize("oddity", ODD_HITS)
+def test_what_is_good_in_a_search_result_is_used(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, turns: TurnChecks, oddity: str
+) -> None:
+    vectors[0].gives(ODD_HITS[oddity])
+    model.plays(calls(search()), calls(answer()))
+    status, body = over_scripted_index.ask()
+    assert (status, body["status"], [source["id"] for source in body["sources"]]) == (200, "success", ["kb-1"]), body
+    (chunk,) = tool_results(model)[0]["chunks"]
+    assert chunk["content"] == "Merged." and 0 <= chunk["score"] <= 1
+    assert turns.new() == 1
+
+
 @pytest.mark.slow  # the SDK retries these for as long as it may
 @pytest.mark.parametrize(
     "reply",
@@ -272,6 +286,20 @@ def test_a_failing_web_search_is_reported_to_the_model_and_the_answer_is_a_fallb
     require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
     assert len(turns.items("KEYWORDS_TABLE")) == keywords  # nothing is learned from a failed search
+
+
+def test_what_is_good_in_web_answers_is_used_and_keeps_the_web_open(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, turns: TurnChecks
+) -> None:
+    for oddity in WEB_ODDITIES:  # in one process: several in a row do not pause the web search
+        web.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+        web.reply = faulty(web.reply, oddity)
+        model.plays(calls(search()), ASK_WEB, calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))))
+        status, body = client.ask(f"release {oddity}")
+        assert (status, body["status"], body["answer"]) == (200, "success", "In 2026. [web-1]"), (oddity, body)
+        assert body["cost"]["estimated_usd"] is None or body["cost"]["estimated_usd"] >= 0
+        assert all(len(result.get("answer", "")) < 40_000 for result in tool_results(model))
+    assert turns.new() == len(WEB_ODDITIES)
 
 
 def test_only_pages_with_a_web_address_are_kept_from_a_web_answer(

@@ -270,10 +270,10 @@ def test_a_refusal_is_logged_without_its_body(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_final_refusal_names_code_and_parameter() -> None:
-    refused = openai_error(f"Filtered: {QUESTION[1].content}", param="prompt", code="content_filter")
+    refused = openai_error(f"Not here: {QUESTION[1].content}", param="prompt", code="unsupported_country")
     with pytest.raises(ModelUnavailable) as raised:
         ask(InProcessProvider(refused).model())
-    assert str(raised.value) == "The language model refused the request (400, code content_filter, param prompt)."
+    assert str(raised.value) == "The language model refused the request (400, code unsupported_country, param prompt)."
 
 
 @pytest.mark.parametrize(

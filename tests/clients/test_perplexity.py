@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gleaner.clients._circuit_breaker import CircuitBreaker
 from gleaner.clients.perplexity import WebSearch, connect
 from gleaner.errors import WebSearchUnavailable
+from tests.clients.test_chat_completions import ANY_JSON, Path, changed, paths
 
 Handler = Callable[[httpx.Request], httpx.Response]
 KEY = "pplx-a-key-that-must-not-leak"
@@ -206,6 +207,167 @@ def test_an_unusable_answer_raises_with_a_safe_reason(body: Any, reason: str) ->
     with pytest.raises(WebSearchUnavailable, match=reason) as caught:
         search_answered(body).search("q", context=None, timeout=5)
     assert "secret" not in str(caught.value)
+
+
+A_TEXT = {"type": "output_text", "text": "Yes [1]."}
+A_PAGE = {"url": "https://site1.example/page", "title": "T1", "snippet": "S1", "date": None}
+
+
+def message(*parts: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": list(parts)} | fields
+
+
+def pages(*results: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "search_results", "results": list(results)} | fields
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ({"usage": None}, 0),
+        ({"usage": {}}, 0),
+        ({"usage": {"input_tokens": 1}}, 0),
+        ({"usage": {"input_tokens": None, "output_tokens": None, "cost": None}}, 0),
+        ({"usage": {"input_tokens": "many", "output_tokens": -7}}, 2),
+        ({"usage": {"input_tokens": 10**40, "output_tokens": 1.5}}, 2),
+        ({"usage": {"cost": {"total_cost": "0.006", "currency": "USD"}}}, 1),
+        ({"usage": {"cost": {"total_cost": -1.0, "currency": "USD"}}}, 1),
+        ({"usage": {"cost": {"total_cost": 10**40, "currency": "USD"}}}, 1),
+        ({"usage": {"cost": {"total_cost": float("nan")}}}, 1),
+        ({"usage": {"cost": {"total_cost": float("inf")}}}, 1),
+        ({"usage": {"cost": 0.006}}, 1),
+        ({"usage": [7]}, 1),
+        ({"model": None}, 0),
+        ({"model": {"name": "sonar"}}, 0),
+        ({"status": None}, 0),
+        ({"status": 7}, 0),
+        ({"status": "done"}, 0),
+        ({"error": {}}, 0),
+        ({"error": {"code": None, "message": None}}, 0),
+        ({"error": ""}, 0),
+        ({"incomplete_details": "none"}, 0),
+        ({"output": [None, pages(A_PAGE | {"id": 1}), message(A_TEXT)]}, 1),
+        ({"output": ["text", 7, pages(A_PAGE | {"id": 1}), message(A_TEXT)]}, 2),
+        ({"output": [pages(None, A_PAGE | {"id": 1}), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}, "https://x.example"), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}, {"id": 2, "url": None}), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}, {"id": 2, "url": ["x"]}), message(A_TEXT)]}, 1),
+        (
+            {
+                "output": [
+                    pages(A_PAGE | {"id": 1}, {"id": 2, "url": f"https://x/{'y' * 9_000}"}),
+                    message(A_TEXT),
+                ]
+            },
+            1,
+        ),
+        ({"output": [pages(A_PAGE | {"id": 1, "title": 7, "snippet": ["x"]}), message(A_TEXT)]}, 2),
+        ({"output": [pages(A_PAGE | {"id": 1, "title": "\ud800", "date": 20260101}), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1, "date": "long ago " * 99}), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1.0}), message(A_TEXT)]}, 0),
+        ({"output": [pages(A_PAGE | {"id": "web:1"}), message(A_TEXT)]}, 0),
+        ({"output": [pages(A_PAGE | {"id": None}), message(A_TEXT)]}, 0),
+        ({"output": [pages(A_PAGE), message(A_TEXT)]}, 0),
+        ({"output": [pages(A_PAGE | {"id": [1]}), message(A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}, type=None), message(A_TEXT, type=None)]}, 0),
+        ({"output": [pages(A_PAGE | {"id": 1}), message(None, A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}), message({"type": "output_text", "text": None}, A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}), message({"type": "output_text", "text": 7}, A_TEXT)]}, 1),
+        ({"output": [pages(A_PAGE | {"id": 1}), message({"type": "reasoning", "text": "Hm."}, A_TEXT)]}, 0),
+        ({"output": [pages(A_PAGE | {"id": 1}), message(content="Yes [1].")]}, 0),
+        ({"output": [pages(A_PAGE | {"id": 1}), message({"text": "Yes [1]."})]}, 0),
+        ({"output": [pages(A_PAGE | {"id": 1}), {"type": "message"}, message(A_TEXT)]}, 0),
+        ({"output": [pages(results=None), pages(A_PAGE | {"id": 1}), message(A_TEXT)]}, 0),
+        ({"output": [pages(results="none"), pages(A_PAGE | {"id": 1}), message(A_TEXT)]}, 1),
+    ],
+)
+def test_what_is_bad_is_left_out_and_counted(changes: dict[str, Any], left_out: int) -> None:
+    body = json.dumps(answer(**changes))  # with NaN and lone surrogates, as some services send them
+    web = search_with(lambda _: httpx.Response(200, content=body.encode()))
+    for _ in range(4):  # the breaker stays closed
+        found = web.search("q", context=None, timeout=5)
+    assert (found.answer.strip(), found.left_out) == ("Yes [1].", left_out)
+    assert [citation.url for citation in found.citations] == ["https://site1.example/page"]
+    assert found.cost_usd is None or 0 <= found.cost_usd < 1
+    assert found.input_tokens >= 0 and found.output_tokens >= 0
+
+
+def annotation(number: int, start: int = 0, end: int = 0, **fields: Any) -> dict[str, Any]:
+    place = {"type": "citation", "start_index": start, "end_index": end}
+    return place | {"url": f"https://site{number}.example/page", "title": f"T{number}"} | fields
+
+
+@pytest.mark.parametrize(
+    ("text", "annotations", "expected", "titles"),
+    [
+        ("One [1]. Two [2].", [annotation(1), annotation(2)], "One [1]. Two [2].", ["T1", "T2"]),
+        ("Two [2]. One [1].", [annotation(2, 4, 7), annotation(1, 13, 16)], "Two [1]. One [2].", ["T2", "T1"]),
+        ("One.", [annotation(1, 0, 4)], "One.", ["T1"]),
+        ("One [1][1].", [annotation(1), annotation(1)], "One [1][1].", ["T1"]),
+        ("One [1].", [{"type": "url_citation", "url_citation": annotation(1)}], "One [1].", ["T1"]),
+        ("One [1].", [None, "x", annotation(9, url="javascript:x"), annotation(1)], "One [1].", ["T1"]),
+        ("One [1].", [annotation(1, start_index="x", end_index=-1)], "One [1].", ["T1"]),
+        ("One [1].", [annotation(1, title=None)], "One [1].", ["https://site1.example/page"]),
+        ("One [web:1].", [annotation(1, 4, 11)], "One [1].", ["T1"]),
+        ("One [7].", [annotation(1, 0, 10**40)], "One.", ["T1"]),
+    ],
+)
+def test_citations_may_come_as_annotations_only(
+    text: str, annotations: list[Any], expected: str, titles: list[str]
+) -> None:
+    part = {"type": "output_text", "text": text, "annotations": annotations}
+    found = search_answered(answer(output=[message(part)])).search("q", context=None, timeout=5)
+    assert found.answer == expected
+    assert [citation.title for citation in found.citations] == titles
+
+
+WHOLE = answer(
+    output=[pages(A_PAGE | {"id": 1}), message(A_TEXT | {"annotations": [annotation(1, 4, 7)]})],
+    incomplete_details=None,
+    error=None,
+)
+
+
+@given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
+def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
+    body = changed(WHOLE, path, value, removed)
+    try:
+        found = search_with(lambda _: httpx.Response(200, content=body)).search("q", context=None, timeout=5)
+    except WebSearchUnavailable:
+        assert path[0] in ("output", "status", "error")
+        return
+    assert found.answer and found.citations and found.left_out >= 0
+    texts = (found.answer, found.model, *(text for page in found.citations for text in (page.title, page.snippet)))
+    json.dumps(texts, ensure_ascii=False).encode()
+    assert found.cost_usd is None or 0 <= found.cost_usd <= 100
+
+
+def test_search_results_are_preferred_to_annotations() -> None:
+    part = {"type": "output_text", "text": "One [1].", "annotations": [annotation(2, 4, 7)]}
+    found = search_answered(answer(output=[pages(result(1)), message(part)])).search("q", context=None, timeout=5)
+    assert [citation.title for citation in found.citations] == ["T1"]
+
+
+@pytest.mark.parametrize(
+    "text", ["word " * 9_000, "w" * 40_000, "word [1] " * 5_000, "[1,1,1]" * 9_000, "\U0001f600" * 30_000]
+)
+def test_a_long_answer_is_cut(text: str) -> None:
+    found = search_answered(answer(f"Yes [1]. {text}")).search("q", context=None, timeout=5)
+    assert len(found.answer) <= 20_000
+    assert found.answer.startswith("Yes [1].")
+    assert not found.answer.endswith(("[", "[1", "wor"))
+
+
+def test_the_name_of_the_model_is_cut() -> None:
+    found = search_answered(answer(model="sonar\n" * 9_000)).search("q", context=None, timeout=5)
+    assert found.model.startswith("sonar sonar") and len(found.model) <= 100
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf%s", b"%s\n"], ids=["a byte order mark", "a line end"])
+def test_bytes_around_or_within_the_answer_cost_nothing(content: bytes) -> None:
+    body = content % json.dumps(answer("Yes? [1].")).encode().replace(b"?", b"\xff")
+    found = search_with(lambda _: httpx.Response(200, content=body)).search("q", context=None, timeout=5)
+    assert found.answer == "Yes\ufffd [1]."
 
 
 def test_a_service_that_refuses_tool_choice_is_asked_without_it_from_then_on() -> None:

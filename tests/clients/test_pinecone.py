@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pinecone import PineconeError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.clients.pinecone_hits import LenientAdapter, read_hits
 from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner_local.servers.asgi import AsgiServer
+from tests.clients.test_chat_completions import ANY_JSON, Path, changed, paths
 
 KEY = "pcsk_secret_key"
 Serve = Callable[[Response], KnowledgeBase]
@@ -53,9 +59,117 @@ def get_failure(kb: KnowledgeBase, timeout: float = 5.0) -> str:
     return message
 
 
-def test_scores_are_clamped(serve: Serve) -> None:
-    kb = serve(hits(*({"_id": f"a#{n}", "_score": n, "fields": {"text": "x"}} for n in (7.5, 0.5, -1.0))))
-    assert [hit.score for hit in kb.search("kb", "q", top_k=3, timeout=5)] == [1.0, 0.5, 0.0]
+def scored(*scores: object) -> Response:
+    """Hits with these scores, written as JSON or as they are."""
+    body = {"result": {"hits": [{"_id": f"a#{n}", "_score": n, "fields": {"text": "x"}} for n in range(len(scores))]}}
+    text = json.dumps(body | {"usage": {"read_units": 1}})
+    for position, score in enumerate(scores):
+        text = text.replace(f'"_score": {position},', f'"_score": {score},')
+    return Response(text, media_type="application/json")
+
+
+@pytest.mark.parametrize(
+    ("scores", "found"),
+    [
+        ((0.9, 0.5, 0.0), [0.9, 0.5, 0.0]),
+        ((7.5, 3.75, 0.5), [1.0, 0.5, 0.5 / 7.5]),  # dot product, or a sparse index
+        ((1.0000001, 0.5, -1.0), [1.0, 0.5 / 1.0000001]),
+        ((-0.1, -3.0), []),
+        ((1e40, 1e39), [1.0, 0.1]),
+        ((10**40, 0.5), [1.0, 0.5e-40]),
+        (("NaN", 0.8, 0.4), [0.4, 0.8, 0.4]),
+        (("Infinity", 0.8), [0.8, 0.8]),
+        ((0.8, "-Infinity"), [0.8, 0.8]),
+        ((0.8, "1e999"), [0.8, 0.8]),
+        ((0.8, "9" * 5_000), [0.8, 0.8]),
+        ((0.8, "null"), [0.8, 0.8]),
+        ((0.8, '"high"'), [0.8, 0.8]),
+        ((0.8, "true"), [0.8, 0.8]),
+        (("NaN", "NaN"), [0.0, 0.0]),
+        (("NaN", -0.5), [0.0]),
+    ],
+)
+def test_scores_keep_their_order_between_0_and_1(serve: Serve, scores: tuple[Any, ...], found: list[float]) -> None:
+    assert [hit.score for hit in serve(scored(*scores)).search("kb", "q", top_k=3, timeout=5)] == pytest.approx(found)
+
+
+GOOD = {"_id": "good#1", "_score": 0.8, "fields": {"text": "kept"}}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"_id": "a#0", "_score": 0.9, "fields": null}',
+        '{"_id": "a#0", "_score": 0.9, "fields": "none"}',
+        '{"_id": "a#0", "_score": 0.9, "fields": [1]}',
+        '{"_id": "a#0", "_score": 0.9}',
+        '{"_id": "a#0", "_score": 0.9, "fields": {"text": "\\ud800"}}',
+        '{"_id": null, "_score": 0.9, "fields": {"text": "x"}}',
+        '{"_id": 7, "_score": 0.9, "fields": {"text": "x"}}',
+        '{"_id": "\\udfff", "_score": 0.9, "fields": {"text": "x"}}',
+        '{"_score": 0.9, "fields": {"text": "x"}}',
+        "null",
+        "7",
+        '"a#0"',
+        "[]",
+        "{}",
+    ],
+)
+def test_a_bad_hit_is_left_out_and_counted(serve: Serve, bad: str) -> None:
+    body = f'{{"result": {{"hits": [{bad}, {json.dumps(GOOD)}]}}, "usage": {{"read_units": 1}}}}'
+    found = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    assert [(hit.record.id, hit.record.text, hit.score) for hit in found] == [("good#1", "kept", 0.8)]
+    assert found.left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ('"text": "Uses \\ud83d here"', "Uses  here"),
+        ('"text": "x", "title": "\\ud800"', "x"),
+        ('"text": "x", "page_number": 1e999', "x"),
+        ('"text": "x", "page_number": NaN, "chunk_index": -Infinity', "x"),
+        (f'"text": "x", "chunk_index": {"9" * 5_000}', "x"),
+        (f'"text": "x", "page_number": {10**40}', "x"),
+        ('"text": "x", "other": [NaN]', "x"),
+        ('"text": "a\nb"', "a\nb"),
+    ],
+)
+def test_a_bad_field_costs_no_hit(serve: Serve, fields: str, text: str) -> None:
+    body = f'{{"result": {{"hits": [{{"_id": "a#3", "_score": 0.5, "fields": {{{fields}}}}}]}}}}'
+    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    assert (hit.record.text, hit.record.title, hit.record.chunk_index) == (text, "a", 3)
+    assert hit.record.page_number is None
+
+
+OTHER = {"_id": "b#2", "_score": 0.5, "fields": {"text": "kept, too"}}
+WHOLE = {"result": {"hits": [GOOD, OTHER]}, "usage": {"read_units": 1}}
+
+
+@given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
+def test_any_part_of_a_search_result_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
+    try:
+        response = LenientAdapter.to_search_response(changed(WHOLE, path, value, removed))
+    except PineconeError:
+        assert path[0] == "result" and len(path) <= 2
+        return
+    found = read_hits(response.result.hits)
+    assert all(hit.record.id and hit.record.text and 0 <= hit.score <= 1 for hit in found)
+    is_hit = len(path) > 2
+    assert not is_hit or any(hit.record.id in ("good#1", "b#2") for hit in found)
+
+
+@pytest.mark.parametrize("usage", ["null", "{}", '{"read_units": null}', "[]", '"none"'])
+@pytest.mark.parametrize("found", ["[]", "null"])
+def test_hits_and_usage_may_be_missing(serve: Serve, usage: str, found: str) -> None:
+    body = f'{{"result": {{"hits": {found}}}, "usage": {usage}}}'
+    assert serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5) == []
+
+
+def test_bytes_that_are_no_text_cost_no_search(serve: Serve) -> None:
+    body = json.dumps({"result": {"hits": [GOOD]}}).encode().replace(b"kept", b"k\xffpt")
+    (hit,) = serve(Response(body, media_type="application/json")).search("kb", "q", top_k=3, timeout=5)
+    assert hit.record.text == "k\ufffdpt"
 
 
 def test_hits_without_text_are_skipped_and_invalid_fields_get_defaults(serve: Serve) -> None:
@@ -87,7 +201,19 @@ def test_a_missing_namespace_is_empty_but_a_wrong_host_raises(serve: Serve) -> N
     assert "404" in get_failure(serve(PlainTextResponse("no such page", status_code=404)))
 
 
-@pytest.mark.parametrize("answer", [PlainTextResponse("<html>"), JSONResponse({}), JSONResponse([])])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PlainTextResponse("<html>"),
+        JSONResponse({}),
+        JSONResponse([]),
+        JSONResponse({"result": None}),
+        JSONResponse({"result": {"hits": "none"}}),
+        JSONResponse({"result": {"hits": [7, None]}}),
+        Response(b'{"result": "\xff"}', media_type="application/json"),
+        Response(b'{"result": ' + b"[" * 100_000, media_type="application/json"),
+    ],
+)
 def test_a_malformed_response_raises(serve: Serve, answer: Response) -> None:
     assert "ResponseParsingError" in get_failure(serve(answer))
 

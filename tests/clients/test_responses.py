@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Forcing, first_dialect
 from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
 from gleaner.clients._responses import read_turn, to_body
+from gleaner.errors import AnswerRefused
 from gleaner.model import ChatMessage, ModelTurn, ToolCall
 from tests.clients.test_chat_completions import ANY_JSON, Path, assert_readable, changed, paths
 from tests.doubles.in_process_provider import (
@@ -161,9 +162,24 @@ def test_equal_call_ids_become_different() -> None:
     assert [item["call_id"] for item in sent[:2]] == [item["call_id"] for item in sent[2:]]
 
 
-def test_several_messages_and_refusals_are_text() -> None:
-    turn = read(message_item("One."), message_item("No.", kind="refusal"), message_item("Two."))
-    assert (turn.content, turn.tool_calls, turn.finish_reason) == ("One.\nNo.\nTwo.", (), "stop")
+def test_several_messages_are_one_text() -> None:
+    turn = read(message_item("One."), message_item("Two."))
+    assert (turn.content, turn.tool_calls, turn.finish_reason) == ("One.\nTwo.", (), "stop")
+    assert not turn.is_refused
+
+
+def test_a_refusal_counts_unless_a_call_came_beside_it() -> None:
+    refusal = message_item("No.", kind="refusal")
+    assert read(message_item("One."), refusal).is_refused
+    assert read(refusal, function_call(arguments='{"query": ')).is_refused
+    assert not read(refusal, function_call()).is_refused
+    assert not read(message_item("", kind="refusal")).is_refused
+
+
+@pytest.mark.parametrize("code", ["bio_policy", "misalignment_policy_violation"])
+def test_a_response_that_failed_for_a_policy_is_a_refused_answer(code: str) -> None:
+    with pytest.raises(AnswerRefused):
+        read(status="failed", error={"code": code, "message": "secret"})
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,6 @@ def api_error(status: int, message: str, **error: Any) -> Response:
 FAULTS: dict[str, Callable[[Call], Reply]] = {
     "arguments cut off, finish_reason length": lambda call: _cut(call, "length"),
     "arguments cut off, finish_reason tool_calls": lambda call: _cut(call, "tool_calls"),
-    "arguments cut off, finish_reason content_filter": lambda call: _cut(call, "content_filter"),
-    "arguments encoded twice": lambda call: _with_arguments(call, json.dumps(_json(call))),
-    "arguments a list": lambda call: _with_arguments(call, f"[{_json(call)}]"),
-    "arguments a list, not encoded": lambda call: _with_arguments(call, [call[1]]),
     "arguments empty": lambda call: _with_arguments(call, ""),
     "arguments an empty object": lambda call: _with_arguments(call, "{}"),
     "arguments the word null": lambda call: _with_arguments(call, "null"),
@@ -56,12 +52,25 @@ FAULTS: dict[str, Callable[[Call], Reply]] = {
     "arguments followed by text": lambda call: _with_arguments(call, _json(call) + " Done."),
     "unknown tool": lambda call: calls(("search_everything", call[1])),
     "an empty tool name": lambda call: calls(("", call[1])),
+    # microsoft/semantic-kernel#4447: the API refuses a request in which such a name stands
+    "a tool name with a dot": lambda call: calls(("multi_tool_use.parallel", {"tool_uses": [call[1]]})),
+    "a tool name of a space and a dot": lambda call: calls((" functions.x ", call[1])),
+    "a tool name of 80 characters": lambda call: calls(("search_" * 11 + "all", call[1])),
+    "a tool name that is not ASCII": lambda call: calls(("Suche_im_B\u00fccherregal", call[1])),
+    "a tool name of signs only": lambda call: calls(("\u3002\u3002!", call[1])),
+    "a tool name with a line end": lambda call: calls(("search\nthe book", call[1])),
+    "a tool name with a lone surrogate": lambda call: calls(("sear\ud800ch", call[1])),
+    "a tool name that starts with a digit": lambda call: calls(("9lives", call[1])),
+    "a tool name of 100 KB": lambda call: calls(("x" * 100_000, call[1])),
+    "a tool name null": lambda call: _altered(call, function={"name": None, "arguments": _json(call)}),
+    "a tool name that is a list": lambda call: _altered(call, function={"name": [call[0]], "arguments": _json(call)}),
+    "the names of two tools": lambda call: calls(("knowledge_base_search|generate_response", call[1])),
+    "arguments a list of two": lambda call: _with_arguments(call, [call[1], call[1]]),
+    "a refusal that is empty, and no call": lambda _: completion({"content": "", "refusal": ""}, finish_reason="stop"),
     "tool_choice ignored: text": lambda _: says("The answer is 42."),
     "tool_choice ignored: another tool": lambda _: calls(("index_keywords", {"keywords": ["Merging"]})),
     "a call of another type": lambda call: _altered(call, type="custom", custom={"name": call[0], "input": "x"}),
     "a call without a function": lambda call: _altered(call, function=None),
-    "content_filter": lambda _: completion({"content": None}, finish_reason="content_filter"),
-    "refusal": lambda _: completion({"content": None, "refusal": "I cannot do that."}, finish_reason="stop"),
     "length without a call": lambda _: completion({"content": "Let me think"}, finish_reason="length"),
     "content null, no calls": lambda _: says(None),
     "no choices": lambda call: calls(call) | {"choices": []},
@@ -123,7 +132,80 @@ ODDITIES: dict[str, Callable[[Call], Reply]] = {
     "text beside the call": lambda call: _with_message(call, content="I will do it now."),
     "usage of another shape": lambda call: calls(call) | {"usage": {"prompt_tokens": "many", "total_tokens": None}},
     "no usage": lambda call: calls(call) | {"usage": None},
+    "usage not a number": lambda call: _with_usage(call, float("nan"), float("inf")),
+    "usage of 10^40": lambda call: _with_usage(call, 10**40, 10**40),
+    "usage below 0": lambda call: _with_usage(call, -100, -10),
+    "usage as decimals": lambda call: _with_usage(call, 100.0, 10.5),
+    "more cached than sent": lambda call: _with_usage(call, 100, 10, cached_tokens=10**9, cache_write_tokens=10**9),
+    "a model name of 10 KB": lambda call: calls(call) | {"model": "m" * 10_000},
+    "arguments encoded twice": lambda call: _with_arguments(call, json.dumps(_json(call))),
+    "arguments encoded three times": lambda call: _with_arguments(call, json.dumps(json.dumps(_json(call)))),
+    "arguments a list": lambda call: _with_arguments(call, f"[{_json(call)}]"),
+    "arguments a list, not encoded": lambda call: _with_arguments(call, [call[1]]),
+    "a list encoded twice": lambda call: _with_arguments(call, json.dumps(f"[{_json(call)}]")),
+    # The template of a model around the name: OpenAI, Gemini, gpt-oss (openai/harmony), Kimi K2
+    "functions. before the name": lambda call: calls((f"functions.{call[0]}", call[1])),
+    "default_api: before the name": lambda call: calls((f"default_api:{call[0]}", call[1])),
+    "a channel after the name": lambda call: calls((f"{call[0]}<|channel|>commentary", call[1])),
+    "a number after the name": lambda call: calls((f"functions.{call[0]}:0", call[1])),
+    "spaces around the name": lambda call: calls((f" {call[0]}\n", call[1])),
+    "the name in capitals, with hyphens": lambda call: calls((call[0].upper().replace("_", "-"), call[1])),
+    "the name in quotes": lambda call: calls((f'"{call[0]}"', call[1])),
+    "the name as a call": lambda call: calls((f"{call[0]}()", call[1])),
+    "finish_reason content_filter after a whole call": lambda call: calls(call, finish_reason="content_filter"),
+    "a refusal beside a whole call": lambda call: _with_message(call, refusal="I had rather not."),
 }
+
+# The model refuses, or a filter of its provider stops it: nothing that a retry would change.
+REFUSALS: dict[str, Callable[[Call], Reply]] = {
+    "arguments cut off, finish_reason content_filter": lambda call: _cut(call, "content_filter"),
+    "finish_reason content_filter": lambda _: completion({"content": None}, finish_reason="content_filter"),
+    "half an answer, finish_reason content_filter": lambda _: completion(
+        {"content": "Take some"}, finish_reason="content_filter"
+    ),
+    "a refusal": lambda _: completion({"content": None, "refusal": "I cannot do that."}, finish_reason="stop"),
+    "a refusal in a part": lambda _: completion(
+        {"content": [{"type": "refusal", "refusal": "I cannot do that."}]}, finish_reason="stop"
+    ),
+    # Gemini sends the reasons of its own API (HKUDS/Vibe-Trading#308).
+    "finish_reason SAFETY": lambda _: completion({"content": None}, finish_reason="SAFETY"),
+    "finish_reason PROHIBITED_CONTENT": lambda _: completion(
+        {"content": ""}, finish_reason="content_filter: PROHIBITED_CONTENT"
+    ),
+    "400 of Azure": lambda _: api_error(
+        400, "The response was filtered", code="content_filter", param="prompt", innererror={"code": "x"}
+    ),
+    "400 of Azure, told by innererror": lambda _: api_error(
+        400, "secret prompt text", innererror={"code": "ResponsibleAIPolicyViolation", "content_filter_result": {}}
+    ),
+    # BerriAI/litellm#16231
+    "400 of Azure behind LiteLLM": lambda _: api_error(
+        400, "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - secret", code="400"
+    ),
+    "400 invalid_prompt of OpenAI": lambda _: api_error(
+        400, "Invalid prompt: your prompt was flagged as potentially violating our usage policy.", code="invalid_prompt"
+    ),
+    "400 of DeepSeek": lambda _: api_error(400, "Content Exists Risk"),
+    # The page of OpenRouter on errors
+    "403 of OpenRouter": lambda _: api_error(
+        403,
+        "secret",
+        code=403,
+        metadata={"reasons": ["violence"], "flagged_input": "secret", "provider_name": "OpenAI"},
+    ),
+    "403 of OpenRouter under status 200": lambda _: {
+        "choices": None,
+        "error": {"code": 403, "message": "secret", "metadata": {"reasons": [], "flagged_input": "secret"}},
+    },
+    "a filter's error in the choice": lambda _: {
+        "choices": [{"error": {"code": "content_filter", "message": "secret"}, "finish_reason": "error"}]
+    },
+}
+
+
+def _with_usage(call: Call, sent: float, written: float, **details: float) -> dict[str, Any]:
+    usage = {"prompt_tokens": sent, "completion_tokens": written, "prompt_tokens_details": details}
+    return calls(call) | {"usage": usage}
 
 
 def _with_message(call: Call, **message: Any) -> dict[str, Any]:

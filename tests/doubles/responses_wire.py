@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_STATUS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_COMPLETED = (None, "stop", "tool_calls", "error")  # finish reasons of an answer that came to its end
 
 
 def as_chat_request(body: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +37,8 @@ def as_response(completion: Any) -> Any:
     choice = completion["choices"][0] if completion["choices"] else {}
     message = choice.get("message") if isinstance(choice, dict) else None
     message = message if isinstance(message, dict) else {}
-    reason = _STATUS.get(choice.get("finish_reason")) if isinstance(choice, dict) else None
+    reason = choice.get("finish_reason") if isinstance(choice, dict) else None
+    reason = None if reason in _COMPLETED else "max_output_tokens" if reason == "length" else reason
     usage = completion.get("usage")
     response = {
         "id": "resp_1",
@@ -80,8 +81,10 @@ def _chat_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text_items(message: dict[str, Any]) -> list[dict[str, Any]]:
-    parts = []
-    if message.get("content") is not None:
+    parts: list[dict[str, Any]] = []
+    if isinstance(message.get("content"), list):
+        parts += message["content"]
+    elif message.get("content") is not None:
         parts.append({"type": "output_text", "text": message["content"], "annotations": []})
     if message.get("refusal"):
         parts.append({"type": "refusal", "refusal": message["refusal"]})

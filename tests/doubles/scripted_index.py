@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from starlette.applications import Starlette
@@ -46,3 +47,30 @@ def hits(*records: dict[str, Any]) -> dict[str, Any]:
 def hit(record_id: str, score: float = 0.9, **fields: Any) -> dict[str, Any]:
     """One search hit."""
     return {"_id": record_id, "_score": score, "fields": fields}
+
+
+def odd_hits(good: dict[str, Any]) -> dict[str, Response]:
+    """Search responses in which `good` is the only hit or field that can be used, by what is odd."""
+    bad: dict[str, Any] = {
+        "fields null": {"_id": "a#0", "_score": 0.9, "fields": None},
+        "fields a text": {"_id": "a#0", "_score": 0.9, "fields": "none"},
+        "a hit null": None,
+        "a hit that is a number": 7,
+        "no id": {"_score": 0.9, "fields": {"text": "x"}},
+        "an id that is a number": {"_id": 7, "_score": 0.9, "fields": {"text": "x"}},
+        "a text of a lone surrogate": {"_id": "a#0", "_score": 0.9, "fields": {"text": "\ud800"}},
+    }
+    scores: dict[str, Any] = {
+        "a score that is not a number": float("nan"),
+        "an infinite score": float("inf"),
+        "a score of 10^40": 10**40,
+        "a score above 1": 17.5,
+        "a score null": None,
+        "a score in words": "high",
+    }
+    bodies = {name: hits(value, good) for name, value in bad.items()}
+    bodies |= {name: hits(good | {"_score": value}) for name, value in scores.items()}
+    bodies["a title with a lone surrogate"] = hits(good | {"fields": good["fields"] | {"title": "Hand\ud800book"}})
+    bodies["usage null"] = hits(good) | {"usage": None}
+    # ASCII escapes carry lone surrogates.
+    return {name: Response(json.dumps(body), media_type="application/json") for name, body in bodies.items()}

@@ -104,8 +104,8 @@ def calls(*tools: tuple[str, Any], ids: list[str] | None = None, finish_reason: 
 
 
 def says(text: str | None, **more: Any) -> dict[str, Any]:
-    """A turn with plain text."""
-    return completion({"content": text}, finish_reason="stop", **more)
+    """A turn with plain text, and with more fields of the message."""
+    return completion({"content": text} | more, finish_reason="stop")
 
 
 def search(query: str = "merging keywords", **more: Any) -> tuple[str, Any]:

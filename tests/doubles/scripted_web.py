@@ -18,7 +18,7 @@ class ScriptedWeb:
         self.requests: list[dict[str, Any]] = []
         self.app = Starlette(routes=[Route("/v1/agent", self._search, methods=["POST"])])
 
-    def finds(self, text: str, *results: dict[str, Any], status: str = "completed") -> None:
+    def finds(self, text: str, *results: Any, status: str = "completed") -> None:
         """Restart with this answer."""
         self.requests = []
         self.reply = {

@@ -11,7 +11,7 @@ from gleaner.clients.chat_model import Api
 from gleaner.clients.dialect_changes import API_NAMES, describe_changes
 from gleaner.clients.from_settings import connect_model
 from gleaner.clients.secrets import ApiKeys
-from gleaner.errors import DeadlineExceeded, GleanerError, ToolCallRejected
+from gleaner.errors import AnswerRefused, DeadlineExceeded, GleanerError, ToolCallRejected
 from gleaner.guards.untrusted import label_untrusted
 from gleaner.model import ChatMessage, ModelTurn, TokenUsage
 from gleaner.prompts import read_prompt
@@ -104,25 +104,30 @@ class _Trial:
         return ok(SUBJECT, f"The model called {due}. {times} {tokens}")
 
     def _explain_missing_call(self, turn: ModelTurn, due: str, times: str) -> Finding:
-        match turn.finish_reason:
-            case "length":
-                text = "The output reached its limit before the call"
-                remedy = f"Raise OPENAI_MAX_COMPLETION_TOKENS, or lower {self._origin.effort}."
-            case "content_filter":
-                text = "The provider's content filter ended the output"
-                remedy = f"Look at the provider's filters, or choose another model in {self._origin.model}."
-            case _:
-                text = "The model answered in plain text"
-                remedy = f"Choose a model that calls tools in {self._origin.model}."
-                if self._model.dialect.api is Api.RESPONSES:
-                    remedy += f" With {self._origin.api} chat, calls are also asked for as JSON that matches a schema."
+        if turn.is_refused:
+            text = "The model refused, or the provider's content filter ended the output,"
+            remedy = self._filter_remedy()
+        elif turn.finish_reason == "length":
+            text = "The output reached its limit before the call"
+            remedy = f"Raise OPENAI_MAX_COMPLETION_TOKENS, or lower {self._origin.effort}."
+        else:
+            text = "The model answered in plain text"
+            remedy = f"Choose a model that calls tools in {self._origin.model}."
+            if self._model.dialect.api is Api.RESPONSES:
+                remedy += f" With {self._origin.api} chat, calls are also asked for as JSON that matches a schema."
         return problem(SUBJECT, f"{text} where a call of {due} was due. {times}", remedy)
+
+    def _filter_remedy(self) -> str:
+        return f"Look at the provider's filters, or choose another model in {self._origin.model}."
 
     def _explain(self, error: GleanerError) -> Finding:
         last = self._log.exchanges[-1] if self._log.exchanges else None
         if isinstance(error, DeadlineExceeded) or last is None or not last.failed:
             remedy = f"Check {self._origin.address}, and that {self._origin.model} names a model that is up."
             return problem(SUBJECT, str(error), remedy)
+        if isinstance(error, AnswerRefused):
+            text = f"The provider's content filter stopped the call ({last.describe()})."
+            return problem(SUBJECT, text, self._filter_remedy())
         api = API_NAMES[self._model.dialect.api]
         text = f"The service refuses a call by {api} ({last.describe()})."
         return problem(SUBJECT, text, find_remedy(last, self._origin))

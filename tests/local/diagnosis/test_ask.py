@@ -173,7 +173,9 @@ def test_plain_text_in_place_of_a_call_is_a_problem(model: Model, api: str) -> N
     ("turn", "words"),
     [
         (completion({"content": "I th"}, finish_reason="length"), "OPENAI_MAX_COMPLETION_TOKENS"),
-        (completion({"content": ""}, finish_reason="content_filter"), "filter"),
+        (completion({"content": ""}, finish_reason="content_filter"), "filters"),
+        (completion({"content": None, "refusal": "No."}, finish_reason="stop"), "refused"),
+        (api_error(400, "secret", code="content_filter"), "content filter stopped the call"),
         (calls(index("spiders")), "another tool"),
         (calls((KEY, {})), "another tool"),
         (calls(("knowledge_base_search", {})), "arguments that are refused"),

@@ -17,6 +17,7 @@ GleanerError
 ├── AnswerFailed              the model failed, even after a retry (502)
 │   ├── MandatoryToolMissing  a mandatory tool was never called
 │   └── AnswerRejected        the answer's arguments stayed invalid
+├── AnswerRefused             the model or its provider refuses to answer this question (422)
 ├── DeadlineExceeded          no time is left (504)
 ├── ServiceUnavailable        a remote service failed (503); `service` names it
 │   ├── ModelUnavailable      the language model
@@ -101,6 +102,16 @@ class MandatoryToolMissing(AnswerFailed):
 
 class AnswerRejected(AnswerFailed):
     """The arguments of the answer stayed invalid."""
+
+
+class AnswerRefused(GleanerError):
+    """The model refuses to answer, or a content filter of its provider stops it. The same question would fail again."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The language model, or its provider's content filter, refuses to answer this question. "
+            "Put the question in other words."
+        )
 
 
 class DeadlineExceeded(GleanerError):

@@ -198,3 +198,4 @@ class ModelTurn:
     model: str
     opaque: Any = field(default=None, repr=False)
     usage: TokenUsage = field(default_factory=TokenUsage)
+    is_refused: bool = False  # the model refused to go on, or a content filter stopped it

@@ -17,6 +17,7 @@ from gleaner.tools.workspace import Workspace
 logger = logging.getLogger(__name__)
 
 _SEARCHES = frozenset((knowledge_base_search.NAME, perplexity_search.NAME))
+_MAX_SHOWN = 100  # characters of an unknown name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +128,7 @@ class Execution:
     ) -> CallOutcome | None:
         reason = None
         if call.name not in TOOLS:
-            reason = f"There is no tool {call.name!r}. Offered now: {', '.join(offered)}."
+            reason = f"There is no tool {call.name[:_MAX_SHOWN]!r}. Offered now: {', '.join(offered)}."
         elif call.name not in offered:
             reason = f"{call.name} is not available at this step. Offered now: {', '.join(offered)}."
         elif position >= self._max_calls:

@@ -14,6 +14,7 @@ from gleaner.answering.conversation import shorten
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools, searches_left
 from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
+    AnswerRefused,
     AnswerRejected,
     ContextTooLong,
     DeadlineExceeded,
@@ -30,11 +31,7 @@ from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 
-# Feedback for the model on an incomplete reply, by finish_reason.
-_CUT_OFF = {
-    "length": "The reply was cut off at the maximum length. Repeat the call and make it shorter.",
-    "content_filter": "The reply was stopped by the provider's content filter. Put it in other words.",
-}
+_CUT_OFF = "The reply was cut off at the maximum length. Repeat the call and make it shorter."
 
 
 class OutcomeListener(Protocol):
@@ -67,7 +64,7 @@ class Agent:
     def run(self, conversation: Sequence[ChatMessage]) -> None:
         """Run until an answer is accepted and web answers are indexed.
 
-        Raises MandatoryToolMissing or AnswerRejected if the model misses a mandatory call twice, or
+        Raises MandatoryToolMissing or AnswerRejected if the model misses a mandatory call twice, or AnswerRefused,
         ModelUnavailable, ContextTooLong, DeadlineExceeded.
         """
         messages = list(conversation)
@@ -117,8 +114,10 @@ class Agent:
             self.is_shortened = True
             messages[:] = shorten(messages, self._workspace.question)
             turn = complete(messages)
-        self.progress.model_calls += 1
         self.usage += turn.usage
+        if turn.is_refused:
+            raise AnswerRefused
+        self.progress.model_calls += 1
         self.model_name = turn.model or self.model_name
         return turn
 
@@ -193,7 +192,7 @@ class Agent:
                 f"The language model did not make the mandatory call of {expected}, even after a retry. Ask again."
             )
         default = "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
-        reason = _CUT_OFF.get(turn.finish_reason, default)
+        reason = _CUT_OFF if turn.finish_reason == "length" else default
         return read_prompt("enforcement").format(expected=expected, step=self.progress.step.value, reason=reason)
 
 

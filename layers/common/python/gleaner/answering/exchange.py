@@ -57,3 +57,4 @@ class Observation:
     criteria: Criteria
     cost: Cost
     latency_ms: float
+    left_out: int  # parts of search results that could not be read

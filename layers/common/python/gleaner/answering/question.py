@@ -65,7 +65,7 @@ def answer_question(
 ) -> Answer:
     """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
-    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, ServiceUnavailable, ContextTooLong or
+    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable, ContextTooLong or
     DeadlineExceeded; in each of these cases the session is unchanged.
     """
     started_at, asked_at = time.monotonic(), utc_now()
@@ -92,7 +92,8 @@ def answer_question(
         context_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened if history else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=context_carried)
         cost = _cost(agent, workspace, services)
-        observe(Observation(criteria=criteria, cost=cost, latency_ms=_milliseconds_since(started_at)))
+        latency, left_out = _milliseconds_since(started_at), sum(workspace.left_out)
+        observe(Observation(criteria=criteria, cost=cost, latency_ms=latency, left_out=left_out))
     return answer
 
 

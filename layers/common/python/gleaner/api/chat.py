@@ -16,6 +16,7 @@ from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
 from gleaner.errors import (
+    AnswerRefused,
     AnswerRejected,
     ApiKeysUnavailable,
     ContextTooLong,
@@ -44,6 +45,7 @@ ANSWER_FAILURES = (
     ContextTooLong,
     MandatoryToolMissing,
     AnswerRejected,
+    AnswerRefused,
     ModelUnavailable,
     ApiKeysUnavailable,
     *STORE_FAILURES,
@@ -127,6 +129,7 @@ class ChatRoutes:
         self._count("InputTokens", cost.usage.input_tokens)
         self._count("OutputTokens", cost.usage.output_tokens)
         self._count("WebSearches", cost.web_searches)
+        self._count("UnreadableParts", observation.left_out)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

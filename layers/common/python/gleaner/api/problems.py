@@ -56,6 +56,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.NotAllowed: (HTTPStatus.FORBIDDEN, "not-allowed"),
     errors.MandatoryToolMissing: (HTTPStatus.BAD_GATEWAY, "mandatory-tool-missing"),
     errors.AnswerRejected: (HTTPStatus.BAD_GATEWAY, "answer-rejected"),
+    errors.AnswerRefused: (HTTPStatus.UNPROCESSABLE_ENTITY, "answer-refused"),
     errors.DeadlineExceeded: (HTTPStatus.GATEWAY_TIMEOUT, "deadline-exceeded"),
     errors.ModelUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "model-unavailable"),
     errors.KnowledgeBaseUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "knowledge-base-unavailable"),

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Sequence
 from typing import Any
 
 from gleaner.clients._constrained_calls import CONSTRAINED, as_plain_messages, read_call, response_format
+from gleaner.clients._content_filters import is_refused
 from gleaner.clients._dialect import Dialect, Forcing
 from gleaner.clients._json_values import (
     arguments_text,
-    as_count,
     as_list,
+    as_model_name,
     as_object,
     as_string,
     replayed_arguments,
 )
-from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
-from gleaner.model import ChatMessage, JsonObject, ModelTurn, TokenUsage, ToolCall, ToolSpec
+from gleaner.clients._model_request import ModelRequest, read_error, read_object
+from gleaner.clients._token_usage import read_usage
+from gleaner.clients._tool_names import read_name, replayed_name
+from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec
 
 PATH = "/chat/completions"
 _ID_CHARACTERS = 9  # exactly so many letters and digits: the only form that Mistral accepts
@@ -51,14 +53,14 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
     """The turn in the body of a 200 answer. A part that is missing or of a wrong type is as good as empty.
 
     Providers leave fields out and send other types. The loop asks again for what is then missing.
-    Raises UnreadableAnswer.
+    Raises UnreadableAnswer, or AnswerRefused for an error of a content filter under status 200.
     """
     answer, choice = _answer_and_choice(body)
     message = as_object(choice.get("message"))
-    calls, opaque_calls = _to_calls(message.get("tool_calls"))
-    content = as_string(message.get("content")) or as_string(message.get("refusal"))
-    if not calls and (answer.get("error") or choice.get("error")):
-        raise UnreadableAnswer("The language model sent an error in place of a completion.")
+    calls, opaque_calls = _to_calls(message.get("tool_calls"), request.tools)
+    content, reason = as_string(message.get("content")), as_string(choice.get("finish_reason"))
+    if not calls and (error := answer.get("error") or choice.get("error")):
+        raise read_error(error)
     opaque: Any = _opaque(message, opaque_calls)
     if (
         not calls
@@ -69,22 +71,25 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
     return ModelTurn(
         tool_calls=calls,
         content=content,
-        finish_reason=as_string(choice.get("finish_reason")),
-        model=as_string(answer.get("model")),
+        finish_reason=reason,
+        model=as_model_name(answer.get("model")),
         opaque=opaque,
-        usage=_to_usage(as_object(answer.get("usage"))),
+        usage=read_usage(as_object(answer.get("usage")), input_name="prompt_tokens", output_name="completion_tokens"),
+        is_refused=is_refused(calls, reason, has_refusal=_has_refusal(message)),
     )
 
 
 def _answer_and_choice(body: bytes) -> tuple[JsonObject, JsonObject]:
-    try:
-        answer = as_object(json.loads(body))
-    except (RecursionError, ValueError):
-        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
+    answer = read_object(body)
     choices = answer.get("choices")
     if not isinstance(choices, list):
-        raise UnreadableAnswer("The language model sent no completion.")
+        raise read_error(answer.get("error"))
     return answer, as_object(choices[0]) if choices else {}
+
+
+def _has_refusal(message: JsonObject) -> bool:
+    parts = map(as_object, as_list(message.get("content")))  # some providers send the content in parts
+    return any(as_string(part.get("refusal")).strip() for part in (message, *parts))
 
 
 def _to_wire(message: ChatMessage, dialect: Dialect) -> JsonObject:
@@ -103,7 +108,7 @@ def _to_wire(message: ChatMessage, dialect: Dialect) -> JsonObject:
 
 
 def _call_to_wire(call: ToolCall, extra: JsonObject) -> JsonObject:
-    function = {"name": call.name, "arguments": replayed_arguments(call.arguments)}
+    function = {"name": replayed_name(call.name), "arguments": replayed_arguments(call.arguments)}
     return {"id": call.id, "type": "function", "function": function} | extra
 
 
@@ -112,7 +117,7 @@ def _tool_to_wire(tool: ToolSpec) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _to_calls(value: object) -> tuple[tuple[ToolCall, ...], list[JsonObject]]:
+def _to_calls(value: object, tools: Sequence[ToolSpec]) -> tuple[tuple[ToolCall, ...], list[JsonObject]]:
     """The function calls, each with an id of its own (some providers omit or repeat ids), and their opaque fields."""
     ids: set[str] = set()
     calls, extras = [], []
@@ -125,7 +130,7 @@ def _to_calls(value: object) -> tuple[tuple[ToolCall, ...], list[JsonObject]]:
             call_id = _new_id()
         ids.add(call_id)
         arguments = arguments_text(function.get("arguments"))
-        calls.append(ToolCall(id=call_id, name=as_string(function.get("name")), arguments=arguments))
+        calls.append(ToolCall(id=call_id, name=read_name(as_string(function.get("name")), tools), arguments=arguments))
         extras.append({_OPAQUE_OF_CALL: call[_OPAQUE_OF_CALL]} if call.get(_OPAQUE_OF_CALL) else {})
     return tuple(calls), extras
 
@@ -137,15 +142,3 @@ def _new_id() -> str:
 def _opaque(message: JsonObject, calls: Sequence[JsonObject]) -> JsonObject | None:
     kept = {name: message[name] for name in _OPAQUE_OF_MESSAGE if message.get(name)}
     return {"message": kept, "calls": list(calls)} if kept or any(calls) else None
-
-
-def _to_usage(usage: JsonObject) -> TokenUsage:
-    prompt = as_object(usage.get("prompt_tokens_details"))
-    completion = as_object(usage.get("completion_tokens_details"))
-    return TokenUsage(
-        input_tokens=as_count(usage.get("prompt_tokens")),
-        cached_input_tokens=as_count(prompt.get("cached_tokens")),
-        cache_write_tokens=as_count(prompt.get("cache_write_tokens")),
-        output_tokens=as_count(usage.get("completion_tokens")),
-        reasoning_tokens=as_count(completion.get("reasoning_tokens")),
-    )

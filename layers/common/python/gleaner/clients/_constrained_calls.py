@@ -12,6 +12,7 @@ from typing import Any
 
 from gleaner.clients._json_values import arguments_text, as_list, as_object, as_string
 from gleaner.clients._model_request import ModelRequest
+from gleaner.clients._tool_names import read_name
 from gleaner.model import ChatMessage, JsonObject, ToolCall, ToolSpec
 
 CONSTRAINED = "constrained"  # the opaque part of a turn whose call was made so
@@ -57,8 +58,8 @@ def read_call(text: str, tools: Sequence[ToolSpec], *, call_id: str) -> ToolCall
         name, arguments = _name_and_arguments(value)
         if not name and len(tools) == 1 and required and all(field in as_object(arguments) for field in required):
             name = names[0]
-        if name in names:
-            return ToolCall(id=call_id, name=name, arguments=arguments_text(arguments))
+        if name and (meant := read_name(name, tools)) in names:
+            return ToolCall(id=call_id, name=meant, arguments=arguments_text(arguments))
     return None
 
 

@@ -14,7 +14,7 @@ from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, Model
 
 # How services say that a conversation is too long. There is a code for it, which many do not send.
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
-_PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
+PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
 _PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
 TIMED_OUT = "The language model did not answer in time."
 _MAX_ERROR_CHARACTERS = 4_000  # of a refusal, that are looked through
@@ -63,7 +63,7 @@ def read_retry_delay(error: Exception) -> float | None:
         return None  # the time of the call is used up; another would use up the rest of the query's
     if isinstance(error, openai.APIConnectionError):
         return 0.0
-    if isinstance(error, openai.APIStatusError) and (error.status_code in _PASSING_STATUSES):
+    if isinstance(error, openai.APIStatusError) and (error.status_code in PASSING_STATUSES):
         asked = parse_retry_after(error.response.headers)
         return _PAUSE_SECONDS if asked is None else asked
     return None

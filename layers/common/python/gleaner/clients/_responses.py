@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gleaner.clients._content_filters import is_refused
 from gleaner.clients._dialect import REPLAYED_ITEMS, Dialect, Forcing
 from gleaner.clients._json_values import (
     arguments_text,
-    as_count,
     as_list,
+    as_model_name,
     as_object,
     as_string,
     replayed_arguments,
 )
-from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
-from gleaner.model import ChatMessage, JsonObject, ModelTurn, TokenUsage, ToolCall, ToolSpec, new_id
+from gleaner.clients._model_request import ModelRequest, read_error, read_object
+from gleaner.clients._token_usage import read_usage
+from gleaner.clients._tool_names import read_name, replayed_name
+from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec, new_id
 
 PATH = "/responses"
 _KNOWN_ITEMS = ("reasoning", "function_call", "message")  # of an output; the next request takes these back
@@ -34,7 +36,7 @@ _CACHE_MARK: JsonObject = {
     ],
 }
 # The names that chat completions use, since the loop knows one vocabulary.
-_FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_FINISH_REASONS = {"max_output_tokens": "length"}
 
 
 def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
@@ -65,29 +67,29 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     return body | {name: value for name, value in optional.items() if dialect.sends(name)}
 
 
-def read_turn(body: bytes, _request: ModelRequest, _dialect: Dialect) -> ModelTurn:
+def read_turn(body: bytes, request: ModelRequest, _dialect: Dialect) -> ModelTurn:
     """The turn in the body of a 200 answer. A part that is missing or of a wrong type is as good as empty.
 
-    Raises UnreadableAnswer, also for a response that failed under status 200.
+    Raises UnreadableAnswer, also for a response that failed under status 200, or AnswerRefused if it failed because
+    of a content filter.
     """
-    try:
-        answer = as_object(json.loads(body))
-    except (RecursionError, ValueError):
-        raise UnreadableAnswer("The language model sent an answer that cannot be read.") from None
+    answer = read_object(body)
     if not isinstance(answer.get("output"), list):
-        raise UnreadableAnswer("The language model sent no response.")
+        raise read_error(answer.get("error"))
     items = [item for item in map(as_object, answer["output"]) if item.get("type") in _KNOWN_ITEMS]
-    calls = _to_calls(items)
+    calls = _to_calls(items, request.tools)
     if not calls and (answer.get("error") or answer.get("status") in ("failed", "cancelled")):
-        raise UnreadableAnswer("The language model sent an error in place of a response.")
-    reason = as_string(as_object(answer.get("incomplete_details")).get("reason"))
+        raise read_error(answer.get("error"))
+    cut_off = as_string(as_object(answer.get("incomplete_details")).get("reason"))
+    reason = _FINISH_REASONS.get(cut_off, cut_off) if answer.get("status") == "incomplete" else "stop"
     return ModelTurn(
         tool_calls=calls,
         content="\n".join(filter(None, map(_text, items))),
-        finish_reason=_FINISH_REASONS.get(reason, reason) if answer.get("status") == "incomplete" else "stop",
-        model=as_string(answer.get("model")),
+        finish_reason=reason,
+        model=as_model_name(answer.get("model")),
         opaque=items or None,
-        usage=_to_usage(as_object(answer.get("usage"))),
+        usage=read_usage(as_object(answer.get("usage")), input_name="input_tokens", output_name="output_tokens"),
+        is_refused=is_refused(calls, reason, has_refusal=any(map(_has_refusal, items))),
     )
 
 
@@ -135,7 +137,7 @@ def _from_fields(message: ChatMessage) -> Iterator[JsonObject]:
 
 
 def _call_fields(call: ToolCall) -> JsonObject:
-    return {"call_id": call.id, "name": call.name, "arguments": replayed_arguments(call.arguments)}
+    return {"call_id": call.id, "name": replayed_name(call.name), "arguments": replayed_arguments(call.arguments)}
 
 
 def _tool_to_wire(tool: ToolSpec) -> JsonObject:
@@ -157,7 +159,7 @@ def _cache_key(system: str, tools: Sequence[ToolSpec]) -> str:
     return f"gleaner-{hashlib.sha256(beginning.encode()).hexdigest()[:24]}"
 
 
-def _to_calls(items: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
+def _to_calls(items: Sequence[JsonObject], tools: Sequence[ToolSpec]) -> tuple[ToolCall, ...]:
     """The function calls, each with an id of its own."""
     ids: set[str] = set()
     calls = []
@@ -169,22 +171,17 @@ def _to_calls(items: Sequence[JsonObject]) -> tuple[ToolCall, ...]:
             call_id = f"call_{new_id()}"
         ids.add(call_id)
         arguments = arguments_text(item.get("arguments"))
-        calls.append(ToolCall(id=call_id, name=as_string(item.get("name")), arguments=arguments))
+        calls.append(ToolCall(id=call_id, name=read_name(as_string(item.get("name")), tools), arguments=arguments))
     return tuple(calls)
 
 
 def _text(item: JsonObject) -> str:
-    parts = map(as_object, as_list(item.get("content"))) if item.get("type") == "message" else ()
-    return "".join(as_string(part.get("text")) or as_string(part.get("refusal")) for part in parts)
+    return "".join(as_string(part.get("text")) for part in _parts(item))
 
 
-def _to_usage(usage: JsonObject) -> TokenUsage:
-    prompt = as_object(usage.get("input_tokens_details"))
-    completion = as_object(usage.get("output_tokens_details"))
-    return TokenUsage(
-        input_tokens=as_count(usage.get("input_tokens")),
-        cached_input_tokens=as_count(prompt.get("cached_tokens")),
-        cache_write_tokens=as_count(prompt.get("cache_write_tokens")),
-        output_tokens=as_count(usage.get("output_tokens")),
-        reasoning_tokens=as_count(completion.get("reasoning_tokens")),
-    )
+def _has_refusal(item: JsonObject) -> bool:
+    return any(as_string(part.get("refusal")).strip() for part in _parts(item))
+
+
+def _parts(item: JsonObject) -> list[JsonObject]:
+    return list(map(as_object, as_list(item.get("content")))) if item.get("type") == "message" else []

@@ -13,8 +13,10 @@ from urllib.parse import urlsplit
 from gleaner.clients import _chat_completions, _responses
 from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
+from gleaner.clients._content_filters import is_filter_error
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
 from gleaner.clients._failures import (
+    PASSING_STATUSES,
     TIMED_OUT,
     RequestRefused,
     describe_refusal,
@@ -26,7 +28,7 @@ from gleaner.clients._model_request import ModelRequest
 from gleaner.clients._openai_sdk import openai
 from gleaner.clients._tls import tls_context
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import DeadlineExceeded, ModelUnavailable
+from gleaner.errors import AnswerRefused, DeadlineExceeded, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
@@ -41,8 +43,6 @@ _OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com", ".cognitiveservices.azur
 _MAX_REQUEST_SECONDS = 300.0  # the deadline is shorter wherever an API Gateway waits
 # Statuses that refuse this very request; providers choose among them freely.
 _REFUSALS = frozenset((400, 404, 405, 413, 422, 501))
-
-_CUT_OFF = ("length", "content_filter")  # finish reasons of a reply that did not come to its end
 
 _MODULES: dict[Api, ModuleType] = {Api.RESPONSES: _responses, Api.CHAT: _chat_completions}
 
@@ -76,8 +76,8 @@ class ChatModel:
     ) -> ModelTurn:
         """Ask for the next turn, in which one of the tools named in `callable_tools` must be called.
 
-        The caller checks that the model really called one. Raises ModelUnavailable, ContextTooLong, or
-        DeadlineExceeded when the model does not answer in time.
+        The caller checks that the model really called one, or refused. Raises ModelUnavailable, ContextTooLong,
+        AnswerRefused if a content filter stops the request, or DeadlineExceeded when the model does not answer in time.
         """
         request = ModelRequest(
             messages=messages,
@@ -93,7 +93,8 @@ class ChatModel:
             # Some providers refuse calls that they did not make themselves, so a question that has one stays with JSON.
             first = with_schema(first) or first
         dialect, turn = self._ask_until_accepted(request, first, deadline)
-        if not turn.tool_calls and turn.finish_reason not in _CUT_OFF and (constrained := with_schema(dialect)):
+        is_text = not turn.tool_calls and not turn.is_refused and turn.finish_reason != "length"
+        if is_text and (constrained := with_schema(dialect)):
             dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
         elif turn.tool_calls and dialect.forcing is not Forcing.SCHEMA:
             self._has_called = True
@@ -162,6 +163,9 @@ class ChatModel:
             raise DeadlineExceeded(TIMED_OUT) from None
         except openai.APIStatusError as error:
             note(http_status=error.status_code)
+            if is_filter_error(error.body) and error.status_code not in PASSING_STATUSES:
+                logger.warning("a content filter stopped a request", extra={"status": error.status_code})
+                raise AnswerRefused from error
             if error.status_code in _REFUSALS:
                 raise read_refusal(error) from error
             raise

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
-
+from gleaner.clients._perplexity_fields import AnswerFields, read_fields
 from gleaner.errors import WebSearchUnavailable
 from gleaner.model import Citation
 
 MAX_CITATIONS = 10
+MAX_ANSWER_CHARS = 20_000  # as long as a web page is; a stored answer is read again for every related question
+_MAX_WORD_CHARS = 200  # that a cut goes back
 
 
 class UnusableAnswer(WebSearchUnavailable):
@@ -33,7 +32,8 @@ class WebSearchResult:
     """A complete answer of the web search.
 
     `[n]` in `answer` is the 1-based index of a source in `citations`. Sources come in the order of their first
-    mention, followed by those not mentioned. `cost_usd` is None unless the service stated a cost in dollars.
+    mention, followed by those not mentioned. `cost_usd` is None unless the service stated a cost in dollars. `left_out`
+    counts what could not be read.
     """
 
     answer: str
@@ -42,133 +42,58 @@ class WebSearchResult:
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
+    left_out: int = 0
 
 
-# In characters. An answer must fit into one DynamoDB item together with its pages.
-MAX_TITLE_CHARS = 300
-MAX_SNIPPET_CHARS = 1_000
-
-
-class _Result(BaseModel):
-    id: int | str | None = None
-    url: str | None = None  # a result without a valid web address is skipped
-    title: str | None = None
-    snippet: str | None = None
-    date: str | None = None
-
-
-class _Part(BaseModel):
-    type: str
-    text: str = ""
-
-
-class _Item(BaseModel):
-    type: str
-    content: list[_Part] = Field(default_factory=list)
-    results: list[_Result] = Field(default_factory=list)
-
-    @field_validator("content", "results", mode="before")
-    @classmethod
-    def _null_is_empty(cls, value: object) -> object:
-        return [] if value is None else value
-
-
-class _Cost(BaseModel):
-    total_cost: float | None = None
-    currency: str = "USD"
-
-
-class _Usage(BaseModel):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: _Cost | None = None
-
-
-class _Incomplete(BaseModel):
-    reason: str | None = None
-
-
-class _Answer(BaseModel):
-    status: str
-    model: str = ""
-    output: list[_Item] = Field(default_factory=list)
-    usage: _Usage | None = None
-    error: object | None = None
-    incomplete_details: _Incomplete | None = None
-
-    @field_validator("output", mode="before")
-    @classmethod
-    def _null_is_empty(cls, value: object) -> object:
-        return [] if value is None else value
+_UNFINISHED = ("failed", "in_progress", "queued", "requires_action")
 
 
 def read_answer(body: bytes) -> WebSearchResult:
-    """Parse the body of a 200 response.
+    """Parse the body of a 200 response, field by field: what cannot be read is left out.
 
     Raises WebSearchUnavailable unless the answer is complete, with text and at least one usable source;
     the subclass UnusableAnswer if the service itself works.
     """
     try:
-        answer = _Answer.model_validate_json(body)
-    except ValidationError:
-        # Pydantic's message quotes the body, so neither the message nor the cause may propagate.
+        answer = read_fields(body)
+    except ValueError:
         raise WebSearchUnavailable("The web search gave an answer that cannot be read.") from None
     _require_complete(answer)
-    sources = _collect_sources(answer.output)
-    if not sources:
+    if not answer.sources:
         raise UnusableAnswer("The web search found no sources.")
-    text, citations = _number_by_mention(_join_text(answer.output), sources)
+    text, citations = _number_by_mention(_cut(answer.text), answer.sources)
     if not text.strip():
         raise UnusableAnswer("The web search gave an answer without text.")
-    usage = answer.usage or _Usage()
     return WebSearchResult(
-        answer=text.strip(),
+        answer=_cut(text.strip()),
         citations=citations,
         model=answer.model,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost.total_cost if usage.cost and usage.cost.currency == "USD" else None,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cost_usd=answer.cost_usd,
+        left_out=answer.left_out,
     )
 
 
-def _require_complete(answer: _Answer) -> None:
-    if answer.status == "completed" and answer.error is None:
-        return
+def _require_complete(answer: AnswerFields) -> None:
+    """Let an answer without a known status pass: its text and its sources show what it is."""
     if answer.status == "incomplete":
-        reason = answer.incomplete_details.reason if answer.incomplete_details else None
+        reason = answer.incomplete_reason
         # Show the reason only if it is a plain API code; anything else could be text of the answer.
-        suffix = f" ({reason})" if reason and re.fullmatch(r"[a-z_]{1,40}", reason) else ""
+        suffix = f" ({reason})" if re.fullmatch(r"[a-z_]{1,40}", reason) else ""
         raise UnusableAnswer(f"The web search stopped before its answer was complete{suffix}.")
     if answer.status == "cancelled":
         raise WebSearchUnavailable("The web search was cancelled by the service.")
-    raise WebSearchUnavailable("The web search failed at the service.")
+    if answer.has_error or answer.status in _UNFINISHED:
+        raise WebSearchUnavailable("The web search failed at the service.")
 
 
-def _join_text(output: Sequence[_Item]) -> str:
-    messages = [item.content for item in output if item.type == "message"]
-    return "\n\n".join("".join(p.text for p in parts if p.type == "output_text") for parts in messages)
-
-
-def _collect_sources(output: Sequence[_Item]) -> dict[str, Citation]:
-    """Collect the citations by the id that marks refer to; duplicate pages become one citation."""
-    by_id: dict[str, Citation] = {}
-    by_url: dict[str, Citation] = {}
-    for result in (result for item in output if item.type == "search_results" for result in item.results):
-        url = (result.url or "").strip()
-        if _is_web_address(url):
-            title = (result.title or url).strip()[:MAX_TITLE_CHARS]
-            snippet = (result.snippet or "").strip()[:MAX_SNIPPET_CHARS]
-            citation = Citation(url=url, title=title, snippet=snippet, date=result.date)
-            by_id.setdefault(url if result.id is None else str(result.id), by_url.setdefault(url, citation))
-    return by_id
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", url)
+def _cut(text: str) -> str:
+    """Cut a text to its maximum, after a word if one ends near there."""
+    if len(text) <= MAX_ANSWER_CHARS:
+        return text
+    words = text[:MAX_ANSWER_CHARS].rsplit(maxsplit=1)
+    return words[0] if len(words[0]) > MAX_ANSWER_CHARS - _MAX_WORD_CHARS else text[:MAX_ANSWER_CHARS]
 
 
 def _number_by_mention(text: str, sources: dict[str, Citation]) -> tuple[str, tuple[Citation, ...]]:

@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from pinecone import ApiError, Index, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
+from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseUnavailable
-from gleaner.model import JsonObject, Record, RecordHit
+from gleaner.model import JsonObject, Record
 from gleaner.runtime.spans import note, span
 
 Result = TypeVar("Result")
@@ -41,17 +42,13 @@ class KnowledgeBase:
         """`index` is called for every request: the SDK binds an index to one key, and keys are rotated."""
         self._index = index
 
-    def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> list[RecordHit]:
+    def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> Hits:
         """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1."""
         call = partial(self._index().search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
         response = _request("search", call, timeout=timeout)
-        hits = []
-        for hit in response.result.hits if response else ():
-            record = from_wire(hit.id, hit.fields)
-            if record is None:
-                logger.warning("a record without text was skipped in the search result")
-                continue
-            hits.append(RecordHit(record=record, score=min(1.0, max(0.0, hit.score))))
+        hits = read_hits(response.result.hits if response else ())
+        if hits.left_out:
+            logger.warning("parts of a search result were left out", extra={"left_out": hits.left_out})
         return hits
 
     def upsert(self, kb_id: str, records: Sequence[Record], *, timeout: float) -> None:
@@ -116,7 +113,9 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
-        return Index(host=host, api_key=key)  # without a `Pinecone` client, which would read all certificates again
+        return LenientIndex(
+            host=host, api_key=key
+        )  # without a `Pinecone` client, which would read all certificates again
 
     index_of("none yet")  # loads most of the SDK now, also before a snapshot, when there is no key yet
     return KnowledgeBase(lambda: index_of(api_key()))
@@ -133,6 +132,8 @@ def _request(operation: str, call: Callable[[], Result], *, timeout: float) -> R
             note(http_status=error.status_code if isinstance(error, ApiError) else None)
             timed_out = isinstance(error, PineconeTimeoutError)
             raise KnowledgeBaseUnavailable(_TIMED_OUT if timed_out else _describe(error)) from error
+        except (UnicodeDecodeError, RecursionError) as error:  # from the SDK's decoder
+            raise KnowledgeBaseUnavailable("The knowledge base gave an answer that cannot be read.") from error
         except TimeoutError as error:
             raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
 

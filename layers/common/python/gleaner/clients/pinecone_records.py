@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from gleaner.clients._json_values import as_number, as_string
 from gleaner.model import JsonObject, Record
+
+_MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
 TEXT_FIELD = "text"  # the field that the index embeds
 
@@ -38,7 +42,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
     document_id, _, position = record_id.rpartition("#")
     chunk_index = _get_number(stored, "chunk_index")
     if chunk_index is None:
-        chunk_index = int(position) if position.isascii() and position.isdigit() else 0
+        chunk_index = int(position) if re.fullmatch(r"[0-9]{1,9}", position) else 0
     source_file_path = _get_text(stored, "source_file_path") or ""
     return Record(
         id=record_id,
@@ -54,13 +58,11 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
 
 
 def _get_text(fields: Mapping[str, Any], name: str) -> str | None:
-    value = fields.get(name)
-    return value if isinstance(value, str) and value.strip() else None
+    value = as_string(fields.get(name))
+    return value if value.strip() else None
 
 
 def _get_number(fields: Mapping[str, Any], name: str) -> int | None:
     """Return an integer field. The service stores every number as a float, so 3 may come back as 3.0."""
-    value = fields.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 0:
-        return None
-    return int(value)
+    value = as_number(fields.get(name))
+    return int(value) if value is not None and value.is_integer() and 0 <= value <= _MAX_NUMBER else None

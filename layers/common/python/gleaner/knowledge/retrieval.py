@@ -25,10 +25,14 @@ _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class RetrievalResult:
-    """The passages of one search. `lookup_failed` says that stored web answers could not be looked up."""
+    """The passages of one search. `lookup_failed` says that stored web answers could not be looked up.
+
+    `left_out` counts what could not be read of the index's answer.
+    """
 
     passages: tuple[Passage, ...]
     lookup_failed: bool
+    left_out: int = 0
 
 
 class Retrieval:
@@ -67,9 +71,10 @@ class Retrieval:
             lookup_failed = False
         except (StoreUnavailable, DeadlineExceeded):
             web_passages, lookup_failed = [], True
-        passages = [_from_hit(hit) for hit in hits.result()] + web_passages
+        found = hits.result()
+        passages = [_from_hit(hit) for hit in found] + web_passages
         ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))
-        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed)
+        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out)
 
     def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
         """Whether the knowledge base contains records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""

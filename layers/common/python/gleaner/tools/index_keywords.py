@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
@@ -22,11 +24,26 @@ _MAX_REJECTIONS = 20
 _MAX_SECONDS = 4.0  # for the writes of one call
 # The share of a keyword's terms that must occur; a name may contain a word that the answer does not use.
 _MIN_SHARE = 0.5
+_SEPARATOR = re.compile(r"[ \t]*[,;\n][,;\s]*")
 _UNRELATED = "neither the question nor the web answer mentions it: name what they are about"
+
+
+def _read_list(value: Any) -> Any:
+    """Accept a list in a string as a list: as JSON, or separated by commas, semicolons or line ends."""
+    if not isinstance(value, str):
+        return value
+    try:
+        listed = json.loads(value, strict=False)
+    except (RecursionError, ValueError):
+        listed = None
+    items = listed if isinstance(listed, list) else _SEPARATOR.split(listed if isinstance(listed, str) else value)
+    return [item for item in items if item != ""]
+
 
 # Items may have any type, so that one invalid keyword is rejected alone and the others are indexed.
 Keywords = Annotated[
     list[Any],
+    BeforeValidator(_read_list),
     WithJsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}),
 ]
 

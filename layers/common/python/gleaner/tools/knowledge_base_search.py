@@ -48,6 +48,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     result = workspace.search(kb_id, arguments.query, arguments.top_k, workspace.deadline)
     if result.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
+    workspace.left_out.append(result.left_out)
     passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
     return label_untrusted(

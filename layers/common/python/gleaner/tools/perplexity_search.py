@@ -35,6 +35,7 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
         raise WebSearchUnavailable("There is no time left for a web search.")
     result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
     workspace.web_costs.append(result.cost_usd)
+    workspace.left_out.append(result.left_out)
     answer = WebAnswer(
         result_id=new_id(),
         kb_id=workspace.question.kb_id,

@@ -56,7 +56,7 @@ class Tool(Generic[A]):
         return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=schema)
 
     def parse(self, arguments: str) -> A:
-        """Parse the arguments that the model wrote, without guessing.
+        """Parse the arguments that the model wrote. The client has read JSON within JSON already; the rest is no guess.
 
         Raises ToolCallRejected, which says what is wrong and how to fix it.
         """
@@ -98,8 +98,6 @@ def _parse_json_object(arguments: str) -> JsonObject:
         raise ToolCallRejected(
             "The arguments are not valid JSON (cut off or malformed). Send one complete JSON object.", code=_INVALID
         ) from error
-    if isinstance(value, str):
-        raise ToolCallRejected("The arguments are JSON encoded twice. Send the JSON object itself.", code=_INVALID)
     if not isinstance(value, dict):
         raise ToolCallRejected(f"The arguments are not a JSON object but {type(value).__name__}.", code=_INVALID)
     return value

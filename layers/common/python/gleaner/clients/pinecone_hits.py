@@ -1,0 +1,83 @@
+"""Reads search results of the Pinecone index hit by hit, so that a bad one costs no other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from pinecone import Index
+from pinecone._internal.adapters.vectors_adapter import VectorsAdapter  # the SDK offers no other way to a raw answer
+from pinecone.errors.exceptions import ResponseParsingError
+from pinecone.models.vectors.search import Hit, SearchRecordsResponse, SearchResult, SearchUsage
+
+from gleaner.clients._json_values import as_list, as_number, as_object, as_string, parse_json
+from gleaner.clients.pinecone_records import from_wire
+from gleaner.model import RecordHit
+
+
+class Hits(list[RecordHit]):
+    """The hits of a search, and how many hits or scores could not be read."""
+
+    left_out = 0
+
+
+class LenientIndex(Index):
+    """An index whose searches survive hits that the SDK cannot decode: it decodes an answer whole or not at all."""
+
+    def __init__(self, *, host: str, api_key: str) -> None:
+        super().__init__(host=host, api_key=api_key)
+        self._adapter = LenientAdapter()
+
+
+class LenientAdapter(VectorsAdapter):
+    """Decodes search results hit by hit where the SDK cannot decode them whole."""
+
+    @staticmethod
+    def to_search_response(data: bytes) -> SearchRecordsResponse:
+        """The response as the SDK decodes it, or hit by hit if it cannot. Raises ResponseParsingError."""
+        try:
+            return VectorsAdapter.to_search_response(data)
+        except (ResponseParsingError, UnicodeDecodeError, RecursionError) as error:  # the SDK wraps the first only
+            hits = _find_hits(data)
+            if hits is None or (hits and not read_hits(hits)):
+                raise ResponseParsingError("The answer is no search result.") from error
+        return SearchRecordsResponse(result=SearchResult(hits=hits), usage=SearchUsage(read_units=0))
+
+
+def _find_hits(data: bytes) -> list[Hit] | None:
+    """The hits in the body of an answer; None if it has no list of them."""
+    try:
+        result = as_object(as_object(parse_json(data)).get("result"))
+    except ValueError:
+        return None
+    hits = result.get("hits", "")
+    return [*map(_to_hit, as_list(hits))] if isinstance(hits, list | None) else None
+
+
+def _to_hit(value: Any) -> Hit:
+    hit = as_object(value)
+    score = as_number(hit.get("_score"))
+    return Hit(
+        id_=as_string(hit.get("_id")),
+        score_=math.nan if score is None else score,
+        fields=as_object(hit.get("fields")),
+    )
+
+
+def read_hits(hits: Sequence[Hit]) -> Hits:
+    """The hits that have an id and a text, without those with a negative score, in their order.
+
+    Scores of a metric without an upper bound, such as the dot product, are divided by the highest. A score that is no
+    number counts as the lowest: the text may be useful nevertheless.
+    """
+    records = [(record, as_number(hit.score)) for hit in hits if hit.id and (record := from_wire(hit.id, hit.fields))]
+    scores = [score for _, score in records if score is not None and score >= 0]
+    highest, lowest = max([1.0, *scores]), min(scores, default=0.0)
+    found = Hits()
+    for record, read in records:
+        score = lowest if read is None else read
+        if score >= 0:
+            found.append(RecordHit(record=record, score=score / highest))
+    found.left_out = len(hits) - len(records) + sum(score is None for _, score in records)
+    return found
