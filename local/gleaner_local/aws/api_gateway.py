@@ -65,7 +65,10 @@ def create_app(invoke: Invoke, *, origins: Collection[str] = ()) -> Router:
             logger.exception("The function failed")
             error = TOO_SLOW if isinstance(failure, HandlerTooSlow) else FUNCTION_FAILED
             return _error_response(error, request_id, cross_origin=cross_origin)
-        return to_response(result)
+        response = to_response(result)
+        if request.method == "HEAD":
+            del response.headers["content-length"]  # that of the response to GET is not known
+        return response
 
     # A default instead of routes: no route pattern matches a line break in a path.
     return Router(default=request_response(proxy))

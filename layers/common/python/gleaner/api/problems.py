@@ -64,6 +64,9 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.ContextTooLong: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "context-too-long"),
 }
 
+# Seconds after which to send a request again, for problems that pass by themselves soon.
+_RETRY_AFTER: dict[type[errors.GleanerError], int] = {errors.RequestInProgress: 5}
+
 
 class InvalidField(BaseModel):
     """An invalid field and what is wrong with it."""
@@ -118,7 +121,9 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
         if error_type in TABLE:
             kind = TABLE[error_type]
             logger.warning("query failed", extra={"problem": kind[1], "reason": str(error)})
-            return problem(kind, str(error), query_id=query_id)
+            seconds = _RETRY_AFTER.get(error_type)
+            headers = {} if seconds is None else {"Retry-After": str(seconds)}
+            return problem(kind, str(error), query_id=query_id, headers=headers)
     return internal(error, query_id=query_id)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from gleaner.errors import WebSearchUnavailable
 from gleaner.model import Citation
+from gleaner.runtime.variables import is_web_address
 
 MAX_CITATIONS = 10
 
@@ -155,20 +155,12 @@ def _collect_sources(output: Sequence[_Item]) -> dict[str, Citation]:
     by_url: dict[str, Citation] = {}
     for result in (result for item in output if item.type == "search_results" for result in item.results):
         url = (result.url or "").strip()
-        if _is_web_address(url):
+        if is_web_address(url):
             title = (result.title or url).strip()[:MAX_TITLE_CHARS]
             snippet = (result.snippet or "").strip()[:MAX_SNIPPET_CHARS]
             citation = Citation(url=url, title=title, snippet=snippet, date=result.date)
             by_id.setdefault(url if result.id is None else str(result.id), by_url.setdefault(url, citation))
     return by_id
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", url)
 
 
 def _number_by_mention(text: str, sources: dict[str, Citation]) -> tuple[str, tuple[Citation, ...]]:
