@@ -49,6 +49,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownSelection: (HTTPStatus.NOT_FOUND, "unknown-selection"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
+    errors.UnknownAnswer: (HTTPStatus.NOT_FOUND, "unknown-answer"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
     errors.IdempotencyKeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),

@@ -51,6 +51,7 @@ SessionId = Annotated[str, StringConstraints(pattern=_ULID_PATTERN)]
 QueryId = SessionId
 MessageId = Annotated[str, StringConstraints(pattern=_MESSAGE_ID_PATTERN)]
 RunId = SessionId
+AnswerId = SessionId  # of a stored web answer
 KeywordId = Annotated[str, StringConstraints(pattern=_KEYWORD_ID_PATTERN)]
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
 Limit = Annotated[int, QueryParameter(ge=1, le=100)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from gleaner.errors import WebSearchUnavailable
+from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.model import Citation
 from gleaner.runtime.variables import is_web_address
 
@@ -42,6 +43,7 @@ class WebSearchResult:
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
+    used_blocked_host: bool = False  # a page of a blocked host was among the sources, and was left out
 
 
 # In characters. An answer must fit into one DynamoDB item together with its pages.
@@ -102,7 +104,7 @@ class _Answer(BaseModel):
         return [] if value is None else value
 
 
-def read_answer(body: bytes) -> WebSearchResult:
+def read_answer(body: bytes, blocked_hosts: BlockedHosts = NONE_BLOCKED) -> WebSearchResult:
     """Parse the body of a 200 response.
 
     Raises WebSearchUnavailable unless the answer is complete, with text and at least one usable source;
@@ -114,7 +116,8 @@ def read_answer(body: bytes) -> WebSearchResult:
         # Pydantic's message quotes the body, so neither the message nor the cause may propagate.
         raise WebSearchUnavailable("The web search gave an answer that cannot be read.") from None
     _require_complete(answer)
-    sources = _collect_sources(answer.output)
+    all_sources = _collect_sources(answer.output)
+    sources = {mark: page for mark, page in all_sources.items() if not blocked_hosts.blocks(page.url)}
     if not sources:
         raise UnusableAnswer("The web search found no sources.")
     text, citations = _number_by_mention(_join_text(answer.output), sources)
@@ -128,6 +131,7 @@ def read_answer(body: bytes) -> WebSearchResult:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost_usd=usage.cost.total_cost if usage.cost and usage.cost.currency == "USD" else None,
+        used_blocked_host=len(sources) < len(all_sources),
     )
 
 
