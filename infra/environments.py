@@ -108,6 +108,7 @@ class Environment:
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
+    web_blocked_hosts: tuple[str, ...] = ()  # whose pages web answers neither cite nor teach
     keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks, which are protected
     log_retention_days: int
     pruning: Pruning

@@ -76,6 +76,7 @@ def _variables(
         "DOCS_ROUTES": "on" if environment.docs_routes else "off",
         "ADMIN_CALLERS": " ".join(admin_callers),
         "CORS_ORIGINS": " ".join(environment.cors_origins),
+        "WEB_BLOCKED_HOSTS": " ".join(environment.web_blocked_hosts),
         "KNOWLEDGE_BASE_ACCESS": json.dumps(environment.knowledge_base_access),
         "OPENAI_BASE_URL": environment.openai_base_url or "",
         "OPENAI_API": environment.openai_api or "",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -30,6 +32,13 @@ def chat_event(**changes: Any) -> dict[str, Any]:
         {"headers": {"Content-Type": ' APPLICATION/json ;profile="a;b"'}, "multiValueHeaders": None},
         {"path": "/test/api/chat/query"},
         {"multiValueQueryStringParameters": {}, "queryStringParameters": {}, "pathParameters": {"proxy": "x"}},
+        {"path": "/v1/gleaner/api/chat/query", "pathParameters": {"proxy": "api/chat/query"}},
+        {"path": "/v1/api/chat/query/", "pathParameters": {"proxy": "api/chat/query"}},
+        {"path": "/a/b/api/chat/query", "resource": "/api/{proxy+}", "pathParameters": {"proxy": "chat/query"}},
+        {"path": "/a/b/api/chat/query", "resource": "/api/chat/query"},
+        {"body": '\ufeff{"query": "x"}'},
+        {"isBase64Encoded": True, "body": base64.b64encode(b'\xef\xbb\xbf{"query": "x"}').decode()},
+        {"body": '{"query": "x", "mode": null, "grounding": null}'},
     ],
 )
 def test_all_forms_of_gateway_events_are_accepted(
@@ -37,6 +46,104 @@ def test_all_forms_of_gateway_events_are_accepted(
 ) -> None:
     model.plays(calls(search()), calls(answer()))
     assert client.send(chat_event(**changes))["statusCode"] == 200
+
+
+QUESTION = b'{"query": "x"}'
+
+
+def encoded_event(data: bytes, encoding: str = "gzip") -> dict[str, Any]:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+    return chat_event(headers=headers, isBase64Encoded=True, body=base64.b64encode(data).decode())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        encoded_event(gzip.compress(QUESTION)),
+        encoded_event(gzip.compress(QUESTION), "X-Gzip"),
+        encoded_event(gzip.compress(QUESTION[:5]) + gzip.compress(QUESTION[5:])),  # RFC 1952: members follow another
+        encoded_event(gzip.compress(b"\xef\xbb\xbf" + QUESTION)),
+        encoded_event(QUESTION, "identity"),
+        encoded_event(b"") | {"isBase64Encoded": False, "body": QUESTION.decode()},  # decompressed by the gateway
+    ],
+)
+def test_compressed_bodies_are_read(client: Client, model: ScriptedModel, event: dict[str, Any]) -> None:
+    model.plays(calls(search()), calls(answer()))
+    assert client.send(event)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        encoded_event(QUESTION, "br"),
+        encoded_event(QUESTION, "gzip, gzip"),
+        encoded_event(QUESTION),
+        encoded_event(gzip.compress(QUESTION)[:-9]),
+        encoded_event(gzip.compress(QUESTION)[:-4] + b"\0\0\0\0"),
+        encoded_event(gzip.compress(QUESTION) + b"more"),
+        encoded_event(b"")
+        | {"isBase64Encoded": False, "body": gzip.compress(QUESTION).decode(errors="replace")},  # a gateway for text
+    ],
+)
+def test_bodies_that_cannot_be_decompressed_are_refused(client: Client, event: dict[str, Any]) -> None:
+    response = client.send(event)
+    problem = json.loads(response["body"])
+    assert (response["statusCode"], problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
+    assert "gzip" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    "text", [b" " * 500_000_000, "\U0001f600".encode() * 20_000_000], ids=["zeros", "cut inside a character"]
+)
+def test_decompression_ends_at_the_limit_of_a_body(client: Client, text: bytes) -> None:
+    event = encoded_event(gzip.compress(text, 1))
+    del text
+    tracemalloc.start()
+    response = client.send(event)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert response["statusCode"] == 413
+    assert peak < 100_000_000  # bytes
+
+
+def test_head_is_answered_as_get_without_a_body(client: Client) -> None:
+    for path, status in (
+        ("/api/health", 200),
+        ("/api/sessions", 200),
+        ("/nothing", 404),
+        (CHAT, 405),
+        ("/swagger", 200),
+    ):
+        got, head = (client.send(proxy_event(method, path, "local")) for method in ("GET", "HEAD"))
+        assert (got["statusCode"], head["statusCode"]) == (status, status)
+        assert got["body"]
+        assert head["body"] == ""
+        assert set(head["multiValueHeaders"]) == set(got["multiValueHeaders"])
+
+
+def test_answers_are_not_stored_and_pages_are_not_framed(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer()))
+    for event in (chat_event(), chat_event(body="no"), proxy_event("GET", "/api/sessions", "local")):
+        assert client.send(event)["multiValueHeaders"]["Cache-Control"] == ["no-store"]
+    headers = client.send(proxy_event("GET", "/swagger", "local"))["multiValueHeaders"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"][0]
+
+
+@pytest.mark.parametrize(
+    ("full_path", "proxy", "base"),
+    [
+        ("/test/openapi.json", None, "/test"),  # without a custom domain the event's path lacks the stage
+        ("/openapi.json", "openapi.json", "/"),
+        ("/v1/gleaner/openapi.json", "openapi.json", "/v1/gleaner"),
+    ],
+)
+def test_the_description_names_the_base_path_of_the_url(
+    client: Client, full_path: str, proxy: str | None, base: str
+) -> None:
+    event = proxy_event("GET", full_path if proxy else "/openapi.json", "local")
+    event["pathParameters"] = proxy and {"proxy": proxy}
+    event["requestContext"]["path"] = full_path
+    assert json.loads(client.send(event)["body"])["servers"] == [{"url": base}]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import pytest
 
+from gleaner.api import problems
 from gleaner.api._caller import Caller
 from gleaner.api.idempotency import IdempotentRunner
 from gleaner.api.request import RequestContext
@@ -106,6 +107,12 @@ def test_a_request_still_in_progress_is_a_conflict(
     may_continue.set()
     thread.join(30)
     assert first[0][0] == 200
+
+
+def test_a_conflict_says_when_to_try_again() -> None:
+    response = problems.from_error(RequestInProgress("The first request is still running."), query_id="Q")
+    assert response.status_code == 409
+    assert int(str(response.headers["Retry-After"])) > 0
 
 
 def repeat(runner: IdempotentRunner, key: str) -> NoReturn:

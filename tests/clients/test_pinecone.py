@@ -193,6 +193,30 @@ def test_an_error_message_contains_the_status(serve: Serve, status: int) -> None
     assert str(status) in get_failure(kb)
 
 
+@pytest.mark.parametrize(
+    ("stored", "source_url"),
+    [
+        (" https://example.org/a?b=c#d ", "https://example.org/a?b=c#d"),
+        ("http://[2001:db8::1]:8080/", "http://[2001:db8::1]:8080/"),
+        ("javascript:alert(1)", None),
+        ("data:text/html,x", None),
+        ("file:///etc/passwd", None),
+        ("//example.org/a", None),
+        ("https://", None),
+        ("https://example.org:port/", None),
+        ("https://[example.org/", None),
+        ("https://example.org/a b", None),
+        ("https://example.org/\x1b]8;;x", None),
+        ("https://example.org/\u202egro.live", None),
+        ({"url": "https://example.org"}, None),
+    ],
+)
+def test_only_web_addresses_are_read_as_the_source(serve: Serve, stored: Any, source_url: str | None) -> None:
+    kb = serve(hits({"_id": "a#0", "_score": 0.5, "fields": {"text": "Text.", "source_url": stored}}))
+    [hit] = kb.search("kb", "question", top_k=3, timeout=5)
+    assert hit.record.source_url == source_url
+
+
 def test_a_missing_namespace_is_empty_but_a_wrong_host_raises(serve: Serve) -> None:
     missing = serve(JSONResponse({"code": 5, "message": "Namespace not found", "details": []}, status_code=404))
     assert missing.search("kb", "q", top_k=3, timeout=5) == []

@@ -1,10 +1,12 @@
-"""The Makefile: its help, and what `make deploy` and `make destroy` pass to the CDK."""
+"""The Makefile: its help, the Python it chooses, and what it passes to pip and to the CDK."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +37,61 @@ def test_make_alone_lists_every_target() -> None:
     assert [line.split()[1] for line in lines] == targets.split()
     assert _run("help").splitlines() == lines
     assert all(len(line.split()) > 2 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("suitable", "choice"),
+    [
+        (("python3", "python3.14"), "python3"),
+        (("python3.14", "python3.12"), "python3.14"),
+        (("python3.11", "python3.13"), "python3.13"),
+        (("python3.11",), "python3.11"),
+    ],
+)
+def test_the_newest_suitable_python_is_taken_if_python3_is_not_one(
+    tmp_path: Path, suitable: tuple[str, ...], choice: str
+) -> None:
+    run = _make_environment(tmp_path, suitable)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "made-by").read_text().split() == [choice, "-m", "venv", ".venv"]
+
+
+def test_without_a_suitable_python_make_says_which_versions_are(tmp_path: Path) -> None:
+    run = _make_environment(tmp_path, ())
+    assert run.returncode != 0
+    assert "Python 3.11 to 3.14" in run.stderr
+    assert "PYTHON=" in run.stderr
+    assert not (tmp_path / "made-by").exists()
+
+
+def test_a_python_that_is_named_is_taken(tmp_path: Path) -> None:
+    _make_environment(tmp_path, ("python3", "other"), "PYTHON=other")
+    assert (tmp_path / "made-by").read_text().split()[0] == "other"
+
+
+def test_every_installation_of_pins_takes_wheels_only() -> None:
+    commands = re.findall(r"-m pip .*? -r \S+", _command("--always-make", "setup"))
+    assert len(commands) == 3  # what runs, the stacks, the tests
+    assert all("--require-hashes --only-binary :all:" in command for command in commands)
+
+
+@pytest.mark.parametrize("program", ["infra/layer_build.py", "benchmarks/loop.py"])
+def test_programs_that_install_pins_take_wheels_only(program: str) -> None:
+    assert '"--require-hashes", "--only-binary", ":all:"' in (ROOT / program).read_text()
+
+
+def _make_environment(folder: Path, suitable: tuple[str, ...], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the rule that makes .venv with the `suitable` interpreters, which note their call, and unsuitable ones."""
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in {"python3", *(f"python3.{minor}" for minor in range(11, 15)), *suitable}:
+        script = '[ "$1" = -c ] || echo "${0##*/}" "$@" > made-by' if name in suitable else "exit 1"
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    shutil.copy(ROOT / "Makefile", folder)
+    command = [MAKE, *arguments, ".venv/bin/python"]
+    env = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
 def _command(*arguments: str) -> str:

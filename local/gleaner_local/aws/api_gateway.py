@@ -80,7 +80,10 @@ def create_app(
             return _error_response(error, request_id, cross_origin=cross_origin)
         if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
             result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
-        return to_response(result)
+        response = to_response(result)
+        if request.method == "HEAD":
+            del response.headers["content-length"]  # that of the response to GET is not known
+        return response
 
     # A default instead of routes: no route pattern matches a line break in a path.
     return Router(default=request_response(proxy))

@@ -13,6 +13,7 @@ from gleaner_local.aws.api_gateway import ADMIN_CALLER
 from gleaner_local.commands import prune as prune_command
 from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
+from gleaner_local.commands.forget import forget
 from gleaner_local.commands.keyword_names import resolve_keyword_id
 from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
@@ -20,6 +21,7 @@ app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
 
 app.command("prune")(prune_command.prune)
 app.command("restore")(prune_command.restore)
+app.command("forget")(forget)
 
 
 @app.command("list")

@@ -53,6 +53,13 @@ def client(invoke: Invoke) -> Iterator[httpx.Client]:
         yield http
 
 
+def test_a_response_to_head_states_no_length(events: list[dict[str, Any]], client: httpx.Client) -> None:
+    response = client.head("/api/x")
+    assert [event["httpMethod"] for event in events] == ["HEAD"]
+    assert (response.status_code, response.content) == (201, b"")
+    assert response.headers.get("content-length") != "0"  # GET has another one (RFC 9110, section 8.6)
+
+
 def test_a_request_becomes_an_event(client: httpx.Client, events: list[dict[str, Any]]) -> None:
     response = client.post("/api/x?a=1&a=2", content='{"q": "ä"}', headers={"X-Api-Key": "ann"})
     [event] = events

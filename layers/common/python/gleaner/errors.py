@@ -9,6 +9,7 @@ GleanerError
 │   │   ├── UnknownSelection
 │   │   ├── UnknownQuery
 │   │   ├── UnknownKeyword
+│   │   ├── UnknownAnswer     the stored web answer
 │   │   └── UnknownRun
 │   ├── UnknownKnowledgeBase  the knowledge base does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
@@ -26,6 +27,7 @@ GleanerError
 │   ├── StoreUnavailable      DynamoDB
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
+├── AnswerForgotten           a web answer, or one of its pages, may not be learned for now
 ├── ToolCallRejected          a tool call that the model should fix; the message says how
 └── ConfigurationError        a setting is missing or malformed; raised at start
 
@@ -70,6 +72,10 @@ class UnknownQuery(NotFound):
 
 class UnknownKeyword(NotFound):
     """The keyword does not exist."""
+
+
+class UnknownAnswer(NotFound):
+    """There is no stored web answer of this id."""
 
 
 class UnknownRun(NotFound):
@@ -156,6 +162,10 @@ class ApiKeysUnavailable(ServiceUnavailable):
 
 class ContextTooLong(GleanerError):
     """The model refused the conversation because of its length."""
+
+
+class AnswerForgotten(GleanerError):
+    """A web answer may not be stored: an administrator made the service forget it, or another one from its pages."""
 
 
 class ToolCallRejected(GleanerError):

@@ -99,6 +99,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             keywords,
             stores.io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
+            blocked_hosts=settings.web_blocked_hosts,
         ),
         web=connect_web_search(settings, keys),
         learning=Learning(keywords),
@@ -152,12 +153,14 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.feedback import FeedbackRoutes
+    from gleaner.api.forgetting import ForgetRoutes
     from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.messages import MessageRoutes
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
+    from gleaner.stores.answer_forgetting import AnswerForgetting
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -168,6 +171,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     client, kb_id = stores.client, settings.default_kb_id
     catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
+    forgetting = AnswerForgetting(Table(client, settings.keywords_table))
     deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
     pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
@@ -182,6 +186,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             FeedbackRoutes(feedback, current, metrics),
             KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
             PruneRoutes(pruner, current),
+            ForgetRoutes(forgetting, current),
         )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 

@@ -17,7 +17,7 @@ class Criteria:
 
     knowledge_base_searched: bool | None  # SC-001; None: the model did not reply
     answered_on_first_attempt: bool | None  # SC-002; None: the question failed before an answer was due
-    keywords_after_web: bool | None  # SC-003; None: the web was not searched
+    keywords_after_web: bool | None  # SC-003; None: there is no web answer that may be indexed
     helped_by_keywords: bool | None  # SC-006; None: no stored web answer was found or needed
     retry_recovered: bool | None  # SC-007; None: the model needed no feedback
     context_carried: bool | None  # SC-008; None: there are no earlier turns
@@ -28,10 +28,11 @@ def assess(
 ) -> Criteria:
     """Assess a finished question, whether it was answered or failed."""
     searched = any(outcome.executed and outcome.call.name == knowledge_base_search.NAME for outcome in outcomes)
+    learnable = workspace.learnable_results()
     return Criteria(
         knowledge_base_searched=searched if progress.model_calls else None,
         answered_on_first_attempt=_answered_on_first_attempt(progress, outcomes),
-        keywords_after_web=set(workspace.web_answers) <= workspace.learned_results if workspace.web_answers else None,
+        keywords_after_web=learnable <= workspace.learned_results if learnable else None,
         helped_by_keywords=_helped_by_keywords(workspace),
         retry_recovered=_recovered_from_feedback(progress, outcomes, workspace, searched=searched),
         context_carried=context_carried,

@@ -159,7 +159,12 @@ class Agent:
         progress, tool = self.progress, index_keywords.NAME
         # If the store failed on the model's keywords, asking again would not help.
         was_tried = tool in progress.failures or tool in progress.errors
-        if self._workspace.web_answers and not self._workspace.learned and not was_tried and not self._is_running_out():
+        if (
+            self._workspace.learnable_results()
+            and not self._workspace.learned
+            and not was_tried
+            and not self._is_running_out()
+        ):
             progress.failures[tool] = 1
             return read_prompt("learn_keywords")
         self._finish_learning()
@@ -168,7 +173,7 @@ class Agent:
     def _finish_learning(self) -> None:
         """Index the web answers that the model did not, under extracted keywords; then only the answer is missing."""
         for answer in self._workspace.web_answers.values():
-            if answer.result_id in self._workspace.learned_results:
+            if answer.result_id in self._workspace.learned_results | self._workspace.unlearnable_results:
                 continue
             try:
                 index_keywords.learn(extract_keywords(answer), answer, self._workspace)

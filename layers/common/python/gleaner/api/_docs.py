@@ -16,7 +16,11 @@ from gleaner.model import JsonObject
 
 _HTML = "text/html"
 # The browser blocks requests to other hosts, whatever the page's script tries to load.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"  # default-src does not cover these
+)
+_CACHING = {"Cache-Control": "no-cache"}  # the same for every caller, but new with every deployment
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head><meta charset="utf-8"><title>$title</title><style>$style</style></head>
@@ -54,7 +58,7 @@ class DocsRoutes:
 
     def _openapi(self) -> Response[str]:
         servers = [{"url": self._current().base_path or "/"}]
-        return Response(200, JSON, json.dumps(self._document | {"servers": servers}))
+        return Response(200, JSON, json.dumps(self._document | {"servers": servers}), headers=dict(_CACHING))
 
     def _swagger(self) -> Response[str]:
         # The framework's own page for these files refers to a schema validator on the internet.
@@ -65,4 +69,4 @@ class DocsRoutes:
             script=assets.joinpath("swagger-ui-bundle.min.js").read_text("utf-8"),
             url=self._current().base_path + Endpoint.OPENAPI.path,
         )
-        return Response(200, f"{_HTML}; charset=utf-8", page, headers={"Content-Security-Policy": _POLICY})
+        return Response(200, f"{_HTML}; charset=utf-8", page, headers=_CACHING | {"Content-Security-Policy": _POLICY})

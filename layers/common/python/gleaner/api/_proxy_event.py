@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from gleaner.api._request_body import UndecodableBody, decode_body
 from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
-_NO_TEXT = "\ufffd"
+_UNDECODABLE = "{}"
+_UNSUPPORTED = "unsupported/encoding"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
 
 
 def normalise(event: Mapping[str, Any]) -> JsonObject:
-    """The event with empty maps instead of nulls, a decoded body, and a path without the stage.
+    """The event with empty maps instead of nulls, a decoded body, and the path of a route.
 
-    A body that is not base64 of UTF-8 text becomes one that is not JSON either, so every route rejects it.
+    HEAD becomes GET. A body that cannot be decoded gets a content type that no route accepts.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
     maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items() if value}
-    return dict(event) | maps | {"body": _body(event), "isBase64Encoded": False, "path": _path(event)}
+    try:
+        body = decode_body(event)
+    except UndecodableBody:
+        body, maps["headers"] = _UNDECODABLE, maps["headers"] | {"content-type": _UNSUPPORTED}
+    method = "GET" if is_head(event) else event.get("httpMethod")
+    return dict(event) | maps | {"body": body, "isBase64Encoded": False, "path": _path(event), "httpMethod": method}
+
+
+def is_head(event: Mapping[str, Any]) -> bool:
+    """Whether the response must have no body."""
+    return event.get("httpMethod") == "HEAD"
 
 
 def _content_type(name: str, value: str) -> str:
@@ -36,24 +46,23 @@ def _content_type(name: str, value: str) -> str:
 
 
 def base_path(event: Mapping[str, Any]) -> str:
-    """The prefix of the path in the URL that the client used: `/stage`, or nothing behind a custom domain."""
-    context = event.get("requestContext") or {}
-    prefix = f"/{context.get('stage')}"
-    return prefix if str(context.get("path") or "").startswith(f"{prefix}/") else ""
-
-
-def _body(event: Mapping[str, Any]) -> str:
-    body = event.get("body") or ""
-    if not event.get("isBase64Encoded"):
-        return str(body)
-    try:
-        return base64.b64decode(body, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError):
-        return _NO_TEXT
+    """What precedes the path of the route in the client's URL: the stage, or the base path of a custom domain."""
+    full_path, path = str((event.get("requestContext") or {}).get("path") or ""), _path(event)
+    return full_path.removesuffix(path) if full_path.endswith(path) else ""
 
 
 def _path(event: Mapping[str, Any]) -> str:
+    """The path of the route.
+
+    Behind a custom domain the path includes the base path of its mapping, which may have several parts. The path
+    parameter `proxy`, or a resource without parameters, does not.
+    """
     path = str(event.get("path") or "/")
+    resource = str(event.get("resource") or "/{proxy+}")
+    proxy = (event.get("pathParameters") or {}).get("proxy")
+    if proxy and resource.endswith("/{proxy+}"):
+        resource = resource.replace("{proxy+}", str(proxy))
+    if len(resource) > 1 and path.rstrip("/").endswith(resource.rstrip("/")):
+        return resource
     stage = (event.get("requestContext") or {}).get("stage")
-    # Behind a custom domain whose base path is the stage, the path includes the stage.
     return path.removeprefix(f"/{stage}") if stage and path.startswith(f"/{stage}/") else path

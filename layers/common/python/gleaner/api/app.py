@@ -19,7 +19,8 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
-from gleaner.api._proxy_event import base_path, normalise
+from gleaner.api._proxy_event import base_path, is_head, normalise
+from gleaner.api._request_body import MAX_BODY
 from gleaner.api.idempotency import StoredAnswerFound
 from gleaner.api.invalid import invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 _RESPONSE_SECONDS = 1.0  # reserved for sending the response before Lambda times out
 _PREFLIGHT_SECONDS = 600
-# In characters. The longest valid question has fewer, even with every character escaped as a surrogate pair.
-_MAX_BODY = 2_000_000
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -80,7 +79,11 @@ class Api:
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
         answer = self._app.resolve(normalise(event), context)
         request_id = (event.get("requestContext") or {}).get("requestId") or context.aws_request_id
+        # Answers belong to their caller: neither browsers nor proxies may store them.
+        answer["multiValueHeaders"].setdefault("Cache-Control", ["no-store"])
         answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
+        if is_head(event):
+            answer |= {"body": "", "isBase64Encoded": False}
         if self._settings.cors_origins:
             # Also on responses without an allowed origin: a cache must not serve them to an allowed one.
             answer["multiValueHeaders"] |= {"Vary": ["Origin"]}
@@ -125,7 +128,7 @@ class Api:
         return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=self._query_id(), headers=headers)
 
     def _unsupported(self, _error: RequestUnsupportedContentType) -> Response[str]:
-        detail = f"Send the body as {JSON}."
+        detail = f"Send the body as {JSON}, plain or compressed with gzip (Content-Encoding: gzip)."
         return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, detail, query_id=self._query_id())
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
@@ -149,14 +152,14 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
         allow_origin=origins[0],
         extra_origins=list(origins[1:]),
         allow_headers=["Idempotency-Key"],
-        expose_headers=["X-Query-Id", "X-Request-Id"],
+        expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After"],
         max_age=_PREFLIGHT_SECONDS,
     )
 
 
 def _parse_json(body: str) -> Any:
-    if len(body) > _MAX_BODY:
-        raise PayloadTooLarge(f"The body has more than {_MAX_BODY:,} characters. Send less.")
+    if len(body) > MAX_BODY:
+        raise PayloadTooLarge(f"The body has more than {MAX_BODY:,} characters. Send less.")
     try:
         value = json.loads(body)
     except (RecursionError, ValueError):  # nested too deeply; malformed, or a number with thousands of digits

@@ -49,6 +49,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownSelection: (HTTPStatus.NOT_FOUND, "unknown-selection"),
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
+    errors.UnknownAnswer: (HTTPStatus.NOT_FOUND, "unknown-answer"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
     errors.IdempotencyKeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),
@@ -64,6 +65,9 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.ApiKeysUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "api-keys-unavailable"),
     errors.ContextTooLong: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "context-too-long"),
 }
+
+# Seconds after which to send a request again, for problems that pass by themselves soon.
+_RETRY_AFTER: dict[type[errors.GleanerError], int] = {errors.RequestInProgress: 5}
 
 
 class InvalidField(BaseModel):
@@ -119,7 +123,9 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
         if error_type in TABLE:
             kind = TABLE[error_type]
             logger.warning("query failed", extra={"problem": kind[1], "reason": str(error)})
-            return problem(kind, str(error), query_id=query_id)
+            seconds = _RETRY_AFTER.get(error_type)
+            headers = {} if seconds is None else {"Retry-After": str(seconds)}
+            return problem(kind, str(error), query_id=query_id, headers=headers)
     return internal(error, query_id=query_id)
 
 

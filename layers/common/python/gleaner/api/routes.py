@@ -34,6 +34,7 @@ class Endpoint(Enum):
     PRUNE_KEYWORD = "DELETE", "/api/keywords/<keyword_id>", "Prune one keyword (admins)"
     PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
     RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
+    FORGET_ANSWER = "DELETE", "/api/keywords/answers/<answer_id>", "Forget a stored web answer (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"

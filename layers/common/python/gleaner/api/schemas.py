@@ -68,6 +68,7 @@ SessionId = Annotated[str, StringConstraints(pattern=_ULID_PATTERN)]
 QueryId = SessionId
 MessageId = Annotated[str, StringConstraints(pattern=_MESSAGE_ID_PATTERN)]
 RunId = SessionId
+AnswerId = SessionId  # of a stored web answer
 KeywordId = Annotated[str, StringConstraints(pattern=_KEYWORD_ID_PATTERN)]
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
 Limit = Annotated[int, QueryParameter(ge=1, le=100)]
@@ -84,6 +85,13 @@ IdempotencyKey = Annotated[
 ]
 
 
+def _null_means(default: Mode | Grounding) -> BeforeValidator:
+    """Takes null for a field that was left out, as clients send it that serialise every field."""
+    return BeforeValidator(
+        lambda value: default if value is None else value, json_schema_input_type=type(default) | None
+    )
+
+
 class TurnQuery(BaseModel):
     """A question about a knowledge base or a selected text."""
 
@@ -91,10 +99,10 @@ class TurnQuery(BaseModel):
 
     query: Query
     kb_id: KbId | None = None
-    mode: Annotated[Mode, Field(strict=False)] = Mode.WHOLE_BOOK
+    mode: Annotated[Mode, Field(strict=False), _null_means(Mode.WHOLE_BOOK)] = Mode.WHOLE_BOOK
     selected_text: SelectedText | None = Field(None, description="Only with the mode selected_text.")
     chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
-    grounding: Annotated[Grounding, Field(strict=False)] = Grounding.OPEN
+    grounding: Annotated[Grounding, Field(strict=False), _null_means(Grounding.OPEN)] = Grounding.OPEN
 
     @model_validator(mode="after")
     def _check_selection_and_mode(self) -> Self:

@@ -45,5 +45,6 @@ def connect_web_search(settings: Settings, keys: ReadKeys, *, event_hooks: Event
         api_key=lambda: keys().perplexity,
         model=settings.perplexity_model,
         instructions=read_prompt("web_search"),
+        blocked_hosts=settings.web_blocked_hosts,
         event_hooks=event_hooks,
     )

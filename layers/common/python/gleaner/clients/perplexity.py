@@ -15,6 +15,7 @@ from gleaner.clients._tls import tls_context
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import WebSearchUnavailable
+from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.runtime.spans import note, span
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class WebSearch:
         model: str,
         instructions: str,
         circuit: CircuitBreaker,
+        blocked_hosts: BlockedHosts = NONE_BLOCKED,
         retry_wait_seconds: float = 0.5,
     ) -> None:
         """`http` has the base URL without `/v1`; `api_key` is called for every request; None means no key."""
@@ -81,6 +83,7 @@ class WebSearch:
         self._model = model
         self._instructions = instructions
         self._circuit = circuit
+        self._blocked_hosts = blocked_hosts
         self._retry_wait_seconds = retry_wait_seconds
         self._sends_tool_choice = True
 
@@ -120,13 +123,13 @@ class WebSearch:
 
     def _search(self, body: Mapping[str, Any], ends_at: float) -> WebSearchResult:
         try:
-            return read_answer(self._ask(body, ends_at))
+            return read_answer(self._ask(body, ends_at), self._blocked_hosts)
         except _WorthRetrying as failure:
             if ends_at - time.monotonic() < failure.wait_seconds + MIN_RETRY_SECONDS:
                 raise WebSearchUnavailable(failure.reason) from None
             time.sleep(failure.wait_seconds)
         try:
-            return read_answer(self._ask(body, ends_at))
+            return read_answer(self._ask(body, ends_at), self._blocked_hosts)
         except _WorthRetrying as failure:
             raise WebSearchUnavailable(failure.reason) from None
 
@@ -201,15 +204,18 @@ def connect(
     api_key: Callable[[], str | None],
     model: str,
     instructions: str,
+    blocked_hosts: BlockedHosts = NONE_BLOCKED,
     event_hooks: Mapping[str, list[Callable[[Any], None]]] | None = None,
 ) -> WebSearch:
     """Build a web search with its own HTTP client; sends nothing yet.
 
-    `base_url` excludes `/v1`. `event_hooks` are those of the HTTP client.
+    `base_url` excludes `/v1`. `event_hooks` are those of the HTTP client. Pages of `blocked_hosts` are left out.
     """
     circuit = CircuitBreaker("web search", failures=_MAX_CONSECUTIVE_FAILURES, cool_down=_COOL_DOWN_SECONDS)
     client = httpx.Client(base_url=base_url, verify=tls_context(), event_hooks=event_hooks)
-    return WebSearch(client, api_key, model=model, instructions=instructions, circuit=circuit)
+    return WebSearch(
+        client, api_key, model=model, instructions=instructions, circuit=circuit, blocked_hosts=blocked_hosts
+    )
 
 
 def _read_body(response: httpx.Response, ends_at: float) -> bytes:

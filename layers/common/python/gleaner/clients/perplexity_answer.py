@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gleaner.clients._perplexity_fields import AnswerFields, read_fields
 from gleaner.errors import WebSearchUnavailable
+from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.model import Citation
 
 MAX_CITATIONS = 10
@@ -43,12 +44,13 @@ class WebSearchResult:
     output_tokens: int
     cost_usd: float | None
     left_out: int = 0
+    used_blocked_host: bool = False  # a page of a blocked host was among the sources, and was left out
 
 
 _UNFINISHED = ("failed", "in_progress", "queued", "requires_action")
 
 
-def read_answer(body: bytes) -> WebSearchResult:
+def read_answer(body: bytes, blocked_hosts: BlockedHosts = NONE_BLOCKED) -> WebSearchResult:
     """Parse the body of a 200 response, field by field: what cannot be read is left out.
 
     Raises WebSearchUnavailable unless the answer is complete, with text and at least one usable source;
@@ -59,9 +61,10 @@ def read_answer(body: bytes) -> WebSearchResult:
     except ValueError:
         raise WebSearchUnavailable("The web search gave an answer that cannot be read.") from None
     _require_complete(answer)
-    if not answer.sources:
+    sources = {mark: page for mark, page in answer.sources.items() if not blocked_hosts.blocks(page.url)}
+    if not sources:
         raise UnusableAnswer("The web search found no sources.")
-    text, citations = _number_by_mention(_cut(answer.text), answer.sources)
+    text, citations = _number_by_mention(_cut(answer.text), sources)
     if not text.strip():
         raise UnusableAnswer("The web search gave an answer without text.")
     return WebSearchResult(
@@ -72,6 +75,7 @@ def read_answer(body: bytes) -> WebSearchResult:
         output_tokens=answer.output_tokens,
         cost_usd=answer.cost_usd,
         left_out=answer.left_out,
+        used_blocked_host=len(sources) < len(answer.sources),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gleaner.clients._json_values import as_number, as_string
 from gleaner.model import JsonObject, Record
+from gleaner.runtime.variables import is_web_address
 
 _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
@@ -52,7 +53,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
         chunk_index=chunk_index,
         content_hash=_get_text(stored, "content_hash") or "",
         chapter=_get_text(stored, "chapter"),
-        source_url=_get_text(stored, "source_url"),
+        source_url=_get_address(stored, "source_url"),
         page_number=_get_number(stored, "page_number"),
     )
 
@@ -60,6 +61,12 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
 def _get_text(fields: Mapping[str, Any], name: str) -> str | None:
     value = as_string(fields.get(name))
     return value if value.strip() else None
+
+
+def _get_address(fields: Mapping[str, Any], name: str) -> str | None:
+    """Return a web address. Other schemes could run a script where an answer is shown."""
+    value = (_get_text(fields, name) or "").strip()
+    return value if is_web_address(value) else None
 
 
 def _get_number(fields: Mapping[str, Any], name: str) -> int | None:

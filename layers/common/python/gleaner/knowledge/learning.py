@@ -47,7 +47,7 @@ class Learning:
     def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> LearningResult:
         """Index the valid keywords of `proposed` for `use`, and return the others with a reason.
 
-        Raises StoreUnavailable or DeadlineExceeded.
+        Raises AnswerForgotten, StoreUnavailable or DeadlineExceeded.
         """
         valid, rejected = check_keywords(proposed)
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []

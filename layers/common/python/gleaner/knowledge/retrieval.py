@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
+from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.knowledge._closeness import closeness
 from gleaner.model import Passage, RecordHit, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -46,12 +47,15 @@ class Retrieval:
         executor: Executor,
         *,
         web_answer_max_age: timedelta,
+        blocked_hosts: BlockedHosts = NONE_BLOCKED,
     ) -> None:
+        """Stored answers that cite pages of `blocked_hosts` are not found: they may repeat what these say."""
         self._knowledge_base = knowledge_base
         self._lookup = lookup
         self._keywords = keywords
         self._executor = executor
         self._max_age = web_answer_max_age
+        self._blocked_hosts = blocked_hosts
         self._existing_kb_ids: set[str] = set()
 
     def search(
@@ -91,10 +95,13 @@ class Retrieval:
         passages = [
             _from_answer(answer, query, matches[answer.result_id], lookup.weights)
             for answer in self._keywords.get_answers(list(matches), deadline=deadline)
-            if answer.created_at >= min_created_at
+            if answer.created_at >= min_created_at and not self._cites_blocked_host(answer)
         ]
         relevant = [passage for passage in passages if passage.score >= _MIN_SCORE]
         return sorted(relevant, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+
+    def _cites_blocked_host(self, answer: WebAnswer) -> bool:
+        return any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
 
 
 def _matches_by_answer(matches: Sequence[KeywordMatch]) -> dict[str, list[KeywordMatch]]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gleaner.errors import ConfigurationError
+from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import KB_ID_PATTERN
 from gleaner.runtime.pricing import ModelPrices, Prices
 from gleaner.runtime.variables import is_web_address, read_positive, read_url, require
@@ -16,6 +17,8 @@ _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # required unless the keys are i
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
 # The kind of authorizer and the caller's id. Set by the authorizer; callers cannot choose it.
 _CALLER = re.compile(r"(cognito|iam|key):\S*[^\s,]")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _ANONYMOUS = "anonymous"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
@@ -53,6 +56,7 @@ class Settings:
     default_kb_id: str
     query_deadline_seconds: float
     web_answer_max_age_days: float
+    web_blocked_hosts: BlockedHosts  # whose pages web answers neither cite nor teach
     cors_origins: tuple[str, ...]
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
@@ -88,6 +92,7 @@ class Settings:
             default_kb_id=read_default_kb_id(env),
             query_deadline_seconds=read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=read_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
+            web_blocked_hosts=_read_blocked_hosts(env),
             cors_origins=_read_origins(env),
             knowledge_base_access=_read_access(env),
             docs_routes=_read_switch(env, "DOCS_ROUTES"),
@@ -134,6 +139,17 @@ def _read_switch(env: Mapping[str, str], name: str) -> bool:
     if value not in ("on", "off"):
         raise ConfigurationError(f"{name} must be on or off.")
     return value == "on"
+
+
+def _read_blocked_hosts(env: Mapping[str, str]) -> BlockedHosts:
+    hosts = [to_ascii_host(host) for host in env.get("WEB_BLOCKED_HOSTS", "").split()]
+    # A host with a typo blocks nothing: the intended one would go on teaching.
+    valid = [host for host in hosts if host is not None and _HOST.fullmatch(host)]
+    if len(valid) != len(hosts):
+        raise ConfigurationError(
+            "WEB_BLOCKED_HOSTS must be hosts such as example.org, without https:// and paths, separated by spaces."
+        )
+    return BlockedHosts(frozenset(valid))
 
 
 def _read_origins(env: Mapping[str, str]) -> tuple[str, ...]:

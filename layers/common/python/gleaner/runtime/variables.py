@@ -26,11 +26,11 @@ def read_url(env: Mapping[str, str], name: str) -> str | None:
 
 
 def is_web_address(value: str) -> bool:
-    """Return whether `value` is an http or https URL with a host."""
+    """Return whether `value` is an http or https URL with a host, without white space and invisible characters."""
     try:
         parts = urlsplit(value)
         has_host = bool(parts.hostname) and parts.port != 0
-        return has_host and parts.scheme in ("http", "https") and not any(map(str.isspace, value))
+        return has_host and parts.scheme in ("http", "https") and value.isprintable() and " " not in value
     except ValueError:  # an invalid host or port
         return False
 

@@ -128,7 +128,7 @@ class Table:
             page = request if limit is None else request | {"Limit": limit - len(items)}
             response = self._call(partial(self._client.query, **page), deadline)
             items += map(from_item, response["Items"])
-            if "LastEvaluatedKey" not in response:
+            if not response.get("LastEvaluatedKey"):  # some stores end with an empty key
                 break
             request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
         return items
@@ -165,7 +165,7 @@ class Table:
         while True:
             response = self._call(partial(self._client.query, **request), deadline)
             items += [item for item in map(from_item, response["Items"]) if not skip(item)]
-            if len(items) >= limit or "LastEvaluatedKey" not in response:
+            if len(items) >= limit or not response.get("LastEvaluatedKey"):
                 return items[:limit]
             request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
@@ -184,7 +184,7 @@ class Table:
         while True:
             response = self._call(partial(self._client.query, **request), deadline)
             yield from map(from_item, response["Items"])
-            if "LastEvaluatedKey" not in response:
+            if not response.get("LastEvaluatedKey"):
                 return
             request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 

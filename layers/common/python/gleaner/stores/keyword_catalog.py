@@ -12,7 +12,7 @@ from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.keyword_items import to_answer
+from gleaner.stores.keyword_items import to_answers
 
 MAX_ASSOCIATIONS = 200  # newest associations returned with one keyword
 
@@ -116,7 +116,7 @@ class KeywordCatalog:
         associations = sorted(map(_to_association, items), key=lambda item: item.created_at, reverse=True)
         result_ids = {item.perplexity_result_id for item in associations if item.perplexity_result_id}
         keys = [schema.answer_key(result_id) for result_id in sorted(result_ids)]
-        answers = tuple(map(to_answer, self._table.get_many(keys, deadline=deadline)))
+        answers = tuple(to_answers(self._table.get_many(keys, deadline=deadline)))
         return KeywordDetails(
             keyword=to_keyword(head), associations=tuple(associations[:MAX_ASSOCIATIONS]), answers=answers
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -73,7 +73,8 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
         " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
         " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
         " ADD #keyword_ids :keywords",
-        condition="attribute_not_exists(#pk) OR #kb_id = :kb",
+        # A query that is still running must not bring back what an administrator made the service forget.
+        condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
         values={
             ":id": answer.result_id,
             ":kb": answer.kb_id,
@@ -86,10 +87,21 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
             ":created": answer.created_at,
             ":keywords": keyword_ids,
         },
+        return_existing=True,
     )
 
 
-def to_answer(item: Mapping[str, Any]) -> WebAnswer:
+def is_forgotten(item: Mapping[str, Any]) -> bool:
+    """Whether an answer's item is emptied."""
+    return "forgotten_at" in item
+
+
+def to_answers(items: Iterable[Mapping[str, Any]]) -> list[WebAnswer]:
+    """Build the web answers among the items; forgotten ones are skipped."""
+    return [_to_answer(item) for item in items if not is_forgotten(item)]
+
+
+def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
     """Build a web answer from its item."""
     return WebAnswer(
         result_id=item["result_id"],

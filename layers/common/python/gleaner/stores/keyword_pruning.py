@@ -17,13 +17,15 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import entry_keys
+from gleaner.stores.keyword_items import entry_keys, is_forgotten
 from gleaner.stores.schema import PruneQueue
 
 Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
 MAX_PLANS = 8  # a plan is stale if a web answer was deleted after it was read
+# An answer that was deleted or forgotten in the meantime stays so.
+EXISTING_ANSWER = "attribute_exists(#pk) AND attribute_not_exists(#forgotten_at)"
 TOO_MANY_CHANGES = "The store changed too fast to prune or restore a keyword."
 MAX_OTHER_ACTIONS = MAX_TRANSACTION_ACTIONS - 2  # two are for the head, and the record that the run pruned it
 
@@ -81,7 +83,7 @@ class PruneWriter:
             self._table.transact([action], deadline=deadline)
 
     def delete_unreferenced(self, answer: Mapping[str, Any], *, deadline: Deadline) -> bool:
-        """Delete a web answer that has no keywords left, else take it off the queue. Returns whether it was deleted."""
+        """Delete a web answer or bar without keywords, else take it off the queue. Returns whether it was deleted."""
         key = {"pk": answer["pk"], "sk": answer["sk"]}
         condition = "#last_used_at = :read"  # fails if a keyword was added or removed since the read
         if answer.get("keyword_ids"):
@@ -127,7 +129,7 @@ class PruneWriter:
         """Ids of the associations' web answers that still exist."""
         keys = [schema.answer_key(result_id) for result_id in _result_ids(associations)]
         items = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
-        return sorted(item["result_id"] for item in items)
+        return sorted(item["result_id"] for item in items if not is_forgotten(item))
 
     def _finish(self, keyword_id: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> bool:
         """Write the rest of a pruning. Returns False if a web answer was deleted after the actions were planned."""
@@ -197,7 +199,7 @@ class PruneWriter:
         return self._table.update(
             schema.answer_key(result_id),
             expression="SET #queue = :queue, #last_used_at = :now DELETE #keyword_ids :keyword",
-            condition="attribute_exists(#pk)",  # an answer deleted in the meantime stays deleted
+            condition=EXISTING_ANSWER,
             values={
                 ":queue": schema.queue_partition(PruneQueue.UNREFERENCED, result_id),
                 ":now": to_timestamp(utc_now()),

@@ -16,6 +16,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_pruning import (
+    EXISTING_ANSWER,
     MAX_OTHER_ACTIONS,
     MAX_PLANS,
     TOO_MANY_CHANGES,
@@ -111,7 +112,7 @@ class RestoreWriter:
         return self._table.update(
             schema.answer_key(result_id),
             expression="ADD #keyword_ids :keyword",
-            condition="attribute_exists(#pk)",  # an answer deleted in the meantime stays deleted
+            condition=EXISTING_ANSWER,
             values={":keyword": {head["keyword_id"]}},
         )
 

@@ -8,19 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gleaner import text
-from gleaner.errors import StoreUnavailable
+from gleaner.errors import AnswerForgotten, GleanerError, StoreUnavailable
 from gleaner.model import WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
+from gleaner.stores.forgotten_pages import check_not_barred, page_keys
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import (
     KeywordUse,
     answer_update,
     association,
     entry_keys,
+    is_forgotten,
     query_use,
-    to_answer,
+    to_answers,
 )
 from gleaner.stores.keyword_pruning import Head, PruneWriter, is_unfinished
 from gleaner.stores.schema import PruneQueue
@@ -58,14 +60,14 @@ class KeywordStore:
 
         Keywords that fit into one transaction are written in one, with the web answer first. That takes one round
         trip if all are new and two otherwise. The call is idempotent; repeated after a crash between two
-        transactions, it writes what is missing. Raises StoreUnavailable or DeadlineExceeded.
+        transactions, it writes what is missing. Raises AnswerForgotten, StoreUnavailable or DeadlineExceeded.
         """
         pending = {schema.keyword_id(text.fold(keyword)): keyword for keyword in keywords}
         heads: dict[str, Head] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
             plans = [self._plan(key, display_text, heads.get(key), use) for key, display_text in pending.items()]
-            for chunk in _chunks(plans):
+            for chunk in _chunks(plans, len(self._answer_actions((), use))):
                 for keyword in self._write(chunk, heads, use, deadline):
                     indexed[keyword.keyword_id] = keyword
                     del pending[keyword.keyword_id]
@@ -110,7 +112,7 @@ class KeywordStore:
     def get_answers(self, result_ids: Sequence[str], *, deadline: Deadline) -> list[WebAnswer]:
         """The web answers with these ids that exist, in no particular order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
-        return [to_answer(item) for item in self._table.get_many(keys, deadline=deadline)]
+        return to_answers(self._table.get_many(keys, deadline=deadline))
 
     def _plan(self, keyword_id: str, display_text: str, head: Head | None, use: KeywordUse) -> _Plan:
         now = to_timestamp(utc_now())
@@ -174,7 +176,7 @@ class KeywordStore:
             self._table.transact([*answers, *(action for item in chunk for action in item.actions)], deadline=deadline)
         except ConditionFailed as error:
             if any(position < len(answers) for position in error.positions):
-                raise StoreUnavailable("A stored web answer belongs to another knowledge base.") from error
+                raise _refusal(error) from error
             actual_heads = _actual_heads(chunk, error, first=len(answers))
             for head in actual_heads.values():
                 if is_unfinished(head):
@@ -186,7 +188,15 @@ class KeywordStore:
     def _answer_actions(self, chunk: Sequence[_Plan], use: KeywordUse) -> list[dict[str, Any]]:
         if use.answer is None:
             return []
-        return [answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk})]
+        checks = [check_not_barred(self._table, key) for key in page_keys(c.url for c in use.answer.citations)]
+        return [answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk}), *checks]
+
+
+def _refusal(error: ConditionFailed) -> GleanerError:
+    """Why the answer of a transaction may not be stored: its own action comes first, then the checks of its pages."""
+    if 0 in error.positions and not is_forgotten(error.existing_items.get(0, {})):
+        return StoreUnavailable("A stored web answer belongs to another knowledge base.")
+    return AnswerForgotten("An administrator made the service forget what it learned from this page.")
 
 
 def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:
@@ -206,14 +216,14 @@ def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str,
     )
 
 
-def _chunks(plans: Sequence[_Plan]) -> list[list[_Plan]]:
-    """Groups that each fit into one transaction, together with one action for the web answer."""
+def _chunks(plans: Sequence[_Plan], answer_actions: int) -> list[list[_Plan]]:
+    """Groups that each fit into one transaction, together with the actions for the web answer."""
     chunks: list[list[_Plan]] = [[]]
-    size = 1
+    size = answer_actions
     for item in plans:
         if size + len(item.actions) > MAX_TRANSACTION_ACTIONS:
             chunks.append([])
-            size = 1
+            size = answer_actions
         chunks[-1].append(item)
         size += len(item.actions)
     return chunks

@@ -8,7 +8,8 @@ Keywords table
     KW#<keyword id>          U#<query id>                                an association with a query it served
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
-    W#<result id>            ANSWER                                      a stored web answer
+    W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
+    P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
@@ -76,7 +77,7 @@ class PruneQueue(StrEnum):
     """Queues of items that a later pruning run has to process."""
 
     UNFINISHED = "UNFINISHED"  # pruned keywords whose look-up entries and associations are not all processed yet
-    UNREFERENCED = "UNREFERENCED"  # web answers that lost a keyword, perhaps their last
+    UNREFERENCED = "UNREFERENCED"  # web answers that lost a keyword, perhaps their last; forgotten ones; bars of pages
 
 
 def derived_id(*parts: str) -> str:
@@ -171,6 +172,11 @@ def entry_sort_key(stem: str, term_count: int, keyword: str) -> str:
 def answer_key(result_id: str) -> Key:
     """Key of a stored web answer."""
     return {"pk": f"W#{result_id}", "sk": "ANSWER"}
+
+
+def page_key(identity: str) -> Key:
+    """Key of the bar of a web page."""
+    return {"pk": f"P#{derived_id('page', identity)}", "sk": "BAR"}
 
 
 def run_key(run_id: str) -> Key:

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
-from gleaner.errors import ToolCallRejected
+from gleaner.errors import AnswerForgotten, ToolCallRejected
 from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.model import JsonObject, WebAnswer
 from gleaner.tools.parameter_checks import check_keyword
@@ -25,6 +25,7 @@ _MAX_SECONDS = 4.0  # for the writes of one call
 # The share of a keyword's terms that must occur; a name may contain a word that the answer does not use.
 _MIN_SHARE = 0.5
 _SEPARATOR = re.compile(r"[ \t]*[,;\n][,;\s]*")
+_UNLEARNABLE = "nothing is stored from the pages of this web answer; go on without keywords"
 _UNRELATED = "neither the question nor the web answer mentions it: name what they are about"
 
 
@@ -56,10 +57,11 @@ class KeywordArguments(Arguments):
 
 
 def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
-    learned = learn(arguments.keywords, _choose_answer(arguments.perplexity_result_id, workspace), workspace)
+    answer = _choose_answer(arguments.perplexity_result_id, workspace)
+    learned = learn(arguments.keywords, answer, workspace)
     indexed = [keyword.keyword_text for keyword in learned.indexed]
     rejected = [{"keyword": item.keyword, "reason": item.reason} for item in learned.rejected]
-    if not indexed:
+    if not indexed and answer.result_id not in workspace.unlearnable_results:  # other keywords would not help there
         reasons = "; ".join(f"{item['keyword']!r}: {item['reason']}" for item in rejected[:_MAX_REJECTIONS])
         raise ToolCallRejected(
             f"No keyword was accepted ({reasons}). Give names, products, concepts or tasks, such as "
@@ -75,15 +77,28 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
 
 def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> LearningResult:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
+    if answer.result_id in workspace.unlearnable_results:
+        return _refuse(keywords)
     use = workspace.keyword_use(answer)
     harmless, hostile = _split_by_harm(keywords)
     related, unrelated = _split_by_relevance(harmless, answer, workspace.question.text)
-    learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_MAX_SECONDS))
+    try:
+        learned = workspace.learning.learn(related, use, deadline=workspace.deadline.part(_MAX_SECONDS))
+    except AnswerForgotten:
+        workspace.unlearnable_results.add(answer.result_id)
+        return _refuse(keywords)
     learned = replace(learned, rejected=(*learned.rejected, *hostile, *unrelated))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         workspace.learned_results.add(answer.result_id)
     return learned
+
+
+def _refuse(keywords: Sequence[object]) -> LearningResult:
+    refused = [keyword[:MAX_KEYWORD_LENGTH] for keyword in keywords if isinstance(keyword, str)]
+    return LearningResult(
+        indexed=(), rejected=tuple(RejectedKeyword(keyword=keyword, reason=_UNLEARNABLE) for keyword in refused)
+    )
 
 
 def _split_by_harm(keywords: Sequence[object]) -> tuple[list[object], list[RejectedKeyword]]:

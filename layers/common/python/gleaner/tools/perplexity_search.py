@@ -46,6 +46,8 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
         created_at=utc_now(),
     )
     workspace.web_answers[answer.result_id] = answer
+    if result.used_blocked_host:  # its text may still repeat what that host says
+        workspace.unlearnable_results.add(answer.result_id)
     passages = workspace.admit(_to_passage(citation) for citation in answer.citations)
     untrusted = label_untrusted(
         {

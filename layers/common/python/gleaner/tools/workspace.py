@@ -61,6 +61,7 @@ class Workspace:
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
     learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
+    unlearnable_results: set[str] = field(default_factory=set)  # ids of web answers that may not be indexed
     degraded: set[str] = field(default_factory=set)  # why the answer is a fallback
     _passages: dict[str, Passage] = field(default_factory=dict)  # by id
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,6 +77,10 @@ class Workspace:
         return KeywordUse(
             kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer
         )
+
+    def learnable_results(self) -> set[str]:
+        """Return the ids of the web answers that may be indexed."""
+        return set(self.web_answers) - self.unlearnable_results
 
     def passage(self, passage_id: str) -> Passage | None:
         """Return the passage that the model knows by this id."""

@@ -1,0 +1,45 @@
+"""The route with which admins make the service forget a stored web answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
+from pydantic import BaseModel, Field
+
+from gleaner.api.request import STORE_FAILURES, Current, ok
+from gleaner.api.routes import Endpoint, Route
+from gleaner.api.schemas import AnswerId
+from gleaner.errors import NotAllowed, UnknownAnswer
+from gleaner.stores.answer_forgetting import AnswerForgetting
+
+
+class ForgottenAnswerItem(BaseModel):
+    """A forgotten answer; times are ISO 8601 in UTC."""
+
+    answer_id: str
+    kb_id: str
+    forgotten_at: str
+    barred_until: str = Field(description="Until then nothing is learned from its pages.")
+    keyword_count: int = Field(description="How many keywords led to it.")
+    pages: list[str]
+
+
+class ForgetRoutes:
+    """DELETE /api/keywords/answers/{answer_id}."""
+
+    def __init__(self, forgetting: AnswerForgetting, current: Current) -> None:
+        self._forgetting = forgetting
+        self._current = current
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        failures = (NotAllowed, UnknownAnswer, *STORE_FAILURES)
+        return [Route(Endpoint.FORGET_ANSWER, self._forget, raises=failures)]
+
+    def _forget(self, answer_id: Annotated[AnswerId, Path()]) -> Response[ForgottenAnswerItem]:
+        request = self._current()
+        request.caller.require_admin()
+        forgotten = self._forgetting.forget(answer_id, by=request.caller.id, deadline=request.deadline)
+        return ok(ForgottenAnswerItem.model_validate(forgotten, from_attributes=True))

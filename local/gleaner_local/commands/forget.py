@@ -1,0 +1,38 @@
+"""`gleaner keywords forget`: makes the service forget a stored web answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gleaner_local.aws.api_gateway import ADMIN_CALLER
+from gleaner_local.commands.connection import connect
+from gleaner_local.commands.options import ApiKey, AsJson, ServiceDataDir, Token, Url
+
+
+def forget(
+    answer: Annotated[str, typer.Option(help="Its id, as `gleaner keywords show` prints it.")],
+    url: Url = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget one stored web answer, and learn nothing from its pages for a while; safe to repeat."""
+    if not (answer.isascii() and answer.isalnum()):
+        raise typer.BadParameter("use the id of a stored answer, as `gleaner keywords show` prints it")
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    report = client.call("DELETE", f"/api/keywords/answers/{answer}")
+    if as_json:
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    keywords = "1 keyword" if report["keyword_count"] == 1 else f"{report['keyword_count']} keywords"
+    console.print(f"Forgot {report['answer_id']}, which was stored under {keywords}.")
+    console.print(f"Until {report['barred_until'][:10]} nothing is learned from:")
+    for page in report["pages"]:
+        console.print(f"  {page}", markup=False, soft_wrap=True)
+    console.print("To block a host for good, name it in WEB_BLOCKED_HOSTS.")
