@@ -19,7 +19,7 @@ from gleaner.guards.support import judge_support
 from gleaner.knowledge.learning import check_keywords, extract_keywords
 from gleaner.knowledge.selection import Selection
 from gleaner.model import Citation, Passage, SourceType, WebAnswer
-from gleaner.tools.parameter_checks import check_context, check_keyword, check_query
+from gleaner.tools.parameter_checks import check_keyword, check_query, neutralise
 from gleaner_documents.chunking import chunk_text
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.reading import read_document
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 LENGTH = 50_000  # characters
 # Of what takes longest, at twice the length that it accepts or more.
-SHORTER = {"check_query": 8_000, "check_context": 8_000, "check_keyword": 4_000, "chunk_text": 16_000}
+SHORTER = {"check_query": 8_000, "neutralise": 8_000, "check_keyword": 4_000, "chunk_text": 16_000}
 SHORTER |= {"judge_support": 16_000, "judge_support of a mark": 16_000}
 MAX_GROWTH = 3.0  # for twice the length
 MIN_SECONDS = 0.02  # shorter times are mostly noise
@@ -133,7 +133,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "judge_support": lambda value: judge_support(text.clean(value), [_passage(value)]),
     "judge_support of a mark": lambda value: judge_support(f"{text.clean(value)} [kb-1]", [_passage("Merged.")]),
     "check_query": check_query,
-    "check_context": check_context,
+    "neutralise": neutralise,
     "check_keyword": check_keyword,
     "check_keywords": lambda value: check_keywords([value]),
     "extract_keywords": lambda value: extract_keywords(_web_answer(value)),

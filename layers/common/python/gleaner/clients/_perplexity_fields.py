@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from gleaner.clients._json_values import as_count, as_model_name, as_number, as_object, as_string, parse_json
 from gleaner.model import Citation, JsonObject
+from gleaner.runtime.variables import is_web_address
 
 # In characters. An answer must fit into one DynamoDB item together with its pages.
 MAX_TITLE_CHARS = 300
@@ -118,7 +118,7 @@ class _Reader:
 
     def _citation(self, page: JsonObject) -> Citation | None:
         url = as_string(page.get("url")).strip()
-        if not self._keeps(_is_web_address(url)):
+        if not self._keeps(len(url) <= _MAX_URL_CHARS and is_web_address(url)):
             return None
         title, snippet, date = map(self._text, map(page.get, ("title", "snippet", "date")))
         return Citation(
@@ -167,12 +167,3 @@ def _by_id(sources: Iterable[_Source]) -> dict[str, Citation]:
     if not any(page.url != mark for mark, page in by_id.items()):
         return {str(number): page for number, page in enumerate(by_url.values(), 1)}
     return by_id
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    is_short = len(url) <= _MAX_URL_CHARS
-    return is_short and parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", url)
