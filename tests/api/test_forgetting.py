@@ -8,7 +8,8 @@ import pytest
 
 from gleaner.model import new_id
 from tests.conftest import Client, make_api
-from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web_search
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
+from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
 
 QUESTION = "What is quantum computing used for?"
@@ -18,7 +19,12 @@ PAGES = (result(1, "https://q.example/a", "Quantum computing"), result(2, "https
 def learn(client: Client, model: ScriptedModel, web: ScriptedWeb, *keywords: str) -> dict[str, Any]:
     """Ask a question that is answered from the web and learned under these keywords."""
     web.finds("Quantum computing is used for chemistry. [1][2]", *PAGES)
-    model.plays(calls(search()), calls(web_search(QUESTION)), calls(index(*keywords)), calls(answer(sources=["web-1"])))
+    model.plays(
+        calls(search()),
+        calls(web_search(QUESTION)),
+        calls(index(*keywords)),
+        calls(answer("It is used for chemistry. [web-1]", ("web-1",))),
+    )
     status, body = client.ask(QUESTION)
     assert status == 200, body
     return dict(body)
