@@ -302,14 +302,6 @@ def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str
     assert client.post(CHAT, {"query": "x"}, caller="anybody")[0] == 200
 
 
-def test_another_knowledge_base_requested_by_the_model_is_refused(client: Client, model: ScriptedModel) -> None:
-    model.plays(calls(search(kb_id="other_kb")), calls(search()), calls(answer()))
-    status, _ = client.ask()
-    assert status == 200
-    rejection = json.loads(model.requests[1]["messages"][-2]["content"])
-    assert "knowledge base" in rejection["error"]["message"]
-
-
 def test_a_hanging_model_ends_in_a_504_from_the_function(settings: dict[str, str], model: ScriptedModel) -> None:
     def hang(_request: dict[str, Any]) -> dict[str, Any]:
         time.sleep(1.5)
