@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gleaner.model import new_id
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
@@ -65,7 +64,7 @@ def test_a_later_question_is_answered_but_its_pages_are_not_learned_from(
     assert stored_answers(client) == []
 
 
-@pytest.mark.parametrize(("answer_id", "status"), [(new_id(), 404), ("x", 400)])
+@pytest.mark.parametrize(("answer_id", "status"), [("01ARZ3NDEKTSV4RRFFQ69G5FAV", 404), ("x", 400)])
 def test_an_unknown_answer_is_reported(client: Client, answer_id: str, status: int) -> None:
     assert forget(client, answer_id)[0] == status
 
