@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from gleaner.clients._circuit_breaker import CircuitBreaker
 from gleaner.clients.perplexity import WebSearch, connect
 from gleaner.errors import WebSearchUnavailable
+from gleaner.guards.blocked_hosts import BlockedHosts
 
 Handler = Callable[[httpx.Request], httpx.Response]
 KEY = "pplx-a-key-that-must-not-leak"
@@ -53,6 +54,25 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
         },
         **changes,
     }
+
+
+def test_pages_of_blocked_hosts_are_left_out_and_the_marks_follow() -> None:
+    body = answer("A [1], b [2], c [3].", [result(1), result(2), result(3)])
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=body))
+    web = WebSearch(
+        httpx.Client(base_url="https://web.example", transport=transport),
+        lambda: KEY,
+        model="m",
+        instructions="i",
+        circuit=CircuitBreaker("web search", failures=3, cool_down=60),
+        blocked_hosts=BlockedHosts(frozenset({"site2.example"})),
+    )
+    found = web.search("q", context=None, timeout=5)
+    assert (found.answer, found.used_blocked_host) == ("A [1], b, c [2].", True)
+    assert [citation.url for citation in found.citations] == [
+        "https://site1.example/page",
+        "https://site3.example/page",
+    ]
 
 
 def search_with(handler: Handler, *, clock: Callable[[], float] = time.time) -> WebSearch:
