@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 
 import httpx
 
+from gleaner.clients.time_limit import run_within
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, redact_address
 
 SUBJECT = "language model"
@@ -21,8 +23,9 @@ def check_model(*, base_url: str | None, api_key: str, model: str, origin: Origi
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
         # Not with the SDK: it raises other errors when the response is not JSON.
-        response = httpx.get(f"{address}/models", headers=headers, timeout=_SECONDS)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):  # ValueError: the key does not fit into a header
+        request = partial(httpx.get, f"{address}/models", headers=headers, timeout=_SECONDS)
+        response = run_within(_SECONDS, request)  # httpx bounds each read, not their sum
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TimeoutError):  # ValueError: the key is no header
         return problem(SUBJECT, f"{where} does not answer.", f"Check {origin.address}, and that its server runs.")
     if not response.is_success:
         return _explain_refusal(where, response.status_code, model, origin)

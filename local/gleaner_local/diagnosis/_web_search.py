@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import httpx
 
+from gleaner.clients.time_limit import run_within
 from gleaner_local.diagnosis.finding import Finding, Origin, ok, problem, redact_address
 
 SUBJECT = "web search"
@@ -17,8 +20,15 @@ def check_web_search(*, base_url: str, api_key: str, origin: Origin) -> Finding:
     where = redact_address(base_url)
     headers = {"Authorization": f"Bearer {api_key}"}
     try:
-        response = httpx.post(f"{base_url.rstrip('/')}/v1/agent", headers=headers, json={}, timeout=_SECONDS)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError):  # ValueError: the key does not fit into a header
+        url = f"{base_url.rstrip('/')}/v1/agent"
+        request = partial(httpx.post, url, headers=headers, json={}, timeout=_SECONDS)
+        response = run_within(_SECONDS, request)  # httpx bounds each read, not their sum
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        ValueError,
+        TimeoutError,
+    ):  # ValueError: the key does not fit into a header
         return problem(SUBJECT, f"{where} does not answer.", f"Check {origin.address} and the network.")
     status = response.status_code
     if status in _REJECTED_BODY:

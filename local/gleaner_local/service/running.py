@@ -40,6 +40,7 @@ def acquire_lock(data_dir: Path) -> IO[str]:
     Raises CannotStart if another service holds it, and OSError.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / ".gitignore").write_text("*\n")  # what is kept here belongs to no repository that it lies in
     lock = (data_dir / _LOCK).open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from http import HTTPStatus
 
 from gleaner.clients._adaptation import Refusal
-from gleaner.clients._json_values import as_object, as_string
+from gleaner.clients._json_values import as_object
 from gleaner.clients._model_request import UnreadableAnswer
 from gleaner.clients._openai_sdk import openai
 from gleaner.clients._retry_after import parse_retry_after
 from gleaner.errors import ContextTooLong, DeadlineExceeded, GleanerError, ModelUnavailable
+from gleaner.guards.redaction import redact
 
 # How services say that a conversation is too long. There is a code for it, which many do not send.
 _TOO_LONG = ("context length", "context_length", "context window", "too many tokens", "prompt is too long")
 PASSING_STATUSES = frozenset((408, 409, 429, *range(500, 600)))
 _PAUSE_SECONDS = 0.3  # before a retry if the service asks for no wait
 TIMED_OUT = "The language model did not answer in time."
+_MAX_IDENTIFIER_CHARS = 100
+_IDENTIFIER = re.compile(r"[\w.\[\]-]*")
 _MAX_ERROR_CHARACTERS = 4_000  # of a refusal, that are looked through
 
 
@@ -32,8 +36,8 @@ def read_refusal(error: openai.APIStatusError) -> Exception:
     """The error that a refused request means: RequestRefused, or ContextTooLong."""
     refusal = Refusal(
         status=error.status_code,
-        code=str(error.code or ""),  # some services send the status as a number
-        param=as_string(error.param),
+        code=_identifier(error.code),
+        param=_identifier(error.param),
         message=_message(error.body),
     )
     too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -43,16 +47,23 @@ def read_refusal(error: openai.APIStatusError) -> Exception:
     return RequestRefused(refusal)
 
 
+def _identifier(value: object) -> str:
+    """A code or the name of a parameter, redacted; empty for what is neither. Some services send codes as numbers."""
+    text = redact(str(value)[:_MAX_IDENTIFIER_CHARS]) if isinstance(value, str | int) else ""
+    return text if _IDENTIFIER.fullmatch(text) else ""
+
+
 def _message(body: object) -> str:
     """What the error says, wherever its body says it: providers send objects of many forms, lists and strings."""
     message = as_object(body).get("message")
-    return message if isinstance(message, str) else json.dumps(body, ensure_ascii=False)[:_MAX_ERROR_CHARACTERS]
+    text = message if isinstance(message, str) else json.dumps(body, ensure_ascii=False)
+    return text[:_MAX_ERROR_CHARACTERS]
 
 
 def describe_refusal(refusal: Refusal) -> str:
     """Status, code and parameter: never the message, which may quote the conversation."""
     named = (("code", refusal.code), ("param", refusal.param))
-    return ", ".join((str(refusal.status), *(f"{name} {value[:100]}" for name, value in named if value)))
+    return ", ".join((str(refusal.status), *(f"{name} {value}" for name, value in named if value)))
 
 
 def read_retry_delay(error: Exception) -> float | None:
