@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
+from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
 from gleaner_local.commands.options import ApiKey, AsJson, ServiceDataDir, Token, Url
 
@@ -27,8 +27,9 @@ def forget(
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
     report = client.call("DELETE", f"/api/keywords/answers/{answer}")
     if as_json:
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(terminal.format_json(report))
         return
+    report = terminal.show_fields(report)
     console = Console(highlight=False)
     keywords = "1 keyword" if report["keyword_count"] == 1 else f"{report['keyword_count']} keywords"
     console.print(f"Forgot {report['answer_id']}, which was stored under {keywords}.")
