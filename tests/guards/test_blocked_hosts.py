@@ -16,7 +16,7 @@ BLOCKED = BlockedHosts(frozenset({"evil.example", "xn--bse-sna.example"}))
         "http://EVIL.example:8080/",
         "https://evil.example./a",
         "https://www.deep.evil.example/a",
-        "https://user:pw@evil.example/",
+        "https://user:pw@evil.example/",  # pragma: allowlist secret
         "https://good.example@evil.example/",
         "https://b\u00f6se.example/",
         "https://xn--bse-sna.example/",

@@ -88,7 +88,7 @@ UNITS = (
         "Bearer ",
         "a:b@",
         "://a:",
-        "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----",  # pragma: allowlist secret
         "eyJaaaaaaaa.",
     ),
     *("sk-", "4111 ", "+1 ", "(555) ", "AKIA", "cookie: a=", "a@b.", "DE00 ", "\\u0041", '{"a":', "[[1,", "\\", '"'),

@@ -94,7 +94,10 @@ def test_a_key_in_a_pasted_address_or_log_is_not_searched_for(kind: str) -> None
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("postgres://app:hunter2@db.example/x timeout", "postgres://[redacted: password]@db.example/x timeout"),
+        (
+            "postgres://app:hunter2@db.example/x timeout",  # pragma: allowlist secret
+            "postgres://[redacted: password]@db.example/x timeout",
+        ),
         ("PGPASSWORD=letmein psql fails", "PGPASSWORD=[redacted: password] psql fails"),
         ("db:\n  password: swordfish\n  port: 1 refused", "db:\n  password: [redacted: password]\n  port: 1 refused"),
     ],
@@ -109,7 +112,7 @@ def test_a_password_is_not_searched_for(text: str, query: str) -> None:
         "prompt asks password: twice in expect script",
         "password: must contain at least 8 characters laravel",
         "docker login --password is deprecated use --password-stdin",
-        "https://user:password@host.example/ not supported in fetch",
+        "https://user:password@host.example/ not supported in fetch",  # pragma: allowlist secret
         "Set-Cookie: SameSite=None without Secure rejected",
         "how do I contact support@vendor.example about +49 171 2345678",
     ],
