@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gleaner import text
@@ -109,6 +109,7 @@ untrusted = st.lists(_PIECES, max_size=20).map("".join) | st.text(max_size=200)
 
 
 @given(untrusted)
+@example("<system message:<|im_start|>>")
 def test_defusing_is_idempotent_and_leaves_no_token(passage: str) -> None:
     once = defuse(passage)
     assert defuse(once) == once
