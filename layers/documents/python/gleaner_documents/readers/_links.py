@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from gleaner_documents.model import MAX_ADDRESS_CHARS
+from gleaner.addresses import MAX_ADDRESS_CHARS
 
 _WEB = ("http", "https")
 _SCHEMES = (*_WEB, "ftp", "mailto")
