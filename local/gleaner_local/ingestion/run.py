@@ -76,9 +76,10 @@ def ingest(
 
     The index is the only record of earlier runs, so the next run repairs what an interrupted one left. A document
     that was stored with other chunk settings is replaced. `root` is what the names of a directory's files begin
-    with, instead of its own name, and `base_url` is the address at which a directory's files are published. `progress` is called after every request that writes. Concurrent runs into one
-    knowledge base are not supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable;
-    what was written until then stays.
+    with, instead of its own name, and `base_url` is the address at which a directory's files are published.
+    `progress` is called after every request that writes. Concurrent runs into one knowledge base are not
+    supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable; what was written until then
+    stays.
     """
     scan = find_source_files(paths, root=root, base_url=base_url)
     plan = make_plan(scan.files, partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS), chunking)

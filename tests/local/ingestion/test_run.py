@@ -192,7 +192,7 @@ def test_a_published_directory_gives_its_documents_their_addresses(kb: Knowledge
         "docs/part/page.html": "https://docs.example/v2/part/page.html",
         "docs/book.pdf": "https://docs.example/v2/book.pdf",
     }
-    assert run(kb, kb_id, docs / "part" / "notes.txt", base_url="https://docs.example/v2/part/").chunks_written == 0
+    assert run(kb, kb_id, docs / "keywords.md", base_url="https://docs.example/v2/").chunks_written == 0
     assert run(kb, kb_id, docs, base_url="https://docs.example/v3").replaced == loaded
 
 

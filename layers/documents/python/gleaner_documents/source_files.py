@@ -96,9 +96,9 @@ class ScanResult:
 def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_url: str | None = None) -> ScanResult:
     """Find all files of a known type under `paths`, each once, sorted by name.
 
-    `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files and directories are skipped. A path that
-    does not exist or is a file of unknown type is reported in `unreadable`. Raises InvalidInput if two files would
-    have the same name, and for the root of the file system.
+    `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files
+    and directories are skipped. A path that does not exist or is a file of unknown type is reported in
+    `unreadable`. Raises InvalidInput if two files would have the same name, and for the root of the file system.
     """
     result = ScanResult()
     for path in paths:
