@@ -45,7 +45,8 @@ _LINKS = re.compile(
     r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
     rf"|(?P<bracketed>{_BRACKETED})"
     r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)(?=(?P<mail>[^\s<>|\"\[\]`\x00]{0,400}))"
-    rf"|(?P<bare>{_BARE})",
+    rf"|(?P<bare>{_BARE})"
+    r"|(?P<www>(?<![^\W_])www\\?\.)(?=[<>|\"\[\]`])",  # GFM takes these for a part of the URL
     re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);)", re.IGNORECASE)
@@ -172,6 +173,8 @@ def _replace_links(prose: str, allowed: AllowedLinks, *, omission: str = disclos
             return link["scheme"] if allowed.cut(link["scheme"] + link["mail"]) else f"{link['scheme']} "
         if link["bracketed"] is not None:
             return link[0] if allowed.allow(link[0][1:-1]) else _omit(link, omission)
+        if link["www"] is not None:
+            return f"{link['www']} "
         return _replace_bare(link, allowed, omission)
 
     return _LINKS.sub(replace, prose)
