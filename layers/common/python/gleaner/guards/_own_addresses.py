@@ -19,6 +19,7 @@ TRAILING = ".,:;!?*_~')}"  # after a URL these belong to the sentence
 _START = re.compile(r"(?:(?:https?|ftp)://|mailto:|(?<![^\W_])www\.)(?=[^\s<>|\"`\\\x00])", re.IGNORECASE)
 _RUN = re.compile(rf"[^\s<>|\"`\\\x00]{{1,{MAX_ADDRESS_CHARS}}}")
 _AUTHORITY = re.compile(r"(?:[a-z]+:(?://)?(?:\[[0-9a-f:.]*\])?|www\.)[^/?#]*", re.IGNORECASE)
+_SCHEME = re.compile(r"^[a-z]+:(?://)?", re.IGNORECASE)
 _PREFIX = re.compile(r"(?:[a-z]+:(?://)?(?:\[[0-9a-f:.]*\])?|www\.)", re.IGNORECASE)
 # Where an address may end although no white space follows: before punctuation and text of scripts without spaces.
 _PUNCTUATION = re.compile("[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65‘’“”«»…।॥،؛؟]")
@@ -50,7 +51,7 @@ def collect_addresses(markdown: Iterable[str]) -> frozenset[str]:
 
 
 def extract_addresses(markdown: str) -> tuple[str, frozenset[str]]:
-    """Return a text with a full stop's worth of white space in place of each address, and the keys of the addresses."""
+    """Return a text with the host in place of each address, and the keys of the addresses."""
     keys: set[str] = set()
     parts: list[str] = []
     end = 0
@@ -62,7 +63,7 @@ def extract_addresses(markdown: str) -> tuple[str, frozenset[str]]:
         key = address_key(address)
         if key:
             keys.add(key)
-            parts += [markdown[end : start.start()], " "]
+            parts += [markdown[end : start.start()], f" {_read_host(address)} "]
             end = start.start() + len(address)
     return "".join((*parts, markdown[end:])), frozenset(keys)
 
@@ -144,6 +145,11 @@ def _equivalents(key: str | None) -> Iterator[str]:
             yield from (f"http:{address}", f"https:{address}")
         elif "://www." in address:
             yield address.partition(":")[2]
+
+
+def _read_host(address: str) -> str:
+    authority = _AUTHORITY.match(address)
+    return _SCHEME.sub("", authority[0]) if authority else ""
 
 
 def _trim(run: str) -> str:
