@@ -68,7 +68,9 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("address", HELD)
-@pytest.mark.parametrize("form", ["It is at {}.", "- {}", "| Name | {} |", "**{}** [kb-1]", "({})", "„{}“ says so", "`{}`"])
+@pytest.mark.parametrize(
+    "form", ["It is at {}.", "- {}", "| Name | {} |", "**{}** [kb-1]", "({})", "„{}“ says so", "`{}`"]
+)
 def test_an_address_of_a_passage_stays_in_every_form(address: str, form: str) -> None:
     answer = form.format(address)
     if "[" in address and "`" not in form:
@@ -106,7 +108,12 @@ def test_another_address_goes_and_leaves_a_whole_sentence(address: str, form: st
     [
         *("javascript:alert(1)", "data:text/html,x", "vbscript:x", "JaVaScRiPt:alert(1)", "java&#115;cript:alert(1)"),
         *("mailto:master@harbour.example?subject=Berth&bcc=a@evil.example", "/moor", "file:///etc/passwd", "#top"),
-        *("https:list.example/one", "https:/list.example/one", "https:\\\\list.example\\one", "https://list.example\\one"),
+        *(
+            "https:list.example/one",
+            "https:/list.example/one",
+            "https:\\\\list.example\\one",
+            "https://list.example\\one",
+        ),
         *("http://list.example%2eevil.example/", "https://list%2Eexample/one", "https://xn--/one", "https://"),
     ],
 )
@@ -125,7 +132,10 @@ def test_other_kinds_of_links_leave_their_text(target: str) -> None:
         ("Write to <mailto:office@harbour.example>.", "Write to office@harbour.example."),
         ("Write to <office@harbour.example>.", "Write to office@harbour.example."),
         ("Write to <other@harbour.example>.", "Write to other@harbour.example."),
-        ("Write to mailto:office@harbour.example?body=secret now", "Write to mailto: office@harbour.example?body=secret now"),
+        (
+            "Write to mailto:office@harbour.example?body=secret now",
+            "Write to mailto: office@harbour.example?body=secret now",
+        ),
     ],
 )
 def test_e_mail_addresses(answer: str, cleaned: str) -> None:
@@ -189,9 +199,56 @@ class _Allowed:
 _PIECES = (
     *(address for address in HELD if "[" not in address),
     *FOREIGN,
-    *("[", "](", ")", "(", "]", "<", ">", "`", "```", "\n", "\n\n", " ", "|", "- ", "> ", "*", "_", "\\", "&amp;", "&#47;"),
-    *(":", "?d=secret", "/secret", "#secret", "@evil.example", ".evil.example", "，", "港", "。", "»", "!", "mailto:", "www."),
-    *("https://", "http://", "//", "office@harbour.example", "[r]: ", "[x][r]", "[kb-1]", "<b>", "![x](", '"', "|---|---|\n"),
+    *(
+        "[",
+        "](",
+        ")",
+        "(",
+        "]",
+        "<",
+        ">",
+        "`",
+        "```",
+        "\n",
+        "\n\n",
+        " ",
+        "|",
+        "- ",
+        "> ",
+        "*",
+        "_",
+        "\\",
+        "&amp;",
+        "&#47;",
+    ),
+    *(
+        ":",
+        "?d=secret",
+        "/secret",
+        "#secret",
+        "@evil.example",
+        ".evil.example",
+        "，",
+        "港",
+        "。",
+        "»",
+        "!",
+        "mailto:",
+        "www.",
+    ),
+    *(
+        "https://",
+        "http://",
+        "//",
+        "office@harbour.example",
+        "[r]: ",
+        "[x][r]",
+        "[kb-1]",
+        "<b>",
+        "![x](",
+        '"',
+        "|---|---|\n",
+    ),
 )
 
 

@@ -169,12 +169,10 @@ def _replace_links(prose: str, allowed: AllowedLinks, *, omission: str = disclos
             return _replace_link(link, allowed)
         if link["rest"] is not None:
             return f"{link['rest'][0]} {link['rest'][1:]}"
-        if link["scheme"] is not None:
-            return link["scheme"] if allowed.cut(link["scheme"] + link["mail"]) else f"{link['scheme']} "
+        if opening := link["scheme"] or link["www"]:
+            return opening if allowed.cut(opening + (link["mail"] or "")) else f"{opening} "
         if link["bracketed"] is not None:
             return link[0] if allowed.allow(link[0][1:-1]) else _omit(link, omission)
-        if link["www"] is not None:
-            return f"{link['www']} "
         return _replace_bare(link, allowed, omission)
 
     return _LINKS.sub(replace, prose)
