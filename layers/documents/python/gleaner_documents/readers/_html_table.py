@@ -151,7 +151,8 @@ def _write_blocks(rows: list[_Row]) -> Iterator[str]:
     for row in rows:
         texts = [_flatten(cell.text) for cell in row.cells]
         if row.is_full_width and (headers or body) and not row.in_head:
-            yield from _write_block(headers, body)
+            if body:
+                yield from _write_block(headers, body)
             body, title = [], texts[0] if row.cells[0].is_header and len(texts[0]) <= MAX_HEADING_CHARS else ""
             yield texts[0]
         elif row.is_header:

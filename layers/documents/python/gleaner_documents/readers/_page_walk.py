@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Set
-from itertools import islice
 from typing import Literal
 
 from bs4 import Tag
@@ -17,7 +16,7 @@ Event = tuple[Literal["open", "close", "text"], PageElement]
 _NOISE = frozenset(
     "head title script style nav iframe textarea datalist rp audio video canvas del s strike rtc".split()
 )
-_NOISE_ROLES = frozenset("navigation search menu menubar doc-backlink contentinfo".split())
+_NOISE_ROLES = frozenset("navigation search menu menubar contentinfo".split())
 _NOISE_CLASSES = frozenset(
     "headerlink hash-link anchor-link header-anchor heading-anchor anchorjs-link skip-link mw-editsection mw-jump-link"
     " footnote-backref footnote-back reversefootnote fn-backref copybtn clipboard-button material-icons"
@@ -155,12 +154,20 @@ class _Context:
         return bool(self._open["heading"]) or opens_text or bool(_OPENERS.search(names))
 
 
-def _strings(tag: Tag) -> Iterator[NavigableString]:
-    for count, node in enumerate(tag.descendants):
-        if count == _MAX_NODES:
+def _nodes(tag: Tag, maximum: int) -> Iterator[PageElement]:
+    """Yield the first nodes inside a tag. `Tag.descendants` looks for the last one first, however deep it is."""
+    pending = tag.contents[maximum - 1 :: -1] if len(tag.contents) > maximum else tag.contents[::-1]
+    for _ in range(maximum):
+        if not pending:
             return
-        if isinstance(node, NavigableString):
-            yield node
+        node = pending.pop()
+        yield node
+        if isinstance(node, Tag):
+            pending += node.contents[:maximum][::-1]
+
+
+def _strings(tag: Tag) -> Iterator[str]:
+    return (str(node) for node in _nodes(tag, _MAX_NODES) if isinstance(node, NavigableString))
 
 
 def _has_words(tag: Tag) -> bool:
@@ -179,7 +186,7 @@ def _is_anchor(tag: Tag) -> bool:
         return True
     if not str(tag.get("href") or "").startswith("#"):
         return False
-    nodes = list(islice(tag.descendants, _MAX_ANCHOR_NODES))
+    nodes = list(_nodes(tag, _MAX_ANCHOR_NODES))
     return len(nodes) < _MAX_ANCHOR_NODES and not any(
         node.name in ("img", "sup") if isinstance(node, Tag) else _WORD.search(str(node)) for node in nodes
     )
@@ -188,9 +195,7 @@ def _is_anchor(tag: Tag) -> bool:
 def _is_navigation(tag: Tag) -> bool:
     """Whether an element holds little but links."""
     chars = linked = links = 0
-    for count, node in enumerate(tag.descendants):
-        if count == _MAX_NODES:
-            break
+    for node in _nodes(tag, _MAX_NODES):
         if isinstance(node, Tag):
             links += node.name in ("a", "button")
         elif isinstance(node, NavigableString) and node.parent is not None:

@@ -9,7 +9,7 @@ _NUMBERS = re.compile(r"\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*")
 _ENDINGS = frozenset("st nd rd th er re e ère ème eme me mes lle lles o os a as ª º de ste ter".split())
 _SIGNS = {"tm": "™", "sm": "℠"}
 _KEPT_SIGNS = frozenset("™®©℠°ªº*†‡§′″")
-_SIMPLE = re.compile(r"\w+|[-+\u2212]?\d+(?:[.,]\d+)*|[-+]")
+_SIMPLE = re.compile(r"\w+|[-+\u2212]?\d+(?:[.,]\d+)*|\d*[-+]")
 # Units and variables are short; a footnote follows a longer word.
 _MAX_UNIT_CHARS = 3
 _LONG_UNITS = ("metre", "metres", "meter", "meters", "feet", "foot", "inch", "inches", "mile", "miles")
@@ -43,8 +43,9 @@ def write_subscript(before: str, text: str) -> str:
 def add_footnote_mark(before: str, text: str) -> str:
     """`before` with the mark of a footnote, which stands before the punctuation that ends the sentence."""
     mark = text if text[0] in "[(" else f"[{text}]"
-    body = before.rstrip(SENTENCE_ENDS)
-    return f"{body} {mark}{before[len(body) :]}" if body else mark
+    text_before = before.rstrip()
+    body = text_before.rstrip(SENTENCE_ENDS)
+    return f"{body} {mark}{text_before[len(body) :]}" if body else mark
 
 
 def is_footnote(before: str, text: str) -> bool:

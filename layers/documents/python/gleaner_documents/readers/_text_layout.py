@@ -24,6 +24,8 @@ _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them 
 _MAX_INDENTS = 9  # deeper items keep this indent: a wider space would be shortened when the text is cut
 # Where a line may break: soft hyphen, zero-width space, word joiner, byte order mark.
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
+# What names the block below it: Sphinx, sphinx-design, MkDocs, GitHub.
+_TITLES = frozenset(("admonition-title", "sd-tab-label", "tab-label", "markdown-alert-title"))
 _FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.(?:png|jpe?g|gif|svg|webp|avif|bmp)", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\d{1,9}")
 _MAX_TERM_CHARS = 80
@@ -47,6 +49,8 @@ class TextLayout(TextLine):
         self._term: tuple[Tag, int] | None = None
         self._term_end = -1
         self._options = 0
+        self._picture = ""
+        self._caption: tuple[Tag, int] | None = None
         self._table: _OpenTable | None = None
 
     def take(self) -> str:
@@ -55,7 +59,7 @@ class TextLayout(TextLine):
             self._end_table()
         text = "".join(self._parts)
         self._clear()
-        self._term, self._term_end = None, -1
+        self._term, self._term_end, self._caption = None, -1, None
         return text
 
     def add_string(self, node: NavigableString) -> None:
@@ -98,8 +102,11 @@ class TextLayout(TextLine):
             _HANDLERS[name](self, tag, opens)
         elif name in _LEAVES and opens:
             self._write_words(_LEAVES[name](tag))
-        if not opens:
-            self._request_breaks(_BREAKS.get(name, 0))
+        if opens:
+            return
+        self._request_breaks(_BREAKS.get(name, 0))
+        if self._parts and not _TITLES.isdisjoint(tag.get("class") or ()):
+            self._end_label()
 
     def _write_code(self, text: str) -> None:
         if self._parts[-1] == "```\n":
@@ -122,7 +129,7 @@ class TextLayout(TextLine):
 
     def _end_label(self) -> None:
         """A paragraph after a label shares its line."""
-        if not self._parts[-1].endswith((":", "?", "!", ".", "：", "？", "…")):
+        if not self._parts[-1].endswith(("\n", ":", "?", "!", ".", "：", "？", "…")):
             self._parts.append(":")
         self._breaks, self._space, self._start = 0, True, "label"
 
@@ -153,6 +160,8 @@ class TextLayout(TextLine):
         self._breaks = 0
         if self._parts[-1] == "```\n":
             self._parts.pop()
+            if self._parts and not self._parts[-1].strip("\n"):
+                self._breaks = len(self._parts.pop())
         else:
             self._write("```" if self._parts[-1].endswith("\n") else "\n```")
 
@@ -248,6 +257,22 @@ class TextLayout(TextLine):
         self._request_breaks(2)
 
 
+    def _handle_picture(self, tag: Tag, opens: bool) -> None:
+        if opens:
+            self._picture = str(tag.get("alt") or "").strip()
+            if not _FILE_NAME.fullmatch(self._picture):
+                self._write_words(f" {self._picture} ")
+
+    def _handle_caption(self, tag: Tag, opens: bool) -> None:
+        """A caption that only repeats the text of the picture is left out."""
+        if opens:
+            self._caption = tag, len(self._parts)
+        elif self._caption is not None and self._caption[0] is tag:
+            start = self._caption[1]
+            if "".join(self._parts[start:]).strip() == self._picture:
+                del self._parts[start:]
+            self._caption = None
+
     def _handle_input(self, tag: Tag, opens: bool) -> None:
         if not opens:
             return
@@ -320,12 +345,6 @@ def _read_span(tag: Tag, name: str, maximum: int) -> int:
     return min(int(value), maximum) if value.isdecimal() and len(value) < 10 else 1
 
 
-def _describe_picture(tag: Tag) -> str:
-    """The text that stands for a picture, unless it is a file name."""
-    text = str(tag.get("alt") or "").strip()
-    return "" if _FILE_NAME.fullmatch(text) else f" {text} "
-
-
 def _describe_drawing(tag: Tag) -> str:
     title = tag.find("title", recursive=False)
     return f" {tag.get('aria-label') or (title.get_text() if title else '')} "
@@ -333,7 +352,6 @@ def _describe_drawing(tag: Tag) -> str:
 
 _TABLE_PARTS = ("caption", "thead", "tbody", "tfoot", "tr", "td", "th", "colgroup", "col")
 _LEAVES: dict[str, Callable[[Tag], str]] = {
-    "img": _describe_picture,
     "svg": _describe_drawing,
     "math": read_formula,
     "time": lambda tag: "" if tag.contents else str(tag.get("datetime") or ""),
@@ -353,4 +371,6 @@ _HANDLERS: dict[str, Callable[[TextLayout, Tag, bool], None]] = {
     "option": TextLayout._handle_option,
     "input": TextLayout._handle_input,
     "table": TextLayout._handle_table,
+    "img": TextLayout._handle_picture,
+    "figcaption": TextLayout._handle_caption,
 }

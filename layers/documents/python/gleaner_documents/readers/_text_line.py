@@ -56,6 +56,8 @@ class TextLine:
 
     def _handle_span(self, tag: Tag, *, opens: bool) -> None:
         if opens:
+            if tag.name == "sup":
+                self._index_end = -1
             if len(self._spans) < _MAX_SPANS:
                 self._spans.append((tag, len(self._parts)))
             return
