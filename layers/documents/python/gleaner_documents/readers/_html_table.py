@@ -139,7 +139,9 @@ class HtmlTable:
 def _lays_out_text(rows: list[_Row]) -> bool:
     width = max((len(row.cells) for row in rows), default=0)
     return width == 1 or any(
-        "\n\n" in cell.text or "```" in cell.text or len(cell.text) > _MAX_ROW_CHARS for row in rows for cell in row.cells
+        "\n\n" in cell.text or "```" in cell.text or len(cell.text) > _MAX_ROW_CHARS
+        for row in rows
+        for cell in row.cells
     )
 
 

@@ -10,7 +10,8 @@ from bs4.element import NavigableString, PreformattedString
 
 from gleaner_documents.readers._formulas import read_formula
 from gleaner_documents.readers._html_table import HtmlTable, RepeatBudget
-from gleaner_documents.readers._text_line import SPANS, TextLine
+from gleaner_documents.readers._text_blocks import TextBlocks
+from gleaner_documents.readers._text_line import SPANS
 
 # Line breaks around a block, as in a browser's plain text of a page: 2 leave a blank line.
 _BREAKS = dict.fromkeys(
@@ -21,19 +22,15 @@ _BREAKS = dict.fromkeys(
      "address", "fieldset", "legend", "form", "br", "optgroup"), 1
 )  # fmt: skip
 _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them without end
-_MAX_INDENTS = 9  # deeper items keep this indent: a wider space would be shortened when the text is cut
 # Where a line may break: soft hyphen, zero-width space, word joiner, byte order mark.
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
-# What names the block below it: Sphinx, sphinx-design, MkDocs, GitHub.
-_TITLES = frozenset(("admonition-title", "sd-tab-label", "tab-label", "markdown-alert-title"))
-_FILE_NAME = re.compile(r"\S*[/\\]\S*|\S+\.(?:png|jpe?g|gif|svg|webp|avif|bmp)", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d{1,9}")
-_MAX_TERM_CHARS = 80
+# Classes of what names the block below it: Sphinx and MkDocs, Docusaurus, sphinx-design, GitHub.
+_TITLE = re.compile(r"admonition-title$|admonitionHeading_|(?:sd-)?tab-label$|markdown-alert-title$")
 _LAYOUT_ROLES = ("presentation", "none")
 _CODE_TABLES = {"highlighttable", "lntable", "rouge-table", "hljs-ln"}
 
 
-class TextLayout(TextLine):
+class TextLayout(TextBlocks):
     """Takes strings and tags in document order; collapses white space and puts each block on its own lines.
 
     Links are resolved against `base_url`.
@@ -43,14 +40,6 @@ class TextLayout(TextLine):
         super().__init__(base_url)
         self._depth = depth
         self._budget = budget or RepeatBudget()
-        self._preformatted = 0
-        self._lists: list[int | None] = []  # for each open list: the next number, None for a bullet list
-        self._terms: list[str] = []  # of each open definition list: the term that is defined
-        self._term: tuple[Tag, int] | None = None
-        self._term_end = -1
-        self._options = 0
-        self._picture = ""
-        self._caption: tuple[Tag, int] | None = None
         self._table: _OpenTable | None = None
 
     def take(self) -> str:
@@ -59,7 +48,6 @@ class TextLayout(TextLine):
             self._end_table()
         text = "".join(self._parts)
         self._clear()
-        self._term, self._term_end, self._caption = None, -1, None
         return text
 
     def add_string(self, node: NavigableString) -> None:
@@ -76,6 +64,12 @@ class TextLayout(TextLine):
     def is_in_table(self) -> bool:
         """Whether a table is open."""
         return self._table is not None
+
+    def add_block(self, text: str) -> None:
+        """Add text that is laid out already."""
+        self._request_breaks(2)
+        self._write(text)
+        self._request_breaks(2)
 
     def add_label(self, text: str) -> None:
         """Add the title of what follows; a paragraph shares its line."""
@@ -105,142 +99,8 @@ class TextLayout(TextLine):
         if opens:
             return
         self._request_breaks(_BREAKS.get(name, 0))
-        if self._parts and not _TITLES.isdisjoint(tag.get("class") or ()):
+        if self._parts and tag.attrs and any(_TITLE.match(name) for name in tag.get("class") or ()):
             self._end_label()
-
-    def _write_code(self, text: str) -> None:
-        if self._parts[-1] == "```\n":
-            text = text.removeprefix("\n")
-        if text:
-            self._write(text)
-
-    def _request_breaks(self, breaks: int) -> None:
-        if not breaks:
-            return
-        if self._preformatted:
-            self._breaks = int(not self._parts[-1].endswith("\n"))
-        elif not self._start:  # an item's first paragraph shares the line of its marker
-            self._breaks = max(self._breaks, min(breaks, 1) if self._lists else breaks)
-
-    def _break_line(self) -> None:
-        """Begin a new line even after a marker or label."""
-        self._start = ""
-        self._request_breaks(1)
-
-    def _end_label(self) -> None:
-        """A paragraph after a label shares its line."""
-        if not self._parts[-1].endswith(("\n", ":", "?", "!", ".", "：", "？", "…")):
-            self._parts.append(":")
-        self._breaks, self._space, self._start = 0, True, "label"
-
-    def _handle_break(self, tag: Tag, opens: bool) -> None:
-        if opens and self._preformatted:
-            self._breaks = 0
-            self._parts.append("\n")
-
-    def _handle_code(self, tag: Tag, opens: bool) -> None:
-        if self._preformatted:
-            return
-        self._code += 1 if opens else -1
-        self._write("`") if opens else self._parts.append("`")
-
-    def _handle_quote(self, tag: Tag, opens: bool) -> None:
-        self._write("“") if opens else self._parts.append("”")
-
-    def _handle_pre(self, tag: Tag, opens: bool) -> None:
-        if opens:
-            if not self._preformatted:
-                self._break_line()
-                self._write("```\n")
-            self._preformatted += 1
-            return
-        self._preformatted -= 1
-        if self._preformatted:
-            return
-        self._breaks = 0
-        if self._parts[-1] == "```\n":
-            self._parts.pop()
-            if self._parts and not self._parts[-1].strip("\n"):
-                self._breaks = len(self._parts.pop())
-        else:
-            self._write("```" if self._parts[-1].endswith("\n") else "\n```")
-
-    def _handle_list(self, tag: Tag, opens: bool) -> None:
-        if opens:
-            if self._start == "label":
-                self._break_line()
-            start = str(tag.get("start") or "1")
-            self._lists.append((int(start) if _NUMBER.fullmatch(start) else 1) if tag.name == "ol" else None)
-        else:
-            self._lists.pop()
-        self._request_breaks(2)
-
-    def _handle_item(self, tag: Tag, opens: bool) -> None:
-        if not opens:
-            return
-        number = str(tag.get("value", ""))
-        if _NUMBER.fullmatch(number) and self._lists and self._lists[-1] is not None:
-            self._lists[-1] = int(number)
-        self._write(self._next_marker())
-        self._start = "item"
-
-    def _next_marker(self) -> str:
-        if not self._lists:
-            return "- "
-        indent = "  " * min(len(self._lists) - 1, _MAX_INDENTS)
-        number = self._lists[-1]
-        if number is None:
-            return f"{indent}- "
-        self._lists[-1] = number + 1
-        return f"{indent}{number}. "
-
-    def _handle_terms(self, tag: Tag, opens: bool) -> None:
-        if opens:
-            self._terms.append("")
-        else:
-            self._terms.pop()
-
-    def _handle_term(self, tag: Tag, opens: bool) -> None:
-        if not opens:
-            self._end_term(tag)
-            return
-        self._end_term()
-        if self._parts and self._term_end == len(self._parts):  # several terms share a definition
-            self._parts.append(",")
-            self._breaks, self._space = 0, True
-        else:
-            self._request_breaks(1)
-        self._term = tag, len(self._parts)
-
-    def _end_term(self, tag: Tag | None = None) -> None:
-        if self._term is None or tag not in (None, self._term[0]):
-            return
-        term = "".join(self._parts[self._term[1] :]).strip()
-        self._term = None
-        if term:
-            self._term_end = len(self._parts)
-        if self._terms:
-            self._terms[-1] = term if len(term) <= _MAX_TERM_CHARS and "\n" not in term else ""
-
-    def _handle_definition(self, tag: Tag, opens: bool) -> None:
-        if opens:
-            self._end_term()
-            if self._parts and self._term_end == len(self._parts):
-                self._end_label()
-            elif self._terms and self._terms[-1]:
-                self._request_breaks(1)
-                self._write(self._terms[-1])
-                self._end_label()
-        self._request_breaks(1)
-
-    def _handle_option(self, tag: Tag, opens: bool) -> None:
-        if tag.name == "select":
-            self._options = 0
-        elif tag.name == "option" and opens:
-            if self._options and self._parts:
-                self._parts.append(",")
-                self._space = True
-            self._options += 1
 
     def _handle_table(self, tag: Tag, opens: bool) -> None:
         if opens and self._depth < _MAX_TABLES and not self._preformatted and not lays_out(tag):
@@ -255,32 +115,6 @@ class TextLayout(TextLine):
             self._break_line()
             self._write(text)
         self._request_breaks(2)
-
-
-    def _handle_picture(self, tag: Tag, opens: bool) -> None:
-        if opens:
-            self._picture = str(tag.get("alt") or "").strip()
-            if not _FILE_NAME.fullmatch(self._picture):
-                self._write_words(f" {self._picture} ")
-
-    def _handle_caption(self, tag: Tag, opens: bool) -> None:
-        """A caption that only repeats the text of the picture is left out."""
-        if opens:
-            self._caption = tag, len(self._parts)
-        elif self._caption is not None and self._caption[0] is tag:
-            start = self._caption[1]
-            if "".join(self._parts[start:]).strip() == self._picture:
-                del self._parts[start:]
-            self._caption = None
-
-    def _handle_input(self, tag: Tag, opens: bool) -> None:
-        if not opens:
-            return
-        if tag.get("type") == "checkbox":
-            self._write("[x]" if tag.has_attr("checked") else "[ ]")
-            self._space = True
-        else:
-            self._write_words(str(tag.get("value") or ""))
 
 
 class _OpenTable:
@@ -357,20 +191,20 @@ _LEAVES: dict[str, Callable[[Tag], str]] = {
     "time": lambda tag: "" if tag.contents else str(tag.get("datetime") or ""),
 }
 _HANDLERS: dict[str, Callable[[TextLayout, Tag, bool], None]] = {
-    "br": TextLayout._handle_break,
-    "code": TextLayout._handle_code,
-    "q": TextLayout._handle_quote,
-    "pre": TextLayout._handle_pre,
-    "ul": TextLayout._handle_list,
-    "ol": TextLayout._handle_list,
-    "li": TextLayout._handle_item,
-    "dl": TextLayout._handle_terms,
-    "dt": TextLayout._handle_term,
-    "dd": TextLayout._handle_definition,
-    "select": TextLayout._handle_option,
-    "option": TextLayout._handle_option,
-    "input": TextLayout._handle_input,
+    "br": TextLayout.handle_break,
+    "code": TextLayout.handle_code,
+    "q": TextLayout.handle_quote,
+    "pre": TextLayout.handle_pre,
+    "ul": TextLayout.handle_list,
+    "ol": TextLayout.handle_list,
+    "li": TextLayout.handle_item,
+    "dl": TextLayout.handle_terms,
+    "dt": TextLayout.handle_term,
+    "dd": TextLayout.handle_definition,
+    "select": TextLayout.handle_option,
+    "option": TextLayout.handle_option,
+    "input": TextLayout.handle_input,
     "table": TextLayout._handle_table,
-    "img": TextLayout._handle_picture,
-    "figcaption": TextLayout._handle_caption,
+    "img": TextLayout.handle_picture,
+    "figcaption": TextLayout.handle_caption,
 }

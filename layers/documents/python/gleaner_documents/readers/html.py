@@ -11,6 +11,7 @@ from bs4.element import NavigableString
 
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
+from gleaner_documents.readers._links import without_addresses
 from gleaner_documents.readers._page_survey import PageSurvey, survey_page
 from gleaner_documents.readers._page_walk import walk
 from gleaner_documents.readers._sections import SectionCollector, shorten
@@ -84,7 +85,7 @@ class _SectionReader:
             if opens:
                 self.collector.add_text(text)
             else:
-                self.collector.open_section(level, text)
+                self._open_section(level, text)
         elif tag.name == "summary" and self._nesting == opens and _titles_a_part(tag):
             self._handle_summary(tag, opens=opens)
         else:
@@ -96,11 +97,18 @@ class _SectionReader:
                 self.collector.add_text(self.layout.take())
                 self.collector.close_part()
 
+    def _open_section(self, level: int, text: str) -> None:
+        """A heading is cited without addresses; they stay in the text below it."""
+        name = without_addresses(text)
+        self.collector.open_section(level, name)
+        if name != text:
+            self.layout.add_block(text)
+
     def _handle_summary(self, tag: Tag, *, opens: bool) -> None:
         text = self.layout.take()
         if opens:
             self.collector.add_text(text)
-        elif self.collector.open_part(text) and tag.parent is not None:
+        elif self.collector.open_part(without_addresses(text)) and tag.parent is not None:
             self._parts.append(tag.parent)
 
 
