@@ -137,12 +137,10 @@ class HtmlTable:
 
 
 def _lays_out_text(rows: list[_Row]) -> bool:
-    width = max((len(row.cells) for row in rows), default=0)
-    return width == 1 or any(
-        "\n\n" in cell.text or "```" in cell.text or len(cell.text) > _MAX_ROW_CHARS
-        for row in rows
-        for cell in row.cells
-    )
+    if all(len(row.cells) == 1 for row in rows):
+        return True
+    texts = [cell.text for row in rows for cell in row.cells]
+    return any("\n\n" in text or "```" in text or len(text) > _MAX_ROW_CHARS for text in texts)
 
 
 def _write_blocks(rows: list[_Row]) -> Iterator[str]:

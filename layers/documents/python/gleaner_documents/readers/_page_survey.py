@@ -17,7 +17,7 @@ _TAB_LISTS = {"tabbed-labels", "nav-tabs"}
 
 @dataclass(slots=True)
 class PageSurvey:
-    """The elements that hold the text, the titles of panels by `id(panel)`, and the tabs that these titles come from."""
+    """The elements that hold the text, the titles of panels by `id(panel)`, and the tabs that are these titles."""
 
     roots: list[Tag] = field(default_factory=list)
     panel_titles: dict[int, str] = field(default_factory=dict)
@@ -129,10 +129,10 @@ class _Tabs:
         tab = self._by_panel_id.get(str(panel.get("id") or "")) or self._by_id.get(
             str(panel.get("aria-labelledby") or "-")
         )
-        if tab in queue:
-            queue.remove(tab)
-        elif tab is None and queue:
+        if tab is None and queue:
             tab = queue.popleft()
+        elif tab is not None and tab in queue:
+            queue.remove(tab)
         if tab is not None and tab.words:
             self.titles[id(panel)] = " ".join(tab.words)
             self.titled.add(id(tab.tag))

@@ -113,9 +113,8 @@ class _Context:
 
     def _is_marked_as_noise(self, tag: Tag) -> bool:
         classes = tag.get("class") or ()
-        if tag.get("role") in _NOISE_ROLES or not _NOISE_CLASSES.isdisjoint(classes):
-            return True
-        if not _LINE_NUMBERS.isdisjoint(classes) and (self._open["code"] or tag.name in ("td", "pre", "div")):
+        is_number = not _LINE_NUMBERS.isdisjoint(classes) and (self._open["code"] or tag.name in ("td", "pre", "div"))
+        if is_number or tag.get("role") in _NOISE_ROLES or not _NOISE_CLASSES.isdisjoint(classes):
             return True
         if tag.name == "a":
             return _is_anchor(tag)

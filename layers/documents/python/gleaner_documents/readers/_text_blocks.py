@@ -57,21 +57,21 @@ class TextBlocks(TextLine):
             self._parts.append(":")
         self._breaks, self._space, self._start = 0, True, "label"
 
-    def handle_break(self, tag: Tag, opens: bool) -> None:
+    def handle_break(self, _: Tag, opens: bool) -> None:
         if opens and self._preformatted:
             self._breaks = 0
             self._parts.append("\n")
 
-    def handle_code(self, tag: Tag, opens: bool) -> None:
+    def handle_code(self, _: Tag, opens: bool) -> None:
         if self._preformatted:
             return
         self._code += 1 if opens else -1
         self._write("`") if opens else self._parts.append("`")
 
-    def handle_quote(self, tag: Tag, opens: bool) -> None:
+    def handle_quote(self, _: Tag, opens: bool) -> None:
         self._write("“") if opens else self._parts.append("”")
 
-    def handle_pre(self, tag: Tag, opens: bool) -> None:
+    def handle_pre(self, _: Tag, opens: bool) -> None:
         if opens:
             if not self._preformatted:
                 self._break_line()
@@ -118,7 +118,7 @@ class TextBlocks(TextLine):
         self._lists[-1] = number + 1
         return f"{indent}{number}. "
 
-    def handle_terms(self, tag: Tag, opens: bool) -> None:
+    def handle_terms(self, _: Tag, opens: bool) -> None:
         if opens:
             self._terms.append("")
         else:
@@ -146,7 +146,7 @@ class TextBlocks(TextLine):
         if self._terms:
             self._terms[-1] = term if len(term) <= _MAX_TERM_CHARS and "\n" not in term else ""
 
-    def handle_definition(self, tag: Tag, opens: bool) -> None:
+    def handle_definition(self, _: Tag, opens: bool) -> None:
         if opens:
             self._end_term()
             if self._parts and self._term_end == len(self._parts):

@@ -26,6 +26,7 @@ _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them 
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
 # Classes of what names the block below it: Sphinx and MkDocs, Docusaurus, sphinx-design, GitHub.
 _TITLE = re.compile(r"admonition-title$|admonitionHeading_|(?:sd-)?tab-label$|markdown-alert-title$")
+_SPAN = re.compile(r"\d{1,9}")
 _LAYOUT_ROLES = ("presentation", "none")
 _CODE_TABLES = {"highlighttable", "lntable", "rouge-table", "hljs-ln"}
 
@@ -45,7 +46,7 @@ class TextLayout(TextBlocks):
     def take(self) -> str:
         """Return the text so far and start over."""
         if self._table is not None:
-            self._end_table()
+            self._end_table(self._table)
         text = "".join(self._parts)
         self._clear()
         return text
@@ -84,7 +85,7 @@ class TextLayout(TextBlocks):
         """Handle a tag that opens or closes."""
         if self._table is not None and self._table.handle(tag, opens=opens):
             if not opens and tag is self._table.tag:
-                self._end_table()
+                self._end_table(self._table)
             return
         name = tag.name
         if opens:
@@ -106,9 +107,8 @@ class TextLayout(TextBlocks):
         if opens and self._depth < _MAX_TABLES and not self._preformatted and not lays_out(tag):
             self._table = _OpenTable(tag, self._base_url, self._depth + 1, self._budget)
 
-    def _end_table(self) -> None:
-        assert self._table is not None
-        table = self._table.finish()
+    def _end_table(self, open_table: _OpenTable) -> None:
+        table = open_table.finish()
         self._table = None
         text = table.write_inline() if self._depth else table.write()
         if text:
@@ -176,7 +176,7 @@ def lays_out(table: Tag) -> bool:
 def _read_span(tag: Tag, name: str, maximum: int) -> int:
     """A span as the HTML standard reads it; a row span of 0 reaches to the end of the group of rows."""
     value = str(tag.get(name) or "1").strip()
-    return min(int(value), maximum) if value.isdecimal() and len(value) < 10 else 1
+    return min(int(value), maximum) if _SPAN.fullmatch(value) else 1
 
 
 def _describe_drawing(tag: Tag) -> str:

@@ -48,11 +48,15 @@ class TextLine:
     def _write(self, text: str) -> None:
         if self._breaks and self._parts:
             self._parts.append("\n" * self._breaks)
-        elif self._parts and not self._parts[-1].endswith((" ", "\n")):
-            if self._space or (self._index_end == len(self._parts) and text[0].isdigit()):
-                self._parts.append(" ")
+        elif self._needs_space(text):
+            self._parts.append(" ")
         self._breaks, self._space, self._start = 0, False, ""
         self._parts.append(text)
+
+    def _needs_space(self, text: str) -> bool:
+        if not self._parts or self._parts[-1].endswith((" ", "\n")):
+            return False
+        return self._space or (self._index_end == len(self._parts) and text[0].isdigit())
 
     def _handle_span(self, tag: Tag, *, opens: bool) -> None:
         if opens:

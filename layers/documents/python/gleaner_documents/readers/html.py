@@ -18,6 +18,7 @@ from gleaner_documents.readers._sections import SectionCollector, shorten
 from gleaner_documents.readers._text_layout import TextLayout, lays_out
 
 _HEADING = re.compile(r"h[1-6]")
+_LEVEL = re.compile(r"[1-9]\d?")
 # What a page may leave open, each after the last end of its kind.
 _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
 # A heading inside one of these labels a part of it and does not open a section.
@@ -118,7 +119,7 @@ def _heading_level(tag: Tag) -> int:
         return int(tag.name[1])
     if tag.attrs and tag.get("role") == "heading":
         level = str(tag.get("aria-level") or "2")  # the default of WAI-ARIA
-        return min(int(level), 6) if level.isdecimal() and len(level) < 3 else 2
+        return min(int(level), 6) if _LEVEL.fullmatch(level) else 2
     return 0
 
 
@@ -126,10 +127,7 @@ def _titles_a_part(summary: Tag) -> bool:
     """Whether anything follows a summary in its <details>."""
     if summary.parent is None or summary.parent.name != "details":
         return False
-    for sibling in summary.next_siblings:
-        if isinstance(sibling, Tag) or sibling.strip():
-            return True
-    return False
+    return any(isinstance(sibling, Tag) or str(sibling).strip() for sibling in summary.next_siblings)
 
 
 def _attribute(soup: BeautifulSoup, element: str, attribute: str, **others: str) -> str:
