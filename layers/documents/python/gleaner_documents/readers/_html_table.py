@@ -39,6 +39,7 @@ class _Cell:
     is_header: bool = False
     rows: int = 1
     columns: int = 1
+    is_bold: bool = False
 
 
 _EMPTY = _Cell("")
@@ -77,16 +78,17 @@ class HtmlTable:
         """Start a row."""
         self._rows.append(_Row(group=self._group, in_head=self._in_head))
 
-    def add_cell(self, text: str, *, is_header: bool, rows: int, columns: int) -> None:
+    def add_cell(self, text: str, *, is_header: bool, is_bold: bool, rows: int, columns: int) -> None:
         """Add a cell that may span rows and columns."""
         if not self._rows:
             self.start_row()
         self._budget.left += _REPEATS_PER_CELL
-        self._rows[-1].cells.append(_Cell(text.strip(), is_header, rows, columns))
+        self._rows[-1].cells.append(_Cell(text.strip(), is_header, rows, columns, is_bold))
 
     def write(self) -> str:
         """The table in Markdown; one without headers whose cells hold much text is written cell by cell."""
         rows = [row for row in self._expand() if any(cell.text for cell in row.cells)]
+        _find_bold_header(rows)
         has_headers = any(cell.is_header for row in rows for cell in row.cells) or any(row.in_head for row in rows)
         if not has_headers and _lays_out_text(rows):
             body = "\n\n".join(cell.text for row in rows for cell, _ in groupby(row.cells) if cell.text)
@@ -134,6 +136,16 @@ class HtmlTable:
                 add(*pending[column])
         row.cells = cells
         return below
+
+
+def _find_bold_header(rows: list[_Row]) -> None:
+    """Programs that know no header cells, word processors among them, write the first row in bold."""
+    if len(rows) < 2 or any(row.is_header for row in rows):  # noqa: PLR2004
+        return
+    first, second = rows[0].cells, rows[1].cells
+    if len(first) > 1 and all(cell.is_bold for cell in first) and not all(cell.is_bold for cell in second):
+        for cell in first:
+            cell.is_header = True
 
 
 def _lays_out_text(rows: list[_Row]) -> bool:

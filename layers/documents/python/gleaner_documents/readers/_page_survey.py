@@ -136,6 +136,8 @@ class _Tabs:
         if tab is not None and tab.words:
             self.titles[id(panel)] = " ".join(tab.words)
             self.titled.add(id(tab.tag))
+            if tab.tag.parent is not None and tab.tag.parent.name == "li":
+                self.titled.add(id(tab.tag.parent))
 
 
 def _is_tab(tag: Tag) -> bool:

@@ -20,7 +20,7 @@ _NOISE_ROLES = frozenset("navigation search menu menubar contentinfo".split())
 _NOISE_CLASSES = frozenset(
     "headerlink hash-link anchor-link header-anchor heading-anchor anchorjs-link skip-link mw-editsection mw-jump-link"
     " footnote-backref footnote-back reversefootnote fn-backref copybtn clipboard-button material-icons"
-    " material-symbols-outlined katex-html line-numbers-rows".split()
+    " theme-doc-footer theme-edit-this-page material-symbols-outlined katex-html line-numbers-rows".split()
 )
 # Numbers of lines: Pygments, Chroma, highlight.js, Rouge, Hexo, GitHub.
 _LINE_NUMBERS = frozenset(
@@ -113,7 +113,7 @@ class _Context:
 
     def _is_marked_as_noise(self, tag: Tag) -> bool:
         classes = tag.get("class") or ()
-        is_number = not _LINE_NUMBERS.isdisjoint(classes) and (self._open["code"] or tag.name in ("td", "pre", "div"))
+        is_number = not _LINE_NUMBERS.isdisjoint(classes) and self._holds_numbers(tag)
         if is_number or tag.get("role") in _NOISE_ROLES or not _NOISE_CLASSES.isdisjoint(classes):
             return True
         if tag.name == "a":
@@ -127,6 +127,11 @@ class _Context:
         if is_hidden and (tag.name in ("i", "img", "svg") or hint or not _has_words(tag)):
             return True
         return _is_navigation(tag)
+
+    def _holds_numbers(self, tag: Tag) -> bool:
+        if tag.name == "td":  # where </td> is left out, it holds the code, too
+            return not any(isinstance(node, Tag) and node.name == "td" for node in _nodes(tag, _MAX_NODES))
+        return bool(self._open["code"]) or tag.name in ("pre", "div")
 
     def _is_new(self, tag: Tag) -> bool:
         """Whether nothing around the tag was judged already; a page may nest hidden elements without end."""

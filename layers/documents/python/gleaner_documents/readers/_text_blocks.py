@@ -23,7 +23,7 @@ class TextBlocks(TextLine):
         self._lists: list[int | None] = []  # for each open list: the next number, None for a bullet list
         self._terms: list[str] = []  # of each open definition list: the term that is defined
         self._term: tuple[Tag, int] | None = None
-        self._term_end = -1
+        self._term_start = self._term_end = -1
         self._options = 0
         self._picture = ""
         self._caption: tuple[Tag, int] | None = None
@@ -96,17 +96,26 @@ class TextBlocks(TextLine):
             start = str(tag.get("start") or "1")
             self._lists.append((int(start) if _NUMBER.fullmatch(start) else 1) if tag.name == "ol" else None)
         else:
+            self._drop_empty_item()
             self._lists.pop()
         self._request_breaks(2)
 
     def handle_item(self, tag: Tag, opens: bool) -> None:
         if not opens:
             return
+        self._drop_empty_item()
         number = str(tag.get("value", ""))
         if _NUMBER.fullmatch(number) and self._lists and self._lists[-1] is not None:
             self._lists[-1] = int(number)
         self._write(self._next_marker())
         self._start = "item"
+
+    def _drop_empty_item(self) -> None:
+        if self._start == "item":
+            self._parts.pop()
+            self._start = ""
+            if self._parts and not self._parts[-1].strip("\n"):
+                self._breaks = len(self._parts.pop())
 
     def _next_marker(self) -> str:
         if not self._lists:
@@ -134,7 +143,8 @@ class TextBlocks(TextLine):
             self._breaks, self._space = 0, True
         else:
             self._request_breaks(1)
-        self._term = tag, len(self._parts)
+            self._term_start = len(self._parts)
+        self._term = tag, self._term_start
 
     def _end_term(self, tag: Tag | None = None) -> None:
         if self._term is None or tag not in (None, self._term[0]):

@@ -15,10 +15,10 @@ from gleaner_documents.readers._text_line import SPANS
 
 # Line breaks around a block, as in a browser's plain text of a page: 2 leave a blank line.
 _BREAKS = dict.fromkeys(
-    ("p", "dl", "table", "pre", "blockquote", "figure", "section", "article", "details", "hr",
+    ("p", "dl", "table", "pre", "blockquote", "figure", "section", "article", "main", "details", "hr",
      "h1", "h2", "h3", "h4", "h5", "h6"), 2
 ) | dict.fromkeys(
-    ("li", "tr", "td", "th", "div", "caption", "figcaption", "summary", "main", "header", "footer", "aside",
+    ("li", "tr", "td", "th", "div", "caption", "figcaption", "summary", "header", "footer", "aside",
      "address", "fieldset", "legend", "form", "br", "optgroup"), 1
 )  # fmt: skip
 _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them without end
@@ -165,7 +165,19 @@ class _OpenTable:
             self._table.caption = " ".join(text.split())
         else:
             rows, columns = _read_span(tag, "rowspan", 65_534), max(1, _read_span(tag, "colspan", 1_000))
-            self._table.add_cell(text, is_header=tag.name == "th", rows=rows, columns=columns)
+            is_header = tag.name == "th"
+            self._table.add_cell(text, is_header=is_header, is_bold=_is_bold(tag), rows=rows, columns=columns)
+
+
+def _is_bold(cell: Tag) -> bool:
+    """Whether all that a cell holds is in bold."""
+    nodes = [node for node in cell.contents if isinstance(node, Tag) or str(node).strip()]
+    nodes = [
+        node for node in nodes if getattr(node, "name", None) not in _TABLE_PARTS
+    ]  # the next cell, if </td> is left out
+    if len(nodes) == 1 and isinstance(nodes[0], Tag):
+        return nodes[0].name in ("b", "strong") or (nodes[0].name == "p" and _is_bold(nodes[0]))
+    return False
 
 
 def lays_out(table: Tag) -> bool:
