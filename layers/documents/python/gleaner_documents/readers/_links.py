@@ -15,6 +15,7 @@ _IGNORED = re.compile("[\t\n\r]")
 _ENDS_ADDRESS = re.compile('[\\s<>"`|\\\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]')
 _PARENTHESES = re.compile(r"[()]")
 _SINGLE_PARENTHESES = re.compile(r"[^()]*(?:\([^()]*\)[^()]*)*")
+_WRITTEN_LINK = re.compile(r"\[([^\[\]]+)\]\((?:[^()\s]|\([^()\s]*\))+\)|<((?:https?|ftp)://[^<>\s]+)>")
 _SCHEME_AND_WWW = re.compile(r"(?:(?:https?|ftp)://|mailto:)?(?:www\.)?", re.IGNORECASE)
 
 
@@ -34,6 +35,11 @@ def link_text(text: str, address: str, base_url: str | None) -> str:
     if "[" in words or "]" in words:  # in the brackets of a link some readers would take them for its end
         return f"{words} <{absolute}>"
     return f"[{words}]({absolute})"
+
+
+def without_addresses(text: str) -> str:
+    """`text` with the words of its links alone."""
+    return _WRITTEN_LINK.sub(lambda link: link[1] or link[2], text)
 
 
 def _resolve(address: str, base_url: str | None) -> str | None:

@@ -2,122 +2,221 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from bs4 import Tag
 from bs4.element import NavigableString, PreformattedString
 
+from gleaner_documents.readers._formulas import read_formula
+from gleaner_documents.readers._html_table import HtmlTable, RepeatBudget
+from gleaner_documents.readers._text_blocks import TextBlocks
+from gleaner_documents.readers._text_line import SPANS
+
 # Line breaks around a block, as in a browser's plain text of a page: 2 leave a blank line.
 _BREAKS = dict.fromkeys(
-    ("p", "ul", "ol", "dl", "table", "pre", "blockquote", "figure", "section", "article", "details", "hr",
+    ("p", "dl", "table", "pre", "blockquote", "figure", "section", "article", "main", "details", "hr",
      "h1", "h2", "h3", "h4", "h5", "h6"), 2
 ) | dict.fromkeys(
-    ("li", "tr", "dt", "dd", "div", "caption", "figcaption", "summary", "main", "header", "footer", "aside",
-     "address", "fieldset", "form", "br"), 1
+    ("li", "tr", "td", "th", "div", "caption", "figcaption", "summary", "header", "footer", "aside",
+     "address", "fieldset", "legend", "form", "br", "optgroup"), 1
 )  # fmt: skip
+_MAX_TABLES = 4  # within each other; bounds the work on a page that nests them without end
+# Where a line may break: soft hyphen, zero-width space, word joiner, byte order mark.
+_INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
+# Classes of what names the block below it: Sphinx and MkDocs, Docusaurus, sphinx-design, GitHub.
+_TITLE = re.compile(r"admonition-title$|admonitionHeading_|(?:sd-)?tab-label$|markdown-alert-title$")
+_SPAN = re.compile(r"\d{1,9}")
+_LAYOUT_ROLES = ("presentation", "none")
+_CODE_TABLES = {"highlighttable", "lntable", "rouge-table", "hljs-ln"}
 
 
-class TextLayout:
-    """Takes strings and tags in document order; collapses white space and puts each block on its own lines."""
+class TextLayout(TextBlocks):
+    """Takes strings and tags in document order; collapses white space and puts each block on its own lines.
 
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._breaks = 0
-        self._space = False
-        self._preformatted = 0
-        self._cell_depth = 0
-        self._row: list[str] = []  # tag names of the row's cells so far: td, th
-        self._at_item_start = False
-        self._lists: list[int | None] = []  # for each open list: the next number, None for a bullet list
+    Links are resolved against `base_url`.
+    """
+
+    def __init__(self, base_url: str | None = None, *, depth: int = 0, budget: RepeatBudget | None = None) -> None:
+        super().__init__(base_url)
+        self._depth = depth
+        self._budget = budget or RepeatBudget()
+        self._table: _OpenTable | None = None
 
     def take(self) -> str:
         """Return the text so far and start over."""
+        if self._table is not None:
+            self._end_table(self._table)
         text = "".join(self._parts)
-        self._parts, self._breaks, self._space = [], 0, False
+        self._clear()
         return text
 
     def add_string(self, node: NavigableString) -> None:
         """Add a text node; comments and declarations are ignored."""
         if isinstance(node, PreformattedString):
             return
-        if self._preformatted:
-            self._write(str(node))
+        if self._table is not None and self._table.cell is not None:
+            self._table.cell.add_string(node)
+        elif self._preformatted:
+            self._write_code(str(node))
+        else:
+            self._write_words(node if node.isascii() else node.translate(_INVISIBLE))
+
+    def is_in_table(self) -> bool:
+        """Whether a table is open."""
+        return self._table is not None
+
+    def add_block(self, text: str) -> None:
+        """Add text that is laid out already."""
+        self._request_breaks(2)
+        self._write(text)
+        self._request_breaks(2)
+
+    def add_label(self, text: str) -> None:
+        """Add the title of what follows; a paragraph shares its line."""
+        if self._table is not None and self._table.cell is not None:
+            self._table.cell.add_label(text)
             return
-        words = node.split()
-        self._space |= bool(node[:1].isspace())
-        if words:
-            self._write(" ".join(words))
-            self._space = node[-1].isspace()
+        self._request_breaks(2)
+        self._write(" ".join(text.split()))
+        self._end_label()
 
     def add_tag(self, tag: Tag, *, opens: bool) -> None:
         """Handle a tag that opens or closes."""
-        name = tag.name
-        if name in ("ul", "ol"):
-            self._handle_list(tag, opens=opens)
-        elif name in ("td", "th"):
-            self._handle_cell(name, opens=opens)
-        elif name == "code" and not self._preformatted:
-            self._write("`") if opens else self._parts.append("`")
-        elif name == "pre" and not opens:
-            self._end_code()
-        elif name == "img" and opens:
-            self.add_string(NavigableString(f" {tag.get('alt') or ''} "))
-        elif name == "tr" and not opens:
-            self._end_row()
-        self._request_breaks(_BREAKS.get(name, 0))
-        if name == "li" and opens:
-            self._write(self._next_marker())
-            self._at_item_start = True
-        elif name == "pre" and opens:
-            self._preformatted += 1
-            self._write("```\n")
-
-    def _write(self, text: str) -> None:
-        if self._breaks and self._parts:
-            self._parts.append("\n" * self._breaks)
-        elif self._space and self._parts and not self._parts[-1].endswith((" ", "\n")):
-            self._parts.append(" ")
-        self._breaks, self._space, self._at_item_start = 0, False, False
-        self._parts.append(text)
-
-    def _request_breaks(self, breaks: int) -> None:
-        if self._cell_depth:  # a row stays on one line
-            self._space |= breaks > 0
-        elif not self._at_item_start:  # an item's first paragraph shares the line of its marker
-            self._breaks = max(self._breaks, min(breaks, 1) if self._lists else breaks)
-
-    def _end_code(self) -> None:
-        self._preformatted -= 1
-        self._write("```" if self._parts[-1].endswith("\n") else "\n```")
-
-    def _handle_list(self, tag: Tag, *, opens: bool) -> None:
-        if not opens:
-            self._lists.pop()
+        if self._table is not None and self._table.handle(tag, opens=opens):
+            if not opens and tag is self._table.tag:
+                self._end_table(self._table)
             return
-        start = str(tag.get("start") or "1")
-        numbered = tag.name == "ol"
-        self._lists.append((int(start) if start.isdecimal() else 1) if numbered else None)
+        name = tag.name
+        if opens:
+            self._request_breaks(_BREAKS.get(name, 0))
+        if name in SPANS:
+            if not self._preformatted:
+                self._handle_span(tag, opens=opens)
+        elif name in _HANDLERS:
+            _HANDLERS[name](self, tag, opens)
+        elif name in _LEAVES and opens:
+            self._write_words(_LEAVES[name](tag))
+        if opens:
+            return
+        self._request_breaks(_BREAKS.get(name, 0))
+        if self._parts and tag.attrs and any(_TITLE.match(name) for name in tag.get("class") or ()):
+            self._end_label()
 
-    def _next_marker(self) -> str:
-        if not self._lists:
-            return "- "
-        indent = "  " * (len(self._lists) - 1)
-        number = self._lists[-1]
-        if number is None:
-            return f"{indent}- "
-        self._lists[-1] = number + 1
-        return f"{indent}{number}. "
+    def _handle_table(self, tag: Tag, opens: bool) -> None:
+        if opens and self._depth < _MAX_TABLES and not self._preformatted and not lays_out(tag):
+            self._table = _OpenTable(tag, self._base_url, self._depth + 1, self._budget)
 
-    def _handle_cell(self, name: str, *, opens: bool) -> None:
-        """Only the outermost table has cells; a table inside a cell becomes part of its text."""
-        if opens and not self._cell_depth:
-            self._space = False
-            self._write(" | " if self._row else "| ")
-            self._row.append(name)
-        self._cell_depth += 1 if opens else -1
+    def _end_table(self, open_table: _OpenTable) -> None:
+        table = open_table.finish()
+        self._table = None
+        text = table.write_inline() if self._depth else table.write()
+        if text:
+            self._break_line()
+            self._write(text)
+        self._request_breaks(2)
 
-    def _end_row(self) -> None:
-        if self._row and not self._cell_depth:
-            self._space = False
-            self._write(" |")
-            if set(self._row) == {"th"}:
-                self._write("\n|" + " --- |" * len(self._row))
-            self._row = []
+
+class _OpenTable:
+    """A table that is being read; text outside its cells belongs to the layout around it."""
+
+    def __init__(self, tag: Tag, base_url: str | None, depth: int, budget: RepeatBudget) -> None:
+        self.tag = tag
+        self.cell: TextLayout | None = None
+        self._cell_tag: Tag | None = None
+        self._base_url, self._depth, self._budget = base_url, depth, budget
+        self._table = HtmlTable(budget)
+
+    def handle(self, tag: Tag, *, opens: bool) -> bool:
+        """Take a tag that opens or closes, unless it belongs to the layout around the table."""
+        if tag is self.tag:
+            return True
+        if self.cell is not None and (self.cell.is_in_table() or tag.name not in _TABLE_PARTS):
+            self.cell.add_tag(tag, opens=opens)
+            return True
+        if tag.name not in _TABLE_PARTS:
+            return False
+        if opens or tag is self._cell_tag:
+            self._end_cell()
+        if opens:
+            self._open(tag)
+        return True
+
+    def finish(self) -> HtmlTable:
+        """The table with its last cell."""
+        self._end_cell()
+        return self._table
+
+    def _open(self, tag: Tag) -> None:
+        if tag.name == "tr":
+            self._table.start_row()
+        elif tag.name in ("thead", "tbody", "tfoot"):
+            self._table.start_group(in_head=tag.name == "thead")
+        else:
+            self.cell = TextLayout(self._base_url, depth=self._depth, budget=self._budget)
+            self._cell_tag = tag
+
+    def _end_cell(self) -> None:
+        if self.cell is None or self._cell_tag is None:
+            return
+        text = self.cell.take().strip()
+        tag, self.cell, self._cell_tag = self._cell_tag, None, None
+        if tag.name == "caption":
+            self._table.caption = " ".join(text.split())
+        else:
+            rows, columns = _read_span(tag, "rowspan", 65_534), max(1, _read_span(tag, "colspan", 1_000))
+            is_header = tag.name == "th"
+            self._table.add_cell(text, is_header=is_header, is_bold=_is_bold(tag), rows=rows, columns=columns)
+
+
+def _is_bold(cell: Tag) -> bool:
+    """Whether all that a cell holds is in bold."""
+    nodes = [node for node in cell.contents if isinstance(node, Tag) or str(node).strip()]
+    nodes = [
+        node for node in nodes if getattr(node, "name", None) not in _TABLE_PARTS
+    ]  # the next cell, if </td> is left out
+    if len(nodes) == 1 and isinstance(nodes[0], Tag):
+        return nodes[0].name in ("b", "strong") or (nodes[0].name == "p" and _is_bold(nodes[0]))
+    return False
+
+
+def lays_out(table: Tag) -> bool:
+    """Whether a table places its cells instead of relating them: so it says, or it puts numbers beside code."""
+    return table.get("role") in _LAYOUT_ROLES or not _CODE_TABLES.isdisjoint(table.get("class") or ())
+
+
+def _read_span(tag: Tag, name: str, maximum: int) -> int:
+    """A span as the HTML standard reads it; a row span of 0 reaches to the end of the group of rows."""
+    value = str(tag.get(name) or "1").strip()
+    return min(int(value), maximum) if _SPAN.fullmatch(value) else 1
+
+
+def _describe_drawing(tag: Tag) -> str:
+    title = tag.find("title", recursive=False)
+    return f" {tag.get('aria-label') or (title.get_text() if title else '')} "
+
+
+_TABLE_PARTS = ("caption", "thead", "tbody", "tfoot", "tr", "td", "th", "colgroup", "col")
+_LEAVES: dict[str, Callable[[Tag], str]] = {
+    "svg": _describe_drawing,
+    "math": read_formula,
+    "time": lambda tag: "" if tag.contents else str(tag.get("datetime") or ""),
+}
+_HANDLERS: dict[str, Callable[[TextLayout, Tag, bool], None]] = {
+    "br": TextLayout.handle_break,
+    "code": TextLayout.handle_code,
+    "q": TextLayout.handle_quote,
+    "pre": TextLayout.handle_pre,
+    "ul": TextLayout.handle_list,
+    "ol": TextLayout.handle_list,
+    "li": TextLayout.handle_item,
+    "dl": TextLayout.handle_terms,
+    "dt": TextLayout.handle_term,
+    "dd": TextLayout.handle_definition,
+    "select": TextLayout.handle_option,
+    "option": TextLayout.handle_option,
+    "input": TextLayout.handle_input,
+    "table": TextLayout._handle_table,
+    "img": TextLayout.handle_picture,
+    "figcaption": TextLayout.handle_caption,
+}
