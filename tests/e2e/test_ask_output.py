@@ -28,9 +28,10 @@ SOURCE = {
     "chunk_index": 0,
     "support": "found",
 }
+PUBLISHED = SOURCE | {"id": "kb-2", "source_file_path": "docs/b.md", "source_url": "https://docs.example/b/"}
 ANSWER: dict[str, Any] = {
     "answer": f"{TEXT}\n{LONG}\n\x1b[2Jcleared \x9b31m \u202e",
-    "sources": [SOURCE],
+    "sources": [SOURCE, PUBLISHED],
     "used_tools": ["knowledge_base_search"],
     "latency_ms": 1.0,
     "metadata": {"model": "m\x1b[31m"},
@@ -69,6 +70,11 @@ def test_a_pipe_gets_the_text_as_it_is_without_controls(service: tuple[str, list
     assert not set(printed) & set("\x1b\x07\x9b\u202e")
     assert "\\x1b[2Jcleared" in printed
     assert not any(line.startswith("  [9]") for line in printed.splitlines())
+
+
+def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> None:
+    [line] = [line for line in ask(service[0], "q").stdout.splitlines() if "docs/b.md" in line]
+    assert line.endswith(" · chunk 0 <https://docs.example/b/>")
 
 
 def test_json_holds_no_controls(service: tuple[str, list[Any]]) -> None:

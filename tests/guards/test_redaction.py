@@ -118,6 +118,9 @@ def test_ordinary_technical_text_is_kept(words: list[str], separator: str) -> No
         "```\nINFO 2026-11-28 01:57:17,123 x=1 y=2\n```",
         "https://host.example:8443/@user/post and ftp://host.example:2121/a@b",
         "chapter 01 section 02, 0800 and 0001 0010 0011",
+        "https://pay.example/moor?berth=12&night=2 and http://192.0.2.7:8080/st, www.tide.example/id/12345678901234",
+        "https://hotel.example/2024/10/12 https://docs.example/password/reset https://docs.example/api-keys#secret-two",
+        "https://maps.example/@52.3702157,4.8951679,17z https://x.example/a/06-12-34-56-78 https://例え.example/港?番=0171",
     ],
 )
 def test_text_that_only_resembles_a_secret_is_kept(text: str) -> None:

@@ -71,7 +71,7 @@ def _describe_place(source: dict[str, Any]) -> str:
         parts.append(f"page {source['page_number']}")
     parts.append(f"chunk {source['chunk_index']}")
     place = " · ".join(part for part in parts if part)
-    return f"{place} <{source['source_url']}>" if source["source_url"] else place
+    return f"{place} <{source['source_url']}>" if source.get("source_url") else place
 
 
 def _describe_support(source: dict[str, Any]) -> str:

@@ -95,5 +95,20 @@ def test_a_name_needs_exactly_one_directory(tmp_path: Path, one: Path, other: Pa
     assert ingest(tmp_path, str(one / "README.md"), "--root", "book").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "url", ["docs.example", "javascript:alert(1)", "https://u:p@docs.example", "https://a.example/?b"]
+)
+def test_a_directory_is_published_at_a_plain_web_address(tmp_path: Path, one: Path, url: str) -> None:
+    assert ingest(tmp_path, str(one), "--base-url", url).exit_code == 2
+
+
+def test_a_base_url_needs_one_directory_and_is_part_of_the_documents(tmp_path: Path, one: Path, other: Path) -> None:
+    base_url = ("--base-url", "https://docs.example/v2")
+    assert ingest(tmp_path, str(one), str(other), *base_url).exit_code == 2
+    assert "1 loaded" in ingest(tmp_path, str(one), *base_url).output
+    assert "1 unchanged" in ingest(tmp_path, str(one), *base_url).output
+    assert "1 replaced" in ingest(tmp_path, str(one)).output
+
+
 def test_documents_are_loaded_into_the_default_knowledge_base_of_the_service(tmp_path: Path, one: Path) -> None:
     assert "Knowledge base books" in ingest(tmp_path, str(one), DEFAULT_KB_ID="books").output

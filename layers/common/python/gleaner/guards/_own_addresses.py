@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from urllib.parse import SplitResult, quote, urlsplit
 
 from gleaner.addresses import MAX_ADDRESS_CHARS
@@ -27,6 +28,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _BRACKET = re.compile(r"[\[\]]")
 _PARENTHESIS = re.compile(r"[()]")
 
+_MAX_ADDRESSES = 500  # of one text; a passage of ordinary length holds fewer
 _E_MAIL = re.compile(r"(?<![\w.%+-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?!\w)")
 _UNREADABLE = re.compile(r"[\x00-\x20\x7f\\<>\"`]")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -38,10 +40,10 @@ _DEVIATIONS = re.compile("[ßẞς\u200c\u200d]")
 
 
 def collect_addresses(markdown: Iterable[str]) -> frozenset[str]:
-    """Collect the keys of all addresses in some texts, e-mail addresses among them."""
+    """Collect the keys of the first 500 addresses in each text, and of its e-mail addresses."""
     keys: set[str] = set()
     for text in markdown:
-        for start in _START.finditer(text):
+        for start in islice(_START.finditer(text), _MAX_ADDRESSES):
             run = _RUN.match(text, start.start())
             for address in cut_run(run[0]) if run else ():
                 keys.update(_equivalents(address_key(address)))
