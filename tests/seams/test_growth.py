@@ -81,6 +81,8 @@ UNITS = (
         "<x ",
     ),
     *("<div>", "<p hidden>", "<svg>", "<title>", "<ul>", "<li>", "<td>x", "<script>", "<textarea>", "<h1>", "<pre>"),
+    *("<table><tr><td rowspan=65534 colspan=1000>x", "<tr><td>x", '<a href="http://a.b/">x', "<a href=#>", "<sup>1"),
+    *("<p role=tabpanel>", "<b role=tab>x", "<details><summary>x</summary>", "<dt>x<dd>y", "<button>", "<math><msup>"),
     *("<b>", '<b a="`', "<http://", "<https://a", "<|", "<|a", "‹|a", "<s ", "<system ", "⟦INST", "[/INST", "</s"),
     *("&", "&#", "&#5", "&#58;", "&colon", "http://", "www.", "//a.", "//", "https\\:", "mailto:", "xmpp:a@"),
     *(ALLOWED, f"{ALLOWED}[", f"[a]({ALLOWED}", "http://a ", "system:", "\nsystem", "### ", "ignore all ", "you are "),

@@ -16,6 +16,7 @@ _QUOTE = re.compile(r"^\s*>\s?")
 _RULE = re.compile(r"^\s*(?:[-*_=~]\s*){3,}$")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_CELL_END = re.compile(r"(?<!\\)\|")  # a cell that holds "|" writes it as "\|"
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _OPEN_LINK = re.compile(r"\[[^\[\]]*$")
 _CLOSES_LINK = re.compile(r"[^\[\]]*\]\(")
@@ -88,7 +89,7 @@ def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
         elif item:
             paragraph = [item["text"]]
         elif row:
-            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            cells = [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(line.strip().strip("|"))]
             if _TABLE_RULE.match(next_line):
                 columns = cells
             elif not _TABLE_RULE.match(line):

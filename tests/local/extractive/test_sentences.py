@@ -87,3 +87,7 @@ def test_no_sentence_of_any_text_is_empty(passage: str) -> None:
 @given(st.lists(st.from_regex(r"[A-Z][a-z]{2,8}( [a-z]{2,8}){1,5} [a-z]{7,9}\.", fullmatch=True), max_size=6))
 def test_plain_sentences_are_unchanged(sentences: list[str]) -> None:
     assert texts(" ".join(sentences)) == sentences
+
+
+def test_a_cell_may_hold_a_bar() -> None:
+    assert texts("| Flag | Means |\n| --- | --- |\n| a\\|b | either |") == ["Flag: a|b; Means: either"]

@@ -144,6 +144,7 @@ class TextBlocks(TextLine):
         else:
             self._request_breaks(1)
             self._term_start = len(self._parts)
+        self._term_start = max(self._term_start, len(self._parts) - _MAX_TERM_CHARS)
         self._term = tag, self._term_start
 
     def _end_term(self, tag: Tag | None = None) -> None:
