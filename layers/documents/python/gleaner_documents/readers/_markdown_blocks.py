@@ -20,6 +20,7 @@ _INDENTED = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*(?P<params>\S.*)|===[!+]*[ \t]+(
 _CONTAINER = re.compile(r":{3,}[ \t]*(?P<params>[^:]*|[^:].*)|/{3,}[ \t]*(?P<block>[\w-]+(?:[ \t]*\|.*)?)?")
 _PARAMETERS = re.compile(r"(?:\{[ \t]*(?P<directive>[\w:-]+)[ \t]*\}|(?P<name>[a-z][\w-]*)(?=[\s\[{|\"']|$))?(?P<rest>.*)")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
+_BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LAYOUT_WORDS = re.compile(r"(?:\b(?:inline|end|annotate|collapse|open|closed?)\b\s*)+")
 _SKIPPED_LINE = re.compile(
@@ -29,6 +30,7 @@ _SKIPPED_LINE = re.compile(
 _IMPORT = re.compile(r"import\s+(?:[\w*{},\s$]{1,500}?\sfrom\s+)?(['\"])[^'\"\n]+\1[ \t]*;?[ \t]*(?=\n|\Z)")
 _EXPORT = re.compile(r"export\s+(?:const|let|var|default|function|async|class|\*|\{)")
 _CODE_TAGS = frozenset(("highlight", "code", "code-toggle", "prism", "chroma", "mermaid", "terminal"))
+_CODE_TAB = re.compile(r"\b(?:code)?lang\s*=")
 _COMMENT_ENDS = (("{/*", "*/}"), ("%%", "%%"))
 _ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
 
@@ -36,7 +38,8 @@ _ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
 def add_block_rules(renderer: MarkdownIt) -> None:
     """Add the rules before those of CommonMark: "===" after a line would underline a heading."""
     ends_paragraph = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    for name, rule in (("indented", _indented), ("container", _container), ("no_text", _no_text), ("tag_code", _tag_code)):
+    rules = (_indented, _container, _no_text, _tag_code, _closing_tag)
+    for name, rule in zip(("indented", "container", "no_text", "tag_code", "closing_tag"), rules, strict=True):
         renderer.block.ruler.before("fence", name, rule, ends_paragraph)
     renderer.block.ruler.before("fence", "module", _module)
 
@@ -103,9 +106,19 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     parameters = match["params"] or match["block"] or ""
     _push_label(state, read_title(parameters), start)
     state.line = start + 1
-    if parameters.startswith("{"):
-        while state.line < end and _OPTION.fullmatch(_line(state, state.line)):
-            state.line += 1
+    option = _BLOCK_OPTION if match["block"] else _OPTION if parameters.startswith("{") else None
+    while option and state.line < end and option.fullmatch(state.src, state.bMarks[state.line], state.eMarks[state.line]):
+        state.line += 1
+    return True
+
+
+def _closing_tag(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A closing tag on a line of its own ends the paragraph or table before it."""
+    begin = state.bMarks[start] + state.tShift[start]
+    tag = None if state.is_code_block(start) else match_template_tag(state.src, begin)
+    if tag is None or not tag.name.startswith(("/", "end")) or state.src[tag.end : state.eMarks[start]].strip():
+        return False
+    state.line = state.line if silent else start + 1
     return True
 
 
@@ -142,7 +155,8 @@ def _tag_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Code between tags, which is no Markdown: Hugo's and Jekyll's `highlight`; and comments between tags."""
     begin = state.bMarks[start] + state.tShift[start]
     tag = None if state.is_code_block(start) else match_template_tag(state.src, begin)
-    if tag is None or tag.name not in (*_CODE_TAGS, "comment"):
+    is_code_tab = tag is not None and tag.name == "tab" and _CODE_TAB.search(state.src, begin, tag.end)
+    if tag is None or (tag.name not in (*_CODE_TAGS, "comment") and not is_code_tab):
         return False
     closing = re.compile(r"\{(?:\{[<%]|%-?)\s*(?:/|end)\s*" + re.escape(tag.name) + r"\s*(?:[>%]\}|-?%)\}")
     match = closing.search(state.src, tag.end, min(state.eMarks[end - 1], begin + MAX_BLOCK_CHARS))

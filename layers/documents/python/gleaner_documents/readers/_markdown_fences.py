@@ -26,6 +26,8 @@ _OPTION = re.compile(r":(?:header|caption|title|alt|label-text):[ \t]*([^\n]+)")
 
 def read_directive(info: str, content: str) -> tuple[str, str] | None:
     """Title and Markdown text of a fenced directive; None if the block is code."""
+    if info.strip() == "mdx-code-block":  # Docusaurus' way to keep other tools from reading MDX as Markdown
+        return "", content
     match = _DIRECTIVE.fullmatch(info.strip())
     if match is None:
         return None
@@ -38,6 +40,12 @@ def read_directive(info: str, content: str) -> tuple[str, str] | None:
     titles = [] if name in _FILE_ARGUMENT else [match["argument"].strip()]
     titles += _OPTION.findall(options.group()) if options else []
     return label(" ".join(filter(None, titles))), content[options.end() :] if options else content
+
+
+def without_options(info: str, content: str) -> str:
+    """The code of a directive such as `{code-block}`, without the options at its beginning."""
+    options = _OPTIONS.match(content) if info.lstrip().startswith("{") else None
+    return content[options.end() :] if options else content
 
 
 def read_code_title(info: str) -> str:

@@ -13,9 +13,11 @@ from gleaner_documents.readers._markup_tags import MarkupTag, match_component, m
 
 MAX_MARK_CHARS = 500
 
-_ATTRIBUTE = r"(?:[#.][\w:.-]+|-|[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s{}\"'=]+))"
+_ATTRIBUTE = r"(?:[#.][\w:.-]+|-|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"'=]+))"
 # `{#id .class}` of Pandoc and Docusaurus, `{: .class }` of kramdown and Python-Markdown.
 _ATTRIBUTES = re.compile(rf"[ \t]*\{{(?::[^{{}}\n]*|\s*{_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*\s*)\}}")
+# After a link, an image or code, attributes may also be without a value: `{ data-preview }`.
+_BARE_ATTRIBUTES = re.compile(rf"\{{\s*(?:{_ATTRIBUTE}|[\w-]+)(?:\s+(?:{_ATTRIBUTE}|[\w-]+))*\s*\}}")
 _EXPRESSION = re.compile(r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL)
 _COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
 # Critic Markup: an insertion stays, a deletion and a comment go.
@@ -24,7 +26,8 @@ _ROLE = re.compile(r"\{[\w:+-]+\}(`+)([^`]+)\1(?!`)")
 _ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 _WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\s|][^\[\]|]*)(?:\\?\|([^\[\]]+))?\]\]")
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|webm|mp3)$", re.IGNORECASE)
-_TEMPLATE_ADDRESS = re.compile(r"\(\s*(?:\{\{[^}]*\}\}|\{%[^}]*%\})[^()\s]*(?:\s+\"[^\"]*\")?\s*\)")
+_TEMPLATE_ADDRESS = re.compile(r"\([^()\n{]{0,1000}(?:\{\{[^}\n]*\}\}|\{%[^}\n]*%\})[^()\n]*\)")
+_REFERENCE = re.compile(r"\[[\w.:/ -]*\](?!\[)")
 _EMOJI = re.compile(r":([a-z][a-z0-9_+-]{0,60}):(?![\w:])(?:\{[^{}]*\})?")
 _EMOJI_SIGNS = {"check": "✓", "x": "✗", "close": "✗", "cross": "✗"}
 _HIGHLIGHT = re.compile(r"==(?=[^\s=])(.+?)(?<=[^\s=])==(?!=)", re.DOTALL)
@@ -37,6 +40,7 @@ def add_inline_rules(renderer: MarkdownIt, *, components: bool) -> None:
     ruler = renderer.inline.ruler
     for name, rule in (("template_link", _template_link), ("wiki_link", _wiki_link)):
         ruler.before("link", name, rule)
+    ruler.after("link", "unknown_reference", _unknown_reference)
     for name, rule in (("role", _role), ("template_tag", _template_tag), ("critic", _critic), ("attributes", _attributes)):
         ruler.before("emphasis", name, rule)
     if components:
@@ -60,7 +64,9 @@ def _parse_inside(state: StateInline, start: int, end: int, after: int, silent: 
     if not silent:
         maximum = state.posMax
         state.pos, state.posMax = start, end
+        state.level += 1  # the parser limits how deep its rules call each other
         state.md.inline.tokenize(state)
+        state.level -= 1
         state.posMax = maximum
     state.pos = after
     return True
@@ -73,6 +79,20 @@ def _template_link(state: StateInline, silent: bool) -> bool:
     start = state.pos + 1
     end = state.md.helpers.parseLinkLabel(state, state.pos, True)
     match = _TEMPLATE_ADDRESS.match(state.src, end + 1, state.posMax) if end >= 0 else None
+    return match is not None and _parse_inside(state, start, end, match.end(), silent)
+
+
+def _unknown_reference(state: StateInline, silent: bool) -> bool:
+    """`[text][name]` with a name that is defined elsewhere, as mkdocs-autorefs has it; not `array[i][j]`.
+
+    Also Pandoc's span, `[text]{.class}`.
+    """
+    start = state.pos + 1
+    if state.src[state.pos] != "[" or (state.pos and re.match(r"[\w\]]", state.src[state.pos - 1])):
+        return False
+    end = state.md.helpers.parseLinkLabel(state, state.pos, True)
+    after = (_REFERENCE, _ATTRIBUTES) if end >= 0 else ()
+    match = next(filter(None, (pattern.match(state.src, end + 1, state.posMax) for pattern in after)), None)
     return match is not None and _parse_inside(state, start, end, match.end(), silent)
 
 
@@ -125,9 +145,10 @@ def _critic(state: StateInline, silent: bool) -> bool:
 def _attributes(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "{":
         return False
-    match = _ATTRIBUTES.match(state.src, state.pos, state.posMax) or _COMMENT.match(
-        state.src, state.pos, state.pos + MAX_MARK_CHARS
-    )
+    limit = min(state.posMax, state.pos + MAX_MARK_CHARS)
+    follows = state.pos > 0 and state.src[state.pos - 1] in ")]`"
+    pattern = _BARE_ATTRIBUTES if follows else _ATTRIBUTES
+    match = pattern.match(state.src, state.pos, limit) or _COMMENT.match(state.src, state.pos, limit)
     return match is not None and _write(state, "", match.end(), silent)
 
 

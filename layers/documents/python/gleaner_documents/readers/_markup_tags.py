@@ -7,13 +7,19 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not become a search through the file
-_TITLES = ("title", "label", "heading", "header", "question", "caption", "summary", "name", "text", "alt", "term_id")
+_TITLES = ("title", "label", "heading", "header", "question", "caption", "summary", "name", "text", "alt", "content", "term_id")
 _DESCRIPTIONS = ("description", "subtitle")
+_GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
 _VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label
 
-_TEMPLATE_TAG = re.compile(r"\{\{<(.*?)/?>\}\}|\{\{%(.*?)/?%\}\}|\{%-?(.*?)-?%\}", re.DOTALL)
+_TEMPLATE_SIGNS = (("{{<", ">}}"), ("{{%", "%}}"), ("{%", "%}"))
+_LIQUID_TAG = re.compile(r"\{%-?[^%]{0,1000}-?%\}|\{\{[<%][^}]{0,1000}[>%]\}\}")
 _NAME = re.compile(r"\s*(/?\s*[\w./@-]*)")
 _JSX_NAME = re.compile(r"</?([A-Z][\w.]*)(?=[\s/>])|</?>")
+# The end of a tag is a ">" outside strings and expressions; expressions may hold two further levels of braces.
+_JSX_REST = re.compile(
+    r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>"""
+)
 _ATTRIBUTE = re.compile(
     r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
 )
@@ -29,13 +35,16 @@ class MarkupTag(NamedTuple):
 
 def match_template_tag(text: str, start: int) -> MarkupTag | None:
     """The shortcode or template tag that begins at `start`; None if there is none."""
-    match = _TEMPLATE_TAG.match(text, start, start + MAX_TAG_CHARS)
-    if match is None:
+    signs = next((signs for signs in _TEMPLATE_SIGNS if text.startswith(signs[0], start)), None)
+    if signs is None:
         return None
-    inner = next(group for group in match.groups() if group is not None)
+    end = text.find(signs[1], start, start + MAX_TAG_CHARS)
+    if end < 0:
+        return None
+    inner = text[start + len(signs[0]) : end].lstrip("-")
     name_match = _NAME.match(inner)
     name = re.sub(r"\s", "", name_match[1]) if name_match else ""
-    return MarkupTag(match.end(), name, _read_title(name, inner))
+    return MarkupTag(end + len(signs[1]), name, _read_title(name, inner))
 
 
 def match_component(text: str, start: int) -> MarkupTag | None:
@@ -45,32 +54,19 @@ def match_component(text: str, start: int) -> MarkupTag | None:
         return None
     if match[1] is None:
         return MarkupTag(match.end(), "", "")
-    end = _find_tag_end(text, match.end())
-    if end is None:
-        return None
-    return MarkupTag(end, match[1], _read_title(match[1], text[match.end() : end]))
+    rest = _JSX_REST.match(text, match.end(), match.end() + MAX_TAG_CHARS)
+    return MarkupTag(rest.end(), match[1], _read_title(match[1], rest.group())) if rest else None
 
 
-def _find_tag_end(text: str, start: int) -> int | None:
-    """The position after the ">" that ends a tag; those in strings and expressions do not."""
-    quote, depth = "", 0
-    for position in range(start, min(len(text), start + MAX_TAG_CHARS)):
-        character = text[position]
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "\"'`" and (depth or text[position - 1] == "="):
-            quote = character
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            depth -= 1
-        elif character == ">" and depth <= 0:
-            return position + 1
-    return None
+def without_template_tags(html: str) -> str:
+    """HTML without the template tags in it."""
+    return _LIQUID_TAG.sub("", html)
 
 
 def _read_title(name: str, attributes: str) -> str:
     values = read_attributes(attributes)
+    if name.casefold() in _GROUPS:
+        return ""
     titles = (*_TITLES, "value") if name.casefold() in _VALUE_TITLES else _TITLES
     title = next((values[key] for key in titles if values.get(key)), "")
     description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")

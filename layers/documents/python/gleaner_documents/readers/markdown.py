@@ -11,6 +11,7 @@ from markdown_it.common.utils import unescapeAll
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_block import html_block as read_html_block
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from mdit_py_plugins.deflist import deflist_plugin
@@ -21,14 +22,17 @@ from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._front_matter import read_front_matter
 from gleaner_documents.readers._markdown_blocks import add_block_rules
-from gleaner_documents.readers._markdown_fences import MAX_DEPTH, read_code_title, read_directive
+from gleaner_documents.readers._markdown_fences import MAX_DEPTH, read_code_title, read_directive, without_options
 from gleaner_documents.readers._markdown_inline import add_inline_rules
 from gleaner_documents.readers._markdown_notes import add_token_rules
+from gleaner_documents.readers._markup_tags import without_template_tags
 from gleaner_documents.readers._sections import shorten
 from gleaner_documents.readers.html import collect_sections, parse_html
 
-# Lists in lists. The parser drops what nests deeper, and it is recursive.
-MAX_NESTING = 200
+# Lists in lists, two levels each: the parser drops blocks that nest deeper, and it is recursive. Emphasis and links
+# keep the parser's own limit, which costs no text; a higher one would cost much time on a run of brackets.
+MAX_BLOCK_NESTING = 200
+MAX_INLINE_NESTING = 20
 # Inline formatting tags. Any other "<...>" in running text is text: List<String>, <name>.
 _FORMATTING = re.compile(
     r"<!--|</?(a|abbr|b|br|cite|code|del|details|dfn|div|em|i|img|ins|kbd|mark|p|q|s|samp|small|span|strong|sub"
@@ -65,13 +69,14 @@ def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) ->
 
 
 def _create_renderer(*, components: bool) -> MarkdownIt:
-    renderer = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
+    renderer = MarkdownIt("commonmark", {"maxNesting": MAX_BLOCK_NESTING}).enable(["table", "strikethrough"])
     dollarmath_plugin(renderer, allow_space=False, allow_digits=False, allow_blank_lines=False)
     deflist_plugin(renderer)
     footnote_plugin(renderer, move_to_end=False)
     add_block_rules(renderer)
     add_inline_rules(renderer, components=components)
     add_token_rules(renderer)
+    renderer.core.ruler.after("block", "nesting", _limit_inline_nesting)
     renderer.block.ruler.at("html_block", _read_html_block, {"alt": ["paragraph", "reference", "blockquote"]})
     if components:
         renderer.disable("code")  # in MDX, indented text is text: components are indented
@@ -80,6 +85,10 @@ def _create_renderer(*, components: bool) -> MarkdownIt:
     renderer.add_render_rule("math_inline", _render_math)
     renderer.add_render_rule("math_block", _render_math_block)
     return renderer
+
+
+def _limit_inline_nesting(state: StateCore) -> None:
+    state.md.options["maxNesting"] = MAX_INLINE_NESTING
 
 
 def _read_html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -95,7 +104,7 @@ def _render_inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __
 
 def _render_html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
     """Closes the tags of the block: an open <nav> would swallow the rest of the document."""
-    return str(parse_html(tokens[index].content))
+    return str(parse_html(without_template_tags(tokens[index].content)))
 
 
 def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
@@ -104,7 +113,8 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
     directive = read_directive(info, content) if depth < MAX_DEPTH else None
     if directive is None:
         title = read_code_title(info)
-        return (f"<p>{escape(title)}</p>\n" if title else "") + f"<pre><code>{escape(content)}</code></pre>\n"
+        code = escape(without_options(info, content))
+        return (f"<p>{escape(title)}</p>\n" if title else "") + f"<pre><code>{code}</code></pre>\n"
     title, text = directive
     nested = {"depth": depth + 1, "references": env.get("references", {})}
     body = _create_renderer(components=False).render(text, nested)
