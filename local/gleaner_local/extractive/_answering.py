@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gleaner_documents.chunking import FENCE
 from gleaner_local.extractive._conversation import Conversation, Passage, WebAnswer
 from gleaner_local.extractive.judging import Judgement
 from gleaner_local.extractive.question import Question
@@ -39,7 +40,10 @@ class _Quote:
     source: str
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.source}]"
+        words, line_break, code = self.text.partition("\n")
+        if words.startswith(FENCE):
+            return f"{self.text}\n\n[{self.source}]"
+        return f"{words} [{self.source}]{line_break}{code}"  # a mark after a fence would keep it from closing
 
 
 def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str, Any]:

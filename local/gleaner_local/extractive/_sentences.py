@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from gleaner_documents.sentences import split_sentences
+from gleaner_local.extractive._passage_blocks import Block, split_blocks
 
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(?P<text>.+?)\s*#*\s*$")
-_ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?P<text>.+)$")
-_QUOTE = re.compile(r"^\s*>\s?")
-_RULE = re.compile(r"^\s*(?:[-*_=~]\s*){3,}$")
-_TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
-_TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
-_CELL_END = re.compile(r"(?<!\\)\|")  # a cell that holds "|" writes it as "\|"
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _OPEN_LINK = re.compile(r"\[[^\[\]]*$")
 _CLOSES_LINK = re.compile(r"[^\[\]]*\]\(")
 # A mark in an earlier answer refers to a passage of that query, and means nothing in this one.
 _SOURCE_MARK = re.compile(r"\s?\[(?:kb|web)-\d+\]")
+# Longer code is quoted only where its introduction announces it.
+MAX_FOLLOWING_CODE_LINES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One quotable sentence, list item or table row. `heading` is the nearest heading above it, or empty."""
+    """One quotable sentence, list item, table row or code block with the sentence before it.
+
+    `heading` is what stands above it: the nearest heading, and the introduction of its list, table or code.
+    """
 
     text: str
     heading: str = ""
@@ -35,18 +31,38 @@ class Sentence:
 def split_passage(text: str) -> list[Sentence]:
     """The sentences of a passage of plain text or Markdown, in order.
 
-    Code blocks and images are left out, a table row becomes `column: cell; column: cell`.
+    Images are left out, a table row becomes `column: cell; column: cell`. Code is quoted with the sentence that
+    introduces it.
     """
-    sentences = []
-    for block, heading in _split_blocks(text):
-        parts = _rejoin(split_sentences(_IMAGE.sub("", block)))
-        sentences += [Sentence(part, heading) for part in parts if re.search(r"\w", part)]
+    sentences: list[Sentence] = []
+    previous: Block | None = None
+    for block in split_blocks(text):
+        if block.code:
+            introduced = previous is not None and not previous.code and _introduces(previous.text, block.code)
+            introduction = sentences.pop() if introduced and sentences else None
+            sentences.append(_quote_code(block, introduction.text if introduction else ""))
+        else:
+            parts = _rejoin(split_sentences(_IMAGE.sub("", block.text)))
+            sentences += [Sentence(part, block.context) for part in parts if re.search(r"\w", part)]
+        previous = block
     return sentences
 
 
 def without_source_marks(text: str) -> str:
     """Remove marks such as `[kb-2]` from `text`."""
     return _SOURCE_MARK.sub("", text)
+
+
+def _introduces(paragraph: str, code: str) -> bool:
+    return paragraph.endswith((":", "：")) or code.count("\n") < MAX_FOLLOWING_CODE_LINES
+
+
+def _quote_code(block: Block, introduction: str) -> Sentence:
+    """One line of code fits into the sentence; more keep their lines."""
+    if "\n" in block.code or "`" in block.code:
+        quote = f"```\n{block.code}\n```"
+        return Sentence(f"{introduction}\n\n{quote}" if introduction else quote, block.context)
+    return Sentence(f"{introduction} `{block.code}`".strip(), block.context)
 
 
 def _rejoin(parts: list[str]) -> list[str]:
@@ -62,42 +78,3 @@ def _rejoin(parts: list[str]) -> list[str]:
 
 def _falls_into_link(before: str, after: str) -> bool:
     return bool(_OPEN_LINK.search(before) and _CLOSES_LINK.match(after))
-
-
-def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield paragraphs, list items and table rows, each with the heading above it."""
-    heading = ""
-    paragraph: list[str] = []
-    columns: list[str] = []
-    fenced = False
-    lines = [*text.splitlines(), ""]
-    for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
-        fence = bool(_FENCE.match(line))
-        title = None if fenced else _HEADING.match(line)
-        item = None if fenced or title else _ITEM.match(line)
-        row = not fenced and bool(_TABLE_ROW.match(line))
-        ends = fence or title or item or row or not line.strip() or _RULE.match(line)
-        if paragraph and ends:
-            yield " ".join(paragraph), heading
-            paragraph = []
-        if fence:
-            fenced = not fenced
-        if not row:
-            columns = []
-        if title:
-            heading = title["text"]
-        elif item:
-            paragraph = [item["text"]]
-        elif row:
-            cells = [cell.strip().replace("\\|", "|") for cell in _CELL_END.split(line.strip().strip("|"))]
-            if _TABLE_RULE.match(next_line):
-                columns = cells
-            elif not _TABLE_RULE.match(line):
-                yield _row_text(columns, cells), heading
-        elif not ends and not fenced:
-            paragraph.append(_QUOTE.sub("", line).strip())
-
-
-def _row_text(columns: list[str], cells: list[str]) -> str:
-    pairs = zip_longest(columns, cells, fillvalue="")
-    return "; ".join(f"{column}: {cell}" if column else cell for column, cell in pairs if cell)

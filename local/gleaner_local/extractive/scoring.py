@@ -19,7 +19,8 @@ PAIR_BONUS = 0.12
 MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
-FRAGMENT_FACTOR = 0.7  # "Run this:" and "Google." say little without their context
+FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
+NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
 MIN_SAME_SHARE = 0.8
@@ -126,7 +127,7 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / total_weight
         nearby_share = sum(weight for key, weight in weights.items() if key in nearby) / total_weight
         match = (own_share + CONTEXT_SHARE * nearby_share) * _length_factor(len(sequence))
-        if sentence.text.endswith(":") or len(sequence) < MIN_SENTENCE_WORDS:
+        if sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0

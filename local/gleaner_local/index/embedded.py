@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME = "index.sqlite3"
 TEXT_FIELD = "text"  # required in every record, as in the embed configuration of the remote index
-# The first of these fields that a record has is searched with its text: a passage seldom repeats its heading.
+# A record with this field has its heading in its text. Of any other record the first of these fields is searched with
+# the text, which seldom repeats its heading.
+START_FIELD = "text_start"
 HEADING_FIELDS = ("chapter", "title")
 # Dead rows cost a search as much as live ones: beyond this share, the next search reloads the namespace.
 MAX_DEAD_SHARE = 0.25
@@ -40,6 +42,8 @@ class ScoredRecord(NamedTuple):
 
 def searchable_text(fields: Mapping[str, Any]) -> str:
     """The text that is searched: the heading of the record, if it has one, and its text."""
+    if fields.get(START_FIELD):
+        return str(fields[TEXT_FIELD])
     headings = (fields.get(name) for name in HEADING_FIELDS)
     heading = next((value for value in headings if isinstance(value, str) and value), None)
     return f"{heading}\n{fields[TEXT_FIELD]}" if heading else str(fields[TEXT_FIELD])

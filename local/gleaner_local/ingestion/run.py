@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.model import Record
-from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
 from gleaner_documents.model import Document, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
@@ -131,11 +131,10 @@ def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
 
 
 def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
-    # Only the text is searched, and often only the heading of a section names its topic.
-    heading = f"# {chunk.chapter}\n\n" if chunk.chapter else ""
     return Record(
         id=record_id(document_id(document.source_file_path), chunk.index),
-        text=heading + chunk.text,
+        text=chunk.text,
+        heading=heading_of(document, chunk),
         title=document.title,
         chapter=chunk.chapter,
         source_file_path=document.source_file_path,

@@ -63,7 +63,10 @@ class AnswerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One chunk of a document in the vector index. `id` is `<document id>#<chunk index>`."""
+    """One chunk of a document in the vector index. `id` is `<document id>#<chunk index>`.
+
+    `heading` is searched with the text, but neither shown nor quoted: title, chapter and description of the page.
+    """
 
     id: str
     text: str
@@ -74,6 +77,7 @@ class Record:
     chapter: str | None = None
     source_url: str | None = None
     page_number: int | None = None
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

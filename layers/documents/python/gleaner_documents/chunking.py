@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gleaner_documents.model import Document
+from gleaner_documents.model import HEADING_SEPARATOR, Document
 from gleaner_documents.sentences import sentence_slices
 
 # MiniLM reads 256 word pieces at once. Our count is an estimate: on English prose, questions and answers, tables
@@ -25,6 +25,9 @@ _PIECE = re.compile(r"[A-Za-z\u00c0-\u024f]{1,8}|\d{1,3}|\S")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 FENCE = "```"
 _FENCE_LINE = re.compile(r"^[^\S\n]*```", re.MULTILINE)
+_CODE_START = re.compile(r"\s*```")
+_CODE_END = re.compile(r"```\s*$")
+_INTRODUCTION_END = re.compile(r"[:：]\s*$")
 _WIDE_SPACE = re.compile(r"[^\S\n]{20,}")
 
 
@@ -62,6 +65,18 @@ def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_CHUNK_S
     ]
 
 
+def heading_of(document: Document, chunk: Chunk) -> str:
+    """What a chunk is searched under: title and chapter on one line, and the description of the document.
+
+    A description that is the text of the chunk is not repeated.
+    """
+    chapter = chunk.chapter or ""
+    outermost = chapter.split(HEADING_SEPARATOR, 1)[0]
+    names = [chapter] if outermost.casefold() == document.title.casefold() else [document.title, chapter]
+    description = "" if document.description in chunk.text else document.description
+    return "\n".join(filter(None, (HEADING_SEPARATOR.join(filter(None, names)), description)))
+
+
 def chunk_text(text: str, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[str]:
     """Cut `text` into chunks of at most `settings.max_pieces` estimated word pieces, in order and without loss.
 
@@ -84,7 +99,8 @@ def _cut(text: str, max_pieces: int, level: int = 0) -> Iterator[str]:
         yield text
         return
     parts: list[str] = []
-    for part in _LEVELS[level](text):
+    slices = _LEVELS[level](text)
+    for part in _join_introductions(slices, max_pieces) if level == 0 else slices:
         if estimated_pieces(part) <= max_pieces:
             parts.append(part)
         else:
@@ -92,6 +108,21 @@ def _cut(text: str, max_pieces: int, level: int = 0) -> Iterator[str]:
             parts = []
             yield from _cut(part, max_pieces, level + 1)
     yield from _pack(parts, max_pieces)
+
+
+def _join_introductions(paragraphs: Iterable[str], max_pieces: int) -> Iterator[str]:
+    """Join each paragraph that introduces the next one with it, if both fit."""
+    block = ""
+    for paragraph in paragraphs:
+        introduced = bool(block) and (_CODE_START.match(paragraph) or _INTRODUCTION_END.search(block))
+        if introduced and not _CODE_END.search(block) and estimated_pieces(block + paragraph) <= max_pieces:
+            block += paragraph
+        else:
+            if block:
+                yield block
+            block = paragraph
+    if block:
+        yield block
 
 
 def _pack(parts: Sequence[str], max_pieces: int) -> Iterator[str]:

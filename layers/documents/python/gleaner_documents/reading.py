@@ -110,6 +110,7 @@ _HTML = _Format("HTML", _load_html)
 _FORMATS = {
     ".md": _MARKDOWN,
     ".markdown": _MARKDOWN,
+    ".mdx": _MARKDOWN,
     ".txt": _TEXT,
     ".text": _TEXT,
     ".html": _HTML,

@@ -13,13 +13,18 @@ from gleaner.model import JsonObject, Record
 _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
 TEXT_FIELD = "text"  # the field that the index embeds
+# The index embeds one field only, so the heading stands before the text. This is the number of characters (code
+# points) before the text itself; records without it have no heading. See docs/decisions/0018.
+START_FIELD = "text_start"
 
 
 def to_wire(record: Record) -> JsonObject:
     """Convert a record to one JSON object, without fields that are None: the index stores no nulls."""
+    heading = f"{record.heading}\n\n" if record.heading else ""
     fields: JsonObject = {
         "_id": record.id,
-        TEXT_FIELD: record.text,
+        TEXT_FIELD: heading + record.text,
+        START_FIELD: len(heading) or None,
         "title": record.title,
         "chapter": record.chapter,
         "source_file_path": record.source_file_path,
@@ -37,7 +42,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
     Other programs may have written the record, so a missing or mistyped field gets a default value.
     """
     stored = fields or {}
-    text = _get_text(stored, TEXT_FIELD)
+    heading, text = _split(stored)
     if not text:
         return None
     document_id, _, position = record_id.rpartition("#")
@@ -55,7 +60,16 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
         chapter=_get_text(stored, "chapter"),
         source_url=_get_address(stored, "source_url"),
         page_number=_get_number(stored, "page_number"),
+        heading=heading,
     )
+
+
+def _split(stored: Mapping[str, Any]) -> tuple[str, str]:
+    """The heading and the text of a record. A start that leaves no text is not one that Gleaner wrote."""
+    whole = _get_text(stored, TEXT_FIELD) or ""
+    start = _get_number(stored, START_FIELD) or 0
+    text = whole[start:]
+    return (whole[:start].rstrip("\n"), text) if text.strip() else ("", whole)
 
 
 def _get_text(fields: Mapping[str, Any], name: str) -> str | None:

@@ -19,7 +19,8 @@ def shorten(name: str) -> str:
 class SectionCollector:
     """Takes headings and text in reading order.
 
-    A heading with neither text nor headings below it becomes a section of its own, whose text is the heading.
+    A heading with neither text nor headings below it becomes a section of its own, whose text is the heading: a
+    changelog may say "3.2 removes the fax button" in no other place.
     """
 
     def __init__(self) -> None:
@@ -29,11 +30,12 @@ class SectionCollector:
         self._parts: list[list[tuple[float, str]]] = []  # the path around each open part
         self._is_bare = False  # whether nothing stands under the last heading so far
         self._has_text = False
+        self._headings = 0
 
     @property
     def sections(self) -> list[Section]:
-        """The sections so far; empty if there is no text but that of headings."""
-        if not self._has_text:
+        """The sections so far; empty if there is no text but that of one heading."""
+        if not self._has_text and self._headings <= 1:
             return []
         return [*self._sections, self._bare_section()] if self._is_bare else self._sections
 
@@ -74,6 +76,7 @@ class SectionCollector:
         self._path = [entry for entry in self._path if entry[0] < level]
         self._path.append((level, name))
         self._is_bare = True
+        self._headings += 1
         if name.endswith("…") and len(text) > MAX_HEADING_CHARS:
             self.add_text(text)  # keeps the words that the shortened heading lost searchable
 

@@ -1,0 +1,132 @@
+"""Reads the metadata at the top of a Markdown file: YAML, TOML or JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from gleaner_documents.readers._sections import shorten
+
+# Real metadata has some hundred characters. The limit bounds what parsers are given: more is text.
+MAX_FRONT_MATTER_CHARS = 65_536
+# The first of these that holds text is taken; the names are those of Hugo, Jekyll, Docusaurus, Astro and MyST.
+_TITLES = ("title",)
+_DESCRIPTIONS = ("description", "summary", "excerpt", "lead", "subtitle")
+_ADDRESSES = ("canonical_url", "canonicalurl", "canonical", "source_url", "url", "permalink", "original_url")
+
+_COMMENTS = re.compile(r"(?:\s*<!--.*?-->)*\s*", re.DOTALL)
+_FENCES = (
+    (re.compile(r"---(?:ya?ml)?[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "yaml"),
+    (re.compile(r"(?:\+\+\+|---toml)[ \t]*\n(.*?)^(?:\+\+\+|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "toml"),
+    (re.compile(r"(?:;;;|---json)[ \t]*\n(.*?)^(?:;;;|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "json"),
+)
+_METADATA_LINE = re.compile(r"[\w.-]+[ \t]*[:=].*|['\"][^'\"]+['\"][ \t]*:.*|[ \t]+.*|- .*|-|[\]}\[].*|#.*|[ \t]*")
+_FIELD = re.compile(r"^['\"]?([\w.-]+)['\"]?[ \t]*[:=][ \t]*(['\"]?)(.*?)\2[ \t]*$", re.MULTILINE)
+_WEB_ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontMatter:
+    """What the metadata says of the page. `end` is where the text of the file begins."""
+
+    end: int = 0
+    title: str = ""
+    description: str = ""
+    source_url: str | None = None
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """The metadata of a Markdown file. What is no metadata, or too long for it, is left to be read as text."""
+    # Only comments and blank lines may stand before it: "---" further down is a rule.
+    start = _skip_comments(text)
+    head = text[start : start + MAX_FRONT_MATTER_CHARS]
+    if head.startswith("{"):
+        return _read_bare_json(head, start)
+    for fence, language in _FENCES:
+        match = fence.match(head)
+        if match:
+            fields = _parse(match[1], language)
+            return FrontMatter() if fields is None else _make(fields, start + match.end())
+    return FrontMatter()
+
+
+def _skip_comments(text: str) -> int:
+    match = _COMMENTS.match(text[:MAX_FRONT_MATTER_CHARS])
+    return match.end() if match else 0
+
+
+def _read_bare_json(head: str, start: int) -> FrontMatter:
+    """Hugo's JSON: an object at the top, without fences."""
+    try:
+        fields, end = json.JSONDecoder().raw_decode(head)
+    except (ValueError, RecursionError):
+        return FrontMatter()
+    rest = head[end:]
+    ends_line = not rest.strip() or rest.lstrip(" \t").startswith("\n")
+    return _make(fields, start + end) if isinstance(fields, dict) and ends_line else FrontMatter()
+
+
+def _parse(block: str, language: str) -> Mapping[Any, Any] | None:
+    """The fields of a block; None if it is not metadata."""
+    try:
+        fields = _PARSERS[language](block)
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError):
+        return _salvage(block)
+    if fields is None and all(line.startswith("#") or not line.strip() for line in block.split("\n")):
+        return {}
+    return fields if isinstance(fields, dict) else None
+
+
+def _parse_yaml(block: str) -> Any:
+    """Parse YAML with every scalar as a string.
+
+    The base loader builds strings, lists and mappings only, whatever a tag asks for, and an anchor's value is shared
+    and not copied: nothing is executed and nothing multiplies. `title: On` and `title: 2026-02-30` stay as written.
+    """
+    return yaml.load(block.replace("\t", "    "), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {"yaml": _parse_yaml, "toml": tomllib.loads, "json": json.loads}
+
+
+def _salvage(block: str) -> dict[str, str] | None:
+    """The plain fields of a block with a mistake, such as `title: Boats: a guide`; None if it reads like text."""
+    lines = block.split("\n")
+    if not all(_METADATA_LINE.fullmatch(line) for line in lines) or not any(map(_FIELD.match, lines)):
+        return None
+    return {name: value for name, _, value in _FIELD.findall(block)}
+
+
+def _make(fields: Mapping[Any, Any], end: int) -> FrontMatter:
+    values = {str(key).strip().casefold(): value for key, value in fields.items()}
+    address = next(filter(None, (_read_address(values.get(name)) for name in _ADDRESSES)), None)
+    return FrontMatter(
+        end=end,
+        title=shorten(_first_text(values, _TITLES)),
+        description=_first_text(values, _DESCRIPTIONS),
+        source_url=address,
+    )
+
+
+def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """The first of the named fields that holds text, on one line and without templates."""
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, str | int | float) or hasattr(value, "isoformat"):
+            text = " ".join(_TEMPLATE.sub(" ", str(value)).split())
+            if text:
+                return text
+    return ""
+
+
+def _read_address(value: object) -> str | None:
+    """An absolute web address; a path of the site says nothing without its host."""
+    address = value.strip() if isinstance(value, str) else ""
+    return address if _WEB_ADDRESS.fullmatch(address) else None

@@ -1,0 +1,81 @@
+"""Reads the tags of templates and components: Hugo's shortcodes, Liquid's and GitBook's tags, JSX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not become a search through the file
+_TITLES = ("title", "label", "heading", "header", "question", "caption", "summary", "name", "text", "alt", "content", "term_id")
+_DESCRIPTIONS = ("description", "subtitle")
+_GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
+_VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label
+
+_TEMPLATE_SIGNS = (("{{<", ">}}"), ("{{%", "%}}"), ("{%", "%}"))
+_LIQUID_TAG = re.compile(r"\{%-?[^%]{0,1000}-?%\}|\{\{[<%][^}]{0,1000}[>%]\}\}")
+_NAME = re.compile(r"\s*(/?\s*[\w./@-]*)")
+_JSX_NAME = re.compile(r"</?([A-Z][\w.]*)(?=[\s/>])|</?>")
+# The end of a tag is a ">" outside strings and expressions; expressions may hold two further levels of braces.
+_JSX_REST = re.compile(
+    r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>"""
+)
+_ATTRIBUTE = re.compile(
+    r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
+)
+
+
+class MarkupTag(NamedTuple):
+    """A tag in running text. `end` is the position after it; `title` is what it shows to readers, if anything."""
+
+    end: int
+    name: str
+    title: str
+
+
+def match_template_tag(text: str, start: int) -> MarkupTag | None:
+    """The shortcode or template tag that begins at `start`; None if there is none."""
+    signs = next((signs for signs in _TEMPLATE_SIGNS if text.startswith(signs[0], start)), None)
+    if signs is None:
+        return None
+    end = text.find(signs[1], start, start + MAX_TAG_CHARS)
+    if end < 0:
+        return None
+    inner = text[start + len(signs[0]) : end].lstrip("-")
+    name_match = _NAME.match(inner)
+    name = re.sub(r"\s", "", name_match[1]) if name_match else ""
+    return MarkupTag(end + len(signs[1]), name, _read_title(name, inner))
+
+
+def match_component(text: str, start: int) -> MarkupTag | None:
+    """The opening or closing JSX tag that begins at `start`; None for a tag of HTML and for anything else."""
+    match = _JSX_NAME.match(text, start)
+    if match is None:
+        return None
+    if match[1] is None:
+        return MarkupTag(match.end(), "", "")
+    rest = _JSX_REST.match(text, match.end(), match.end() + MAX_TAG_CHARS)
+    return MarkupTag(rest.end(), match[1], _read_title(match[1], rest.group())) if rest else None
+
+
+def without_template_tags(html: str) -> str:
+    """HTML without the template tags in it."""
+    return _LIQUID_TAG.sub("", html)
+
+
+def _read_title(name: str, attributes: str) -> str:
+    values = read_attributes(attributes)
+    if name.casefold() in _GROUPS:
+        return ""
+    titles = (*_TITLES, "value") if name.casefold() in _VALUE_TITLES else _TITLES
+    title = next((values[key] for key in titles if values.get(key)), "")
+    description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")
+    return ": ".join(dict.fromkeys(filter(None, (title, description))))
+
+
+def read_attributes(text: str) -> Mapping[str, str]:
+    """The attributes `name="value"` in a tag, with names in lower case."""
+    return {
+        match[1].casefold(): " ".join(next((group for group in match.groups()[1:] if group is not None), "").split())
+        for match in _ATTRIBUTE.finditer(text)
+    }
