@@ -53,12 +53,14 @@ class Section:
     `chapter` is the path of headings above the text, from the outermost heading down and including the document's
     own H1: "Keywords › Merging duplicates". The rule suits a handbook with one H1 per file and a textbook with one
     chapter per file: file name and chapter make a readable citation, and so does the chapter alone. It is None
-    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only.
+    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only, and so is `page_label`, the
+    number that the page bears in print, where the file says so: "iii", "A-2".
     """
 
     text: str
     chapter: str | None = None
     page_number: int | None = None
+    page_label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
