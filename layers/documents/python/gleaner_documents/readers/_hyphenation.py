@@ -21,11 +21,9 @@ _UNSPACED = (
 )
 _ENDS_UNSPACED = re.compile(rf"[{_UNSPACED}]$")
 _STARTS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
-# First parts of compounds that English writes with a hyphen.
-_COMPOUND_STARTS = frozenset(
-    "well ill self all half ex cross high low long short full state one two three four five six seven eight nine ten "
-    "twenty thirty forty fifty sixty seventy eighty ninety".split()
-)
+# First parts of compounds that English writes with a hyphen, and endings that make no second part: "high-ly".
+_COMPOUND_STARTS = frozenset("well self cross high low long short half full".split())
+_ENDINGS = re.compile(r"(?:ness|est|ish|ly|ings?|ages?|e[rdns]|ers|lier|liest|ened|ening|ed)$")
 # Words after a suspended hyphen: "Ein- und Ausgang", "two- or three-fold".
 _CONJUNCTIONS = frozenset("und oder bzw sowie and or och eller и или".split())
 
@@ -61,6 +59,6 @@ def _join_divided(line: str, following: str, first: str, second: str, compounds:
     if not second[0].islower() and second[0].upper() != second[0].lower():
         return line + following  # "Anglo-", "Saxon"
     whole = f"{first}-{second}".lower().replace("\u2010", "-")
-    if whole in compounds or first.lower() in _COMPOUND_STARTS:
+    if whole in compounds or (first.lower() in _COMPOUND_STARTS and not _ENDINGS.match(second)):
         return line + following
     return line[:-1] + following

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gleaner_documents.readers._hyphenation import join_lines
 from gleaner_documents.readers._pdf_pieces import Piece
 
 _MAX_CUTS = 3  # of columns within columns
-_MAX_GUTTERS = 24  # places for a gutter that are tried, the most frequent edges first
+_MAX_GUTTERS = 12  # places for a gutter that are tried, the most frequent edges first
 _MIN_COLUMN_LINES = 3
 _MIN_COLUMN_CHARS = 18  # a line of a column, on average; cells of tables are shorter
 _MIN_FULL_SHARE = 0.6  # of the lines of a column are nearly as wide as the widest one; cells are ragged
+_MAX_PIECES_PER_ROW = 1.4  # of a column; a table has a piece for each cell
 _MIN_PARAGRAPH_CHARS = 20  # narrower text is verse, a list or a table and is left as it is
 _GAP_OF_CELLS = 1.5  # heights of the line
 _LIST_ITEM = re.compile(r"[-*+•‣◦▪●–]\s|\(?(\d{1,3}|[a-zA-Z])[.)]\s")
@@ -32,19 +33,21 @@ class Line:
     right: float
     bottom: float
     top: float
+    size: float
     column: int = 0
     cells: bool = False
 
-    @property
-    def height(self) -> float:
-        return self.top - self.bottom
 
+def read_lines(pieces: Sequence[Piece], gutters: Collection[float] = ()) -> list[Line]:
+    """The lines of a page in reading order.
 
-def read_lines(pieces: Sequence[Piece]) -> list[Line]:
-    """The lines of a page in reading order."""
+    `gutters` are places between columns that other pages of the document have (see `find_gutter`): there, one column
+    of prose suffices, for the other one may hold a figure.
+    """
     right_to_left = _is_right_to_left(pieces)
     lines: list[Line] = []
-    for number, column in enumerate(_cut_columns(sorted(pieces, key=lambda piece: -piece.middle), right_to_left)):
+    layout = _Columns(gutters, right_to_left=right_to_left)
+    for number, column in enumerate(layout.cut(_from_the_top(pieces))):
         for row in _rows(column):
             lines.append(_line(row, number, right_to_left=right_to_left))
     return lines
@@ -71,56 +74,92 @@ def _is_right_to_left(pieces: Sequence[Piece]) -> bool:
     return 2 * len(_RIGHT_TO_LEFT.findall(text)) > sum(map(str.isalpha, text))
 
 
-def _cut_columns(pieces: list[Piece], right_to_left: bool, cuts: int = 0) -> Iterator[list[Piece]]:
-    """Yield blocks of one column in reading order; `pieces` are sorted from the top down."""
-    gutter = _find_gutter(pieces) if cuts < _MAX_CUTS else None
-    if gutter is None:
-        yield pieces
-        return
-    block: list[Piece] = []
-    for band, is_columns in _bands(pieces, gutter):
-        if not is_columns:
-            block += band
-            continue
+def find_gutter(pieces: Sequence[Piece]) -> float | None:
+    """Where a strip without text divides the page's prose into columns, as an x; None if nowhere."""
+    return _Columns((), right_to_left=False).find_gutter(_from_the_top(pieces))
+
+
+def _from_the_top(pieces: Iterable[Piece]) -> list[Piece]:
+    return sorted(pieces, key=lambda piece: -piece.middle)
+
+
+class _Columns:
+    """Cuts a page into blocks of one column."""
+
+    def __init__(self, known_gutters: Collection[float], *, right_to_left: bool) -> None:
+        self._known_gutters = known_gutters
+        self._right_to_left = right_to_left
+
+    def cut(self, pieces: list[Piece], cuts: int = 0) -> Iterator[list[Piece]]:
+        """Yield the blocks in reading order; `pieces` are sorted from the top down."""
+        gutter = self.find_gutter(pieces) if cuts < _MAX_CUTS else None
+        if gutter is None:
+            yield pieces
+            return
+        block: list[Piece] = []
+        for band, is_columns in self._bands(pieces, gutter):
+            if not is_columns:
+                block += band
+                continue
+            if block:
+                yield from self.cut(block, cuts + 1)
+                block = []
+            sides = _sides(band, gutter)
+            for side in reversed(sides) if self._right_to_left else sides:
+                yield from self.cut(side, cuts + 1)
         if block:
-            yield from _cut_columns(block, right_to_left, cuts + 1)
-            block = []
-        sides = _sides(band, gutter)
-        for side in reversed(sides) if right_to_left else sides:
-            yield from _cut_columns(side, right_to_left, cuts + 1)
-    if block:
-        yield from _cut_columns(block, right_to_left, cuts + 1)
+            yield from self.cut(block, cuts + 1)
 
+    def find_gutter(self, pieces: Sequence[Piece]) -> float | None:
+        """The place that divides the most text into columns."""
+        if len(pieces) < 2 * _MIN_COLUMN_LINES:
+            return None
+        edges = Counter(round(piece.left) - 1 for piece in pieces) + Counter(round(piece.right) + 1 for piece in pieces)
+        frequent = [edge for edge, count in edges.most_common(_MAX_GUTTERS) if count >= _MIN_COLUMN_LINES]
+        best, best_score = None, 0
+        for gutter in (*self._known_gutters, *frequent):
+            score = self._score(pieces, gutter)
+            if score > best_score:
+                best, best_score = gutter, score
+        return best
 
-def _find_gutter(pieces: Sequence[Piece]) -> float | None:
-    """Where a strip without text divides the most text into columns, as an x; None if nowhere."""
-    if len(pieces) < 2 * _MIN_COLUMN_LINES:
-        return None
-    edges = Counter(round(piece.left) - 1 for piece in pieces) + Counter(round(piece.right) + 1 for piece in pieces)
-    best, best_score = None, 0
-    for gutter, _ in edges.most_common(_MAX_GUTTERS):
-        score = 0
-        for band, is_columns in _bands(pieces, gutter):
-            if is_columns:
-                score += min(sum(len(piece.text) for piece in side) for side in _sides(band, gutter))
-        if score > best_score:
-            best, best_score = gutter, score
-    return best
+    def _score(self, pieces: Sequence[Piece], gutter: float) -> int:
+        """How many characters stand in columns on both sides of the gutter."""
+        beside = sum(len(piece.text) for piece in pieces if not _crosses(piece, gutter))
+        if beside < 2 * _MIN_COLUMN_LINES * _MIN_COLUMN_CHARS:
+            return 0
+        sides = (_sides(band, gutter) for band, is_columns in self._bands(pieces, gutter) if is_columns)
+        return sum(min(sum(len(piece.text) for piece in side) for side in pair) for pair in sides)
 
-
-def _bands(pieces: Sequence[Piece], gutter: float) -> Iterator[tuple[list[Piece], bool]]:
-    """Cut from the top down at what crosses the gutter; says for each band whether it consists of columns."""
-    band: list[Piece] = []
-    for piece in pieces:
-        if piece.left < gutter - 1 and piece.right > gutter + 1:
+    def _bands(self, pieces: Sequence[Piece], gutter: float) -> Iterator[tuple[list[Piece], bool]]:
+        """Cut from the top down at what crosses the gutter; says for each band whether it consists of columns."""
+        band: list[Piece] = []
+        for piece in pieces:
+            if not _crosses(piece, gutter):
+                band.append(piece)
+                continue
             if band:
-                yield band, _are_columns(*_sides(band, gutter))
+                yield band, self._are_columns(band, gutter)
                 band = []
             yield [piece], False
-        else:
-            band.append(piece)
-    if band:
-        yield band, _are_columns(*_sides(band, gutter))
+        if band:
+            yield band, self._are_columns(band, gutter)
+
+    def _are_columns(self, band: Sequence[Piece], gutter: float) -> bool:
+        left, right = _sides(band, gutter)
+        if min(len(left), len(right)) < _MIN_COLUMN_LINES:
+            return False
+        enough = any if gutter in self._known_gutters else all
+        if not enough(_is_prose(side) for side in (left, right)):
+            return False
+        top = min(max(piece.top for piece in side) for side in (left, right))
+        bottom = max(min(piece.bottom for piece in side) for side in (left, right))
+        heights = (max(p.top for p in side) - min(p.bottom for p in side) for side in (left, right))
+        return top - bottom >= 0.5 * min(heights)
+
+
+def _crosses(piece: Piece, gutter: float) -> bool:
+    return piece.left < gutter - 1 and piece.right > gutter + 1
 
 
 def _sides(band: Sequence[Piece], gutter: float) -> tuple[list[Piece], list[Piece]]:
@@ -128,18 +167,11 @@ def _sides(band: Sequence[Piece], gutter: float) -> tuple[list[Piece], list[Piec
     return left, [piece for piece in band if (piece.left + piece.right) / 2 >= gutter]
 
 
-def _are_columns(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
-    if not left or not right or not (_is_prose(left) and _is_prose(right)):
-        return False
-    top = min(max(piece.top for piece in side) for side in (left, right))
-    bottom = max(min(piece.bottom for piece in side) for side in (left, right))
-    heights = (max(p.top for p in side) - min(p.bottom for p in side) for side in (left, right))
-    return top - bottom >= 0.5 * min(heights)
-
-
 def _is_prose(pieces: Sequence[Piece]) -> bool:
     rows = list(_rows(pieces))
-    if len(rows) < _MIN_COLUMN_LINES or sum(len(piece.text) for piece in pieces) < _MIN_COLUMN_CHARS * len(rows):
+    if len(rows) < _MIN_COLUMN_LINES or len(pieces) > _MAX_PIECES_PER_ROW * len(rows):
+        return False
+    if sum(len(piece.text) for piece in pieces) < _MIN_COLUMN_CHARS * len(rows):
         return False
     widths = [max(piece.right for piece in row) - min(piece.left for piece in row) for row in rows]
     return sum(width >= 0.7 * max(widths) for width in widths) >= _MIN_FULL_SHARE * len(rows)
@@ -159,19 +191,20 @@ def _rows(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
 
 def _line(row: list[Piece], column: int, *, right_to_left: bool) -> Line:
     ordered = sorted(row, key=lambda piece: -piece.right if right_to_left else piece.left)
-    height = max(piece.height for piece in row)
+    size = max(row, key=lambda piece: len(piece.text)).size
     text = ordered[0].text
     cells = False
     for before, piece in zip(ordered, ordered[1:], strict=False):
         gap = before.left - piece.right if right_to_left else piece.left - before.right
-        cells |= gap > _GAP_OF_CELLS * height
-        text += (" " if gap > 0.12 * height else "") + piece.text
+        cells |= gap > _GAP_OF_CELLS * size
+        text += (" " if gap > 0.12 * size else "") + piece.text
     return Line(
         text=_LEADERS.sub(" … ", text),
         left=min(piece.left for piece in row),
         right=max(piece.right for piece in row),
         bottom=min(piece.bottom for piece in row),
         top=max(piece.top for piece in row),
+        size=size,
         column=column,
         cells=cells,
     )
@@ -192,7 +225,7 @@ def _pitches(lines: Sequence[Line]) -> dict[int, float]:
         if line.column == following.column and line.bottom > following.bottom:
             pitches.setdefault(line.column, []).append(line.bottom - following.bottom)
     usual = {column: sorted(values)[len(values) // 2] for column, values in pitches.items()}
-    return {line.column: usual.get(line.column, line.height) for line in lines}
+    return {line.column: usual.get(line.column, line.size) for line in lines}
 
 
 def _is_apart(line: Line, following: Line, pitch: float) -> bool:
@@ -204,7 +237,7 @@ def _continues(line: Line, following: Line, edges: tuple[float, float], pitch: f
         return False
     if _LIST_ITEM.match(following.text) or _is_apart(line, following, pitch):
         return False
-    if not 0.85 < line.height / following.height < 1.18:
+    if not 0.85 < line.size / following.size < 1.18:
         return False
     if _HYPHEN_END.search(line.text):
         return True
@@ -212,10 +245,10 @@ def _continues(line: Line, following: Line, edges: tuple[float, float], pitch: f
         return False
     right_to_left = bool(_RIGHT_TO_LEFT.match(line.text))
     indent = line.right - following.right if right_to_left else following.left - line.left
-    if indent > line.height and not _LIST_ITEM.match(line.text):
+    if indent > line.size and not _LIST_ITEM.match(line.text):
         return False
     room = line.left - edges[0] if right_to_left else edges[1] - line.right
-    return room <= _width_of_first_word(following) + 0.6 * line.height
+    return room <= _width_of_first_word(following) + 0.6 * line.size
 
 
 def _width_of_first_word(line: Line) -> float:

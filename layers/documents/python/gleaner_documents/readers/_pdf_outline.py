@@ -93,7 +93,7 @@ def _find_start(lines: Sequence[Line], bookmark: Bookmark, turns: int) -> int | 
         return min(titles, key=lambda index: abs(lines[index].top - y))
     for index, line in enumerate(lines):
         is_left_of_target = bookmark.x is not None and line.right < x
-        if line.top <= y + 0.5 * line.height and not is_left_of_target:
+        if line.top <= y + 0.5 * line.size and not is_left_of_target:
             return index
     return None
 

@@ -45,14 +45,14 @@ def _largest_line(lines: Sequence[Line]) -> str:
     named = [line for line in lines if sum(map(str.isalpha, line.text)) >= 3]
     if len(named) < 2:
         return ""
-    sizes = sorted(line.height for line in named for _ in range(len(line.text)))
-    largest = max(line.height for line in named)
+    sizes = sorted(line.size for line in named for _ in range(len(line.text)))
+    largest = max(line.size for line in named)
     if largest < _MIN_LARGER * sizes[len(sizes) // 2]:
         return ""
-    start = next(index for index, line in enumerate(lines) if line in named and line.height >= 0.97 * largest)
+    start = next(index for index, line in enumerate(lines) if line in named and line.size >= 0.97 * largest)
     parts = []
     for line in lines[start : start + _MAX_TITLE_LINES]:
-        if line.height < 0.97 * largest:
+        if line.size < 0.97 * largest:
             break
         parts.append(line.text)
     return " ".join(parts)

@@ -34,7 +34,9 @@ def drop_running_lines(pages: Sequence[list[Line]], labels: Sequence[str | None]
             start = 0 if _is_bare_number(key) else 1
             if len(group) >= 2:
                 dropped |= {id(line) for _, line in group[start:]}
-    return [[line for line in lines if id(line) not in dropped] for lines in pages]
+    remaining = [[line for line in lines if id(line) not in dropped] for lines in pages]
+    # A page of which nothing else is left was no page with running lines.
+    return [rest or lines for rest, lines in zip(remaining, pages, strict=True)]
 
 
 def _edge_lines(lines: Sequence[Line]) -> list[Line]:

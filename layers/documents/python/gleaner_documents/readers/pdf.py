@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
 from gleaner_documents.model import BrokenPdf, Document, NoTextFound, Section
 from gleaner_documents.readers._hyphenation import hyphenated_words
-from gleaner_documents.readers._pdf_layout import Line, join_paragraphs, read_lines
+from gleaner_documents.readers._pdf_layout import Line, find_gutter, join_paragraphs, read_lines
 from gleaner_documents.readers._pdf_outline import Bookmark, divide_page, read_outline
-from gleaner_documents.readers._pdf_pieces import read_pieces
+from gleaner_documents.readers._pdf_pieces import Piece, read_pieces
 from gleaner_documents.readers._pdf_title import choose_title
 from gleaner_documents.readers._running_lines import drop_running_lines
 
 _MAX_PAGES = 20_000
 _MAX_CHARS = 50_000_000  # of all pages: a small file can draw one text any number of times
+_MAX_KNOWN_GUTTERS = 3
 _ONE_AT_A_TIME = threading.Lock()  # PDFium is not thread-safe
 
 
 @dataclass(slots=True)
 class _Page:
-    lines: list[Line]
+    pieces: list[Piece]
     turns: int
     label: str | None
+    lines: list[Line] = field(default_factory=list)
 
 
 def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
@@ -51,11 +54,9 @@ def _read(source_file_path: str, data: bytes, fallback_title: str) -> Document:
         pages = list(_read_pages(source_file_path, pdf))
         outline = read_outline(pdf)
         metadata_title = pdf.get_metadata_value("Title")
-    if not any(page.lines for page in pages):
+    if not any(page.pieces for page in pages):
         raise NoTextFound(source_file_path, "has no text on its pages; run text recognition (OCR) first")
-    first_lines = pages[0].lines
-    for page, lines in zip(pages, _without_running_lines(pages), strict=True):
-        page.lines = lines
+    first_lines = _lay_out(pages)
     return Document(
         source_file_path=source_file_path,
         title=choose_title(metadata_title, data, first_lines, fallback_title),
@@ -76,11 +77,18 @@ def _read_pages(source_file_path: str, pdf: pdfium.PdfDocument) -> Iterator[_Pag
         char_count += sum(len(piece.text) for piece in pieces)
         if char_count > _MAX_CHARS:
             raise BrokenPdf(source_file_path, f"holds more than {_MAX_CHARS:,} characters; divide it")
-        yield _Page(read_lines(pieces), turns, pdf.get_page_label(index) or None)
+        yield _Page(pieces, turns, pdf.get_page_label(index) or None)
 
 
-def _without_running_lines(pages: Sequence[_Page]) -> list[list[Line]]:
-    return drop_running_lines([page.lines for page in pages], [page.label for page in pages])
+def _lay_out(pages: Sequence[_Page]) -> list[Line]:
+    """Set the lines of the pages, without running heads and feet; returns all lines of the first page."""
+    gutters = Counter(find_gutter(page.pieces) for page in pages)
+    del gutters[None]
+    known = [gutter for gutter, _ in gutters.most_common(_MAX_KNOWN_GUTTERS)]
+    lines = [read_lines(page.pieces, known) for page in pages]
+    for page, rest in zip(pages, drop_running_lines(lines, [page.label for page in pages]), strict=True):
+        page.lines = rest
+    return lines[0]
 
 
 def _sections(pages: Sequence[_Page], outline: dict[int, list[Bookmark]]) -> Iterator[Section]:
