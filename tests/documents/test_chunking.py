@@ -16,7 +16,7 @@ from gleaner_documents.chunking import (
     estimated_pieces,
 )
 from gleaner_documents.model import Document, Section
-from gleaner_documents.sentences import split_sentences
+from gleaner.sentences import split_sentences
 
 MAX_PIECES = DEFAULT_CHUNK_SETTINGS.max_pieces
 # A code block that is cut gets lines that close and reopen it.

@@ -24,7 +24,7 @@ from gleaner.tools.parameter_checks import check_keyword, check_query, neutralis
 from gleaner_documents.chunking import chunk_text
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.reading import read_document
-from gleaner_documents.sentences import split_sentences
+from gleaner.sentences import split_sentences
 
 pytestmark = [pytest.mark.slow, pytest.mark.growth]
 

@@ -67,10 +67,16 @@ def _describe_place(source: dict[str, Any]) -> str:
     if source["source_type"] == "external":
         return f"{source['title']} <{source['source_url']}>"
     parts = [source["source_file_path"], source["chapter"]]
-    if source["page_number"] is not None:
-        parts.append(f"page {source['page_number']}")
+    parts.append(_describe_page(source["page_number"], source["page_label"]))
     parts.append(f"chunk {source['chunk_index']}")
     return " · ".join(part for part in parts if part)
+
+
+def _describe_page(number: int | None, label: str | None) -> str | None:
+    """The page as it is printed and as a viewer counts it: "p. 23, sheet 26"."""
+    if number is None:
+        return None
+    return f"page {number}" if label in (None, str(number)) else f"p. {label}, sheet {number}"
 
 
 def _describe_support(source: dict[str, Any]) -> str:

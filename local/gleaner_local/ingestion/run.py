@@ -138,6 +138,7 @@ def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
         chapter=chunk.chapter,
         source_file_path=document.source_file_path,
         page_number=chunk.page_number,
+        page_label=chunk.page_label,
         chunk_index=chunk.index,
         content_hash=version,
     )

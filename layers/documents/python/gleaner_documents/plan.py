@@ -16,7 +16,7 @@ from gleaner_documents.source_files import Root, SourceFile
 
 # Part of every content hash, beside the chunk settings. Raise it when the code of the readers, of chunking or of
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
-CHUNKS_VERSION = 1
+CHUNKS_VERSION = 2
 _MAX_SLUG_CHARS = 60
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
 _MIN_SUSPICIOUS = 5

@@ -129,6 +129,7 @@ class Source(BaseModel):
     source_file_path: str | None
     source_url: str | None
     page_number: int | None
+    page_label: str | None = Field(description="The number that the page bears in print, where the PDF says so.")
     chunk_index: int | None
     position: int | None = Field(
         description="Where the passage starts in the selected text as it was sent, in Unicode code points from 0."
@@ -225,6 +226,7 @@ def _to_source(passage: Passage, support: Support) -> Source:
         source_file_path=passage.source_file_path,
         source_url=passage.source_url,
         page_number=passage.page_number,
+        page_label=passage.page_label,
         chunk_index=passage.chunk_index,
         position=passage.position,
         text_preview=_preview(passage),

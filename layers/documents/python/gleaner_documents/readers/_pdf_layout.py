@@ -17,7 +17,7 @@ _MIN_COLUMN_CHARS = 18  # a line of a column, on average; cells of tables are sh
 _MIN_FULL_SHARE = 0.6  # of the lines of a column are nearly as wide as the widest one; cells are ragged
 _MAX_PIECES_PER_ROW = 1.4  # of a column; a table has a piece for each cell
 _MIN_PARAGRAPH_CHARS = 20  # narrower text is verse, a list or a table and is left as it is
-_GAP_OF_CELLS = 1.5  # heights of the line
+_GAP_OF_CELLS = 2.0  # heights of the line
 _LIST_ITEM = re.compile(r"[-*+•‣◦▪●–]\s|\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 _LEADERS = re.compile(r"(?:\s?[.·…_]){5,}")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
@@ -233,14 +233,14 @@ def _is_apart(line: Line, following: Line, pitch: float) -> bool:
 
 
 def _continues(line: Line, following: Line, edges: tuple[float, float], pitch: float) -> bool:
-    if line.column != following.column or line.cells or following.cells:
+    if line.column != following.column or _is_apart(line, following, pitch):
         return False
-    if _LIST_ITEM.match(following.text) or _is_apart(line, following, pitch):
-        return False
-    if not 0.85 < line.size / following.size < 1.18:
+    if not 0.85 < line.size / following.size < 1.18 or _LIST_ITEM.match(following.text):
         return False
     if _HYPHEN_END.search(line.text):
         return True
+    if line.cells or following.cells:
+        return False
     if len(line.text) < _MIN_PARAGRAPH_CHARS:
         return False
     right_to_left = bool(_RIGHT_TO_LEFT.match(line.text))

@@ -66,7 +66,9 @@ def divide_page(
     borders = [0, *(start for start, _ in starts), len(lines)]
     chapters = [chapter, *(path for _, path in starts)]
     return [
-        (name, lines[start:end]) for name, start, end in zip(chapters, borders, borders[1:], strict=False) if start < end
+        (name, lines[start:end])
+        for name, start, end in zip(chapters, borders, borders[1:], strict=False)
+        if start < end
     ]
 
 

@@ -17,9 +17,11 @@ from gleaner_documents.readers._pdf_outline import Bookmark, divide_page, read_o
 from gleaner_documents.readers._pdf_pieces import Piece, read_pieces
 from gleaner_documents.readers._pdf_title import choose_title
 from gleaner_documents.readers._running_lines import drop_running_lines
+from gleaner_documents.readers._sections import shorten
 
 _MAX_PAGES = 20_000
 _MAX_CHARS = 50_000_000  # of all pages: a small file can draw one text any number of times
+_MAX_LABEL_CHARS = 40
 _MAX_KNOWN_GUTTERS = 3
 _ONE_AT_A_TIME = threading.Lock()  # PDFium is not thread-safe
 
@@ -77,7 +79,7 @@ def _read_pages(source_file_path: str, pdf: pdfium.PdfDocument) -> Iterator[_Pag
         char_count += sum(len(piece.text) for piece in pieces)
         if char_count > _MAX_CHARS:
             raise BrokenPdf(source_file_path, f"holds more than {_MAX_CHARS:,} characters; divide it")
-        yield _Page(pieces, turns, pdf.get_page_label(index) or None)
+        yield _Page(pieces, turns, shorten(pdf.get_page_label(index))[:_MAX_LABEL_CHARS] or None)
 
 
 def _lay_out(pages: Sequence[_Page]) -> list[Line]:
