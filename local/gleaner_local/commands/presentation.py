@@ -67,7 +67,7 @@ def _describe_place(source: dict[str, Any]) -> str:
     if source["source_type"] == "external":
         return f"{source['title']} <{source['source_url']}>"
     parts = [source["source_file_path"], source["chapter"]]
-    parts.append(_describe_page(source["page_number"], source["page_label"]))
+    parts.append(_describe_page(source["page_number"], source.get("page_label")))
     parts.append(f"chunk {source['chunk_index']}")
     return " · ".join(part for part in parts if part)
 

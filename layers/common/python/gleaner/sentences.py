@@ -41,7 +41,8 @@ _LETTER = r"[^\W\d_]"
 # A full stop after one of these belongs to the word, whatever follows.
 _TITLES_AND_SHORT_WORDS = (
     # English
-    "e.g i.e vs cf al approx Mr Mrs Ms Dr Prof St Jr Sr Messrs Rev Gen Lt Col Capt Inc Ltd Co Corp U.S U.K a.m p.m ed eds "
+    "e.g i.e vs cf al approx Mr Mrs Ms Dr Prof St Jr Sr Messrs Rev Gen Lt Col Capt Inc Ltd Co Corp U.S U.K a.m p.m ed "
+    "eds "
     # German
     "bzw ca vgl evtl ggf ggfs inkl exkl zzgl bspw sog geb gest Hrsg Dipl Ing Hr Fr Frl Tel Fa Mio Mrd allg insb jew "
     "abzgl einschl zB dh "
@@ -60,9 +61,9 @@ _TITLES_AND_SHORT_WORDS = (
 ).split()
 # After one of these it does before a number only: the word is also one of the language, or ends sentences.
 _BEFORE_NUMBERS = (
-    "No Nos Fig Figs Eq Eqs Sec Ch Vol pp Nr Art Abs Abb Tab Kap Bd Bde Str Aufl Min Std Sek Jan Feb Mar Apr Jun Jul Aug "
-    "Sep Sept Oct Okt Nov Dec Dez n.º núm Núm nº pág págs Pág pag pagg art cap vol fig tab chap nr Nr str poz rozdz "
-    "стр рис табл гл разд п пп № max min tel Tel cca ok"
+    "No Nos Fig Figs Eq Eqs Sec Ch Vol pp Nr Art Abs Abb Tab Kap Bd Bde Str Aufl Min Std Sek Jan Feb Mar Apr Jun Jul "
+    "Aug Sep Sept Oct Okt Nov Dec Dez n.º núm Núm nº pág págs Pág pag pagg art cap vol fig tab chap nr Nr str poz "
+    "rozdz стр рис табл гл разд п пп № max min tel Tel cca ok"
 ).split()
 # These stand at the end of a list: a capital letter after them begins a sentence.
 _END_LISTS = "etc usw ecc enz itd itp atd vb т.д т.п др пр".split()
@@ -71,15 +72,16 @@ _YEAR = re.compile(r"(?:\d|[IVX])\s?(?:г|гг|в|вв|р|рр|r|w|yy)\.$")
 
 
 def _alternatives(words: list[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(set(words), key=len, reverse=True))
+    forms = {*words, *(word[0].upper() + word[1:] for word in words)}
+    return "|".join(re.escape(word) for word in sorted(forms, key=len, reverse=True))
 
 
 _ABBREVIATION = re.compile(rf"(?<![\w.])(?:{_LETTER}\.\s?)*(?:{_LETTER}|{_alternatives(_TITLES_AND_SHORT_WORDS)})\.$")
 _ABBREVIATION_BEFORE_NUMBER = re.compile(rf"(?<!\w)(?:{_alternatives(_BEFORE_NUMBERS)})\.$")
 _LIST_END = re.compile(rf"(?<!\w)(?:{_alternatives(_END_LISTS)})\.$")
 _ORDINAL = re.compile(r"(?:^|(?P<word>[^\W\d_]+\.?)\s|\s)\d{1,2}\.$")
-# Ordinals have a full stop in German, the Nordic languages, Czech, Polish, Hungarian, Turkish and others. They follow one
-# of these words, or one of the nouns below follows them.
+# Ordinals have a full stop in German, the Nordic languages, Czech, Polish, Hungarian, Turkish and others. They follow
+# one of these words, or one of the nouns below follows them.
 _BEFORE_ORDINALS = frozenset(
     "am vom zum zur im beim bis ab seit der die das dem den des der jeder jedes jede den det en et dne od do az a bir "
     "ein eine einen einem einer".split()
@@ -90,6 +92,7 @@ _AFTER_ORDINALS = re.compile(
     r"Platz|Band|Satz|Absatz|Teil|Semester|Quartal|Weltkrieg|Geburtstag|Etage|OG)\w*"
 )
 _MAX_ABBREVIATION = 16
+_MAX_ITEM_DIGITS = 2
 
 
 def sentence_slices(text: str) -> Iterator[str]:
@@ -121,13 +124,14 @@ def _continues_after(text: str, start: int, match: re.Match[str]) -> bool:
         return not following[:1].isupper()
     if following[:1].isdigit() and _ABBREVIATION_BEFORE_NUMBER.search(before):
         return True
-    return bool(_ABBREVIATION.search(before)) or _is_ordinal(before, following, is_whole=match.start() - start < 3)
+    is_item = match.start() - start <= _MAX_ITEM_DIGITS
+    return bool(_ABBREVIATION.search(before)) or _is_ordinal(before, following, is_item=is_item)
 
 
-def _is_ordinal(before: str, following: str, *, is_whole: bool) -> bool:
+def _is_ordinal(before: str, following: str, *, is_item: bool) -> bool:
     number = _ORDINAL.search(before)
     if number is None:
         return False
-    if is_whole or _AFTER_ORDINALS.match(following):  # the number of an item, or a date
+    if is_item or _AFTER_ORDINALS.match(following):  # the number of an item, or a date
         return True
     return (number["word"] or "").lower() in _BEFORE_ORDINALS and following[:1].isupper()

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gleaner_documents.model import Document
 from gleaner.sentences import sentence_slices
+from gleaner_documents.model import Document
 
 # MiniLM reads 256 word pieces at once. Our count is an estimate: on English prose, questions and answers, tables
 # and source code it was 0.82 to 1.15 of the true count, mostly within 5 %, so 220 leaves room for the error. That

@@ -21,9 +21,7 @@ _NUMBER_WEIGHT = 2.0  # a term weighs 1
 _MARK = r"\[((?:kb|web)-\d+)\]"
 _MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
 # The marks after the full stop belong to the sentence before it.
-_MARKS_AFTER_END = re.compile(
-    rf"((?<![{TERMINATORS}])[{TERMINATORS}]++[{CLOSERS}]*+)((?:\s*+\[(?:kb|web)-\d+\])+)"
-)
+_MARKS_AFTER_END = re.compile(rf"((?<![{TERMINATORS}])[{TERMINATORS}]++[{CLOSERS}]*+)((?:\s*+\[(?:kb|web)-\d+\])+)")
 _LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
 # Scripts without spaces between words, whose words are compared by pairs of characters.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gleaner_documents.readers._hyphenation import join_lines
 from gleaner_documents.readers._pdf_pieces import Piece
@@ -13,10 +14,11 @@ from gleaner_documents.readers._pdf_pieces import Piece
 _MAX_CUTS = 3  # of columns within columns
 _MAX_GUTTERS = 12  # places for a gutter that are tried, the most frequent edges first
 _MIN_COLUMN_LINES = 3
-_MIN_COLUMN_CHARS = 18  # a line of a column, on average; cells of tables are shorter
+_MIN_COLUMN_CHARS = 18  # a line of a column, on average; a cell of a table is shorter
 _MIN_FULL_SHARE = 0.6  # of the lines of a column are nearly as wide as the widest one; cells are ragged
-_MAX_PIECES_PER_ROW = 1.4  # of a column; a table has a piece for each cell
 _MIN_PARAGRAPH_CHARS = 20  # narrower text is verse, a list or a table and is left as it is
+_MAX_SIZE_RATIO = 1.18  # of the lines of a paragraph
+_MAX_PITCH = 2.5  # heights of a line, from one to the next of a paragraph
 _GAP_OF_CELLS = 2.0  # heights of the line
 _LIST_ITEM = re.compile(r"[-*+•‣◦▪●–]\s|\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 _LEADERS = re.compile(r"(?:\s?[.·…_]){5,}")
@@ -169,9 +171,7 @@ def _sides(band: Sequence[Piece], gutter: float) -> tuple[list[Piece], list[Piec
 
 def _is_prose(pieces: Sequence[Piece]) -> bool:
     rows = list(_rows(pieces))
-    if len(rows) < _MIN_COLUMN_LINES or len(pieces) > _MAX_PIECES_PER_ROW * len(rows):
-        return False
-    if sum(len(piece.text) for piece in pieces) < _MIN_COLUMN_CHARS * len(rows):
+    if len(rows) < _MIN_COLUMN_LINES or sum(len(piece.text) for piece in pieces) < _MIN_COLUMN_CHARS * len(pieces):
         return False
     widths = [max(piece.right for piece in row) - min(piece.left for piece in row) for row in rows]
     return sum(width >= 0.7 * max(widths) for width in widths) >= _MIN_FULL_SHARE * len(rows)
@@ -194,7 +194,7 @@ def _line(row: list[Piece], column: int, *, right_to_left: bool) -> Line:
     size = max(row, key=lambda piece: len(piece.text)).size
     text = ordered[0].text
     cells = False
-    for before, piece in zip(ordered, ordered[1:], strict=False):
+    for before, piece in pairwise(ordered):
         gap = before.left - piece.right if right_to_left else piece.left - before.right
         cells |= gap > _GAP_OF_CELLS * size
         text += (" " if gap > 0.12 * size else "") + piece.text
@@ -221,7 +221,7 @@ def _edges(lines: Sequence[Line]) -> dict[int, tuple[float, float]]:
 def _pitches(lines: Sequence[Line]) -> dict[int, float]:
     """The usual distance between lines, for each column."""
     pitches: dict[int, list[float]] = {}
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         if line.column == following.column and line.bottom > following.bottom:
             pitches.setdefault(line.column, []).append(line.bottom - following.bottom)
     usual = {column: sorted(values)[len(values) // 2] for column, values in pitches.items()}
@@ -229,19 +229,19 @@ def _pitches(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _is_apart(line: Line, following: Line, pitch: float) -> bool:
-    return line.column != following.column or line.bottom - following.bottom > 1.4 * pitch
+    return line.column != following.column or line.bottom - following.bottom > 1.4 * min(pitch, _MAX_PITCH * line.size)
+
+
+def _is_same_size(line: Line, following: Line) -> bool:
+    return max(line.size, following.size) < _MAX_SIZE_RATIO * min(line.size, following.size)
 
 
 def _continues(line: Line, following: Line, edges: tuple[float, float], pitch: float) -> bool:
-    if line.column != following.column or _is_apart(line, following, pitch):
-        return False
-    if not 0.85 < line.size / following.size < 1.18 or _LIST_ITEM.match(following.text):
+    if _is_apart(line, following, pitch) or not _is_same_size(line, following) or _LIST_ITEM.match(following.text):
         return False
     if _HYPHEN_END.search(line.text):
         return True
-    if line.cells or following.cells:
-        return False
-    if len(line.text) < _MIN_PARAGRAPH_CHARS:
+    if line.cells or following.cells or len(line.text) < _MIN_PARAGRAPH_CHARS:
         return False
     right_to_left = bool(_RIGHT_TO_LEFT.match(line.text))
     indent = line.right - following.right if right_to_left else following.left - line.left

@@ -74,11 +74,11 @@ def divide_page(
 
 def _position(destination: pdfium.PdfDest) -> tuple[float | None, float | None]:
     mode, values = destination.get_view()
-    if mode == pdfium_c.PDFDEST_VIEW_XYZ and len(values) >= 2:
+    if mode == pdfium_c.PDFDEST_VIEW_XYZ and values[1:]:
         return values[0], values[1]
     if mode in (pdfium_c.PDFDEST_VIEW_FITH, pdfium_c.PDFDEST_VIEW_FITBH) and values:
         return None, values[0]
-    if mode == pdfium_c.PDFDEST_VIEW_FITR and len(values) == 4:
+    if mode == pdfium_c.PDFDEST_VIEW_FITR and values[3:]:
         return values[0], values[3]
     return None, None
 
@@ -110,4 +110,4 @@ def _has_title(lines: Sequence[Line], index: int, title: str) -> bool:
         if len(text) >= len(wanted):
             break
     # "Hulls" in the outline may be "1.1 Hulls" on the page.
-    return text.startswith(wanted) or text.lstrip("0123456789").startswith(wanted)
+    return wanted in (text, text.lstrip("0123456789"))

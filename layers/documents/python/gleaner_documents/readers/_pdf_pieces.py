@@ -24,6 +24,7 @@ from gleaner_documents.readers._pdf_words import (
 # A gap of this share of the line's height separates pieces: columns, cells, or a heading's number and its text.
 _WIDE_GAP = 0.9
 _MAX_SAMPLES = 200
+_MIN_VERTICAL_CHARS = 3
 _QUARTER_TURN = math.pi / 2
 _DOWNWARDS = 3  # quarter turns: vertical writing is read as if it were turned to the right
 # pdfium gives U+0002 for a hyphen at the end of a line, whichever it was.
@@ -118,7 +119,7 @@ class _BoxReader:
         for start, end in sample:
             angle = pdfium_c.FPDFText_GetCharAngle(self._page, start)
             quarters = round(angle / _QUARTER_TURN) % 4 if angle >= 0 else 0
-            if quarters == 0 and end - start > 2:
+            if quarters == 0 and end - start >= _MIN_VERTICAL_CHARS:
                 first, last = self.read(start), self.read(end - 1)
                 is_vertical = abs(last[0] - first[0]) < 0.5 * (first[1] - first[0]) and last[3] < first[2]
                 quarters = _DOWNWARDS if is_vertical else 0

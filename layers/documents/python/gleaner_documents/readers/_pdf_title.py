@@ -20,12 +20,16 @@ _NO_TITLE = re.compile(
     ([a-z]:[\\/]|[\\/~]|file:|https?:|about:).*|
     \S.*\.(docx?|dotx?|rtf|odt|ott|pptx?|odp|xlsx?|ods|dvi|tex|ps|eps|indd|qxd|qxp|pmd|p65|fm|book|wpd|wps|pub|pages|key|
     html?|md|txt|pdf|ai|cdr|vsd|tmp|log|jpe?g|png|tiff?)|
+    (table\ of\ )?contents|abstract|introduction|inhalt(sverzeichnis)?|(table\ des\ mati[èe]res|sommaire|[íi]ndice|
+    sumário|índice\ general|spis\ treści|содержание|оглавление|目录|目次|目錄)|
     [\W\d_]*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _XMP_TITLE = re.compile(rb"<dc:title>\s*<rdf:Alt>\s*<rdf:li[^>]{0,200}>([^<]{1,2000})</rdf:li>")
+_SAME_SIZE = 0.97
 _MIN_LARGER = 1.15  # than the usual line
 _MAX_TITLE_LINES = 4
+_MIN_TITLE_LETTERS = 3
 
 
 def choose_title(metadata_title: str, data: bytes, first_page: Sequence[Line], fallback: str) -> str:
@@ -42,17 +46,17 @@ def _xmp_title(data: bytes) -> str:
 
 def _largest_line(lines: Sequence[Line]) -> str:
     """The largest line with a word in it and those that continue it; "" if all are of about one size."""
-    named = [line for line in lines if sum(map(str.isalpha, line.text)) >= 3]
-    if len(named) < 2:
+    named = [line for line in lines if sum(map(str.isalpha, line.text)) >= _MIN_TITLE_LETTERS]
+    if not named:
         return ""
     sizes = sorted(line.size for line in named for _ in range(len(line.text)))
     largest = max(line.size for line in named)
     if largest < _MIN_LARGER * sizes[len(sizes) // 2]:
         return ""
-    start = next(index for index, line in enumerate(lines) if line in named and line.size >= 0.97 * largest)
+    start = next(index for index, line in enumerate(lines) if line in named and line.size >= _SAME_SIZE * largest)
     parts = []
     for line in lines[start : start + _MAX_TITLE_LINES]:
-        if line.size < 0.97 * largest:
+        if line.size < _SAME_SIZE * largest:
             break
         parts.append(line.text)
     return " ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -64,7 +64,7 @@ def join_words(words: Sequence[Word]) -> str:
     """The words with spaces; letters that are set wide apart ("C H A P T E R") become words again by their gaps."""
     if len(words) < _MIN_SPACED_LETTERS or sum(len(word.text) == 1 for word in words) < 0.8 * len(words):
         return " ".join(word.text for word in words)
-    gaps = [following.left - word.right for word, following in zip(words, words[1:], strict=False)]
+    gaps = [following.left - word.right for word, following in pairwise(words)]
     letter_gap = sorted(gaps)[len(gaps) // 2]
     parts = [words[0].text]
     for gap, word in zip(gaps, words[1:], strict=True):

@@ -84,8 +84,7 @@ def _read_pages(source_file_path: str, pdf: pdfium.PdfDocument) -> Iterator[_Pag
 
 def _lay_out(pages: Sequence[_Page]) -> list[Line]:
     """Set the lines of the pages, without running heads and feet; returns all lines of the first page."""
-    gutters = Counter(find_gutter(page.pieces) for page in pages)
-    del gutters[None]
+    gutters = Counter(gutter for page in pages if (gutter := find_gutter(page.pieces)) is not None)
     known = [gutter for gutter, _ in gutters.most_common(_MAX_KNOWN_GUTTERS)]
     lines = [read_lines(page.pieces, known) for page in pages]
     for page, rest in zip(pages, drop_running_lines(lines, [page.label for page in pages]), strict=True):
