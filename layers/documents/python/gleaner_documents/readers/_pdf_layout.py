@@ -12,7 +12,8 @@ from gleaner_documents.readers._hyphenation import join_lines
 from gleaner_documents.readers._pdf_pieces import Piece
 
 _MAX_CUTS = 3  # of columns within columns
-_MAX_GUTTERS = 12  # places for a gutter that are tried, the most frequent edges first
+_TOLERANCE = 3  # points by which a letter may stand in a gutter
+_MAX_GUTTERS = 8  # places for a gutter that are tried, the most frequent edges first
 _MIN_COLUMN_LINES = 3
 _MIN_COLUMN_CHARS = 18  # a line of a column, on average; a cell of a table is shorter
 _MIN_FULL_SHARE = 0.6  # of the lines of a column are nearly as wide as the widest one; cells are ragged
@@ -116,7 +117,8 @@ class _Columns:
         """The place that divides the most text into columns."""
         if len(pieces) < 2 * _MIN_COLUMN_LINES:
             return None
-        edges = Counter(round(piece.left) - 1 for piece in pieces) + Counter(round(piece.right) + 1 for piece in pieces)
+        edges = Counter(4 * round(piece.left / 4) - 2 for piece in pieces)
+        edges.update(4 * round(piece.right / 4) + 2 for piece in pieces)
         frequent = [edge for edge, count in edges.most_common(_MAX_GUTTERS) if count >= _MIN_COLUMN_LINES]
         best, best_score = None, 0
         for gutter in (*self._known_gutters, *frequent):
@@ -127,8 +129,9 @@ class _Columns:
 
     def _score(self, pieces: Sequence[Piece], gutter: float) -> int:
         """How many characters stand in columns on both sides of the gutter."""
-        beside = sum(len(piece.text) for piece in pieces if not _crosses(piece, gutter))
-        if beside < 2 * _MIN_COLUMN_LINES * _MIN_COLUMN_CHARS:
+        left = sum(len(piece.text) for piece in pieces if piece.right <= gutter + _TOLERANCE)
+        right = sum(len(piece.text) for piece in pieces if piece.left >= gutter - _TOLERANCE)
+        if min(left, right) < _MIN_COLUMN_LINES * _MIN_COLUMN_CHARS:
             return 0
         sides = (_sides(band, gutter) for band, is_columns in self._bands(pieces, gutter) if is_columns)
         return sum(min(sum(len(piece.text) for piece in side) for side in pair) for pair in sides)
@@ -148,6 +151,8 @@ class _Columns:
             yield band, self._are_columns(band, gutter)
 
     def _are_columns(self, band: Sequence[Piece], gutter: float) -> bool:
+        if len(band) < 2 * _MIN_COLUMN_LINES:
+            return False
         left, right = _sides(band, gutter)
         if min(len(left), len(right)) < _MIN_COLUMN_LINES:
             return False
@@ -161,7 +166,7 @@ class _Columns:
 
 
 def _crosses(piece: Piece, gutter: float) -> bool:
-    return piece.left < gutter - 1 and piece.right > gutter + 1
+    return piece.left < gutter - _TOLERANCE and piece.right > gutter + _TOLERANCE
 
 
 def _sides(band: Sequence[Piece], gutter: float) -> tuple[list[Piece], list[Piece]]:
