@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
+from pypdf import PdfWriter
 from pypdf.constants import PageLabelStyle
+from pypdf.generic import NameObject, NumberObject
 
 from gleaner_documents.chunking import chunk_document
-from gleaner_documents.model import Document, Section
+from gleaner_documents.model import BrokenPdf, Document, Section
 from gleaner_documents.reading import read_document
 from tests.documents.small_pdf import LINE_HEIGHT, Text, column, make_pdf
 
@@ -195,3 +199,42 @@ def test_the_title_of_the_metadata_packet_is_used() -> None:
     )
 
     assert read(make_pdf(["text"]) + b"\n% " + packet + b"\n").title == "Tides & fees"
+
+
+def test_a_page_tree_and_an_outline_that_contain_themselves_are_read_once() -> None:
+    writer = PdfWriter(io.BytesIO(make_pdf(["One.", "Two."], bookmarks=[("A", 0, None), ("B", 1, "A")])))
+    pages = writer.root_object["/Pages"]
+    pages["/Kids"].append(writer.root_object.raw_get("/Pages"))
+    first = writer.root_object["/Outlines"]["/First"].get_object()
+    first[NameObject("/Next")] = first.indirect_reference
+    first["/First"].get_object()[NameObject("/First")] = first.indirect_reference
+
+    sections = read(write(writer)).sections
+
+    assert [(section.chapter, section.text) for section in sections] == [("A", "One."), ("A › B", "Two.")]
+
+
+def test_more_pages_than_a_book_has_are_refused_with_the_reason() -> None:
+    writer = PdfWriter(io.BytesIO(make_pdf(["One."])))
+    pages = writer.root_object["/Pages"]
+    pages["/Kids"].extend([pages["/Kids"][0]] * 20_000)
+    pages[NameObject("/Count")] = NumberObject(20_001)
+
+    with pytest.raises(BrokenPdf, match="more than 20,000 pages"):
+        read(write(writer))
+
+
+def test_a_small_file_that_draws_a_mass_of_text_is_refused_with_the_reason() -> None:
+    writer = PdfWriter(io.BytesIO(make_pdf(["One more line of text, again and again and again."])))
+    drawing = writer.pages[0]["/Contents"].get_object()
+    drawing.set_data(drawing.get_data() * 5_000)
+    writer.compress_identical_objects()
+
+    with pytest.raises(BrokenPdf, match="more than 200,000 characters on page 1"):
+        read(write(writer))
+
+
+def write(writer: PdfWriter) -> bytes:
+    stream = io.BytesIO()
+    writer.write(stream)
+    return stream.getvalue()

@@ -23,6 +23,7 @@ from gleaner_documents.readers._pdf_words import (
 
 # A gap of this share of the line's height separates pieces: columns, cells, or a heading's number and its text.
 _WIDE_GAP = 0.9
+MAX_PAGE_CHARS = 200_000  # a dense page of a newspaper has 20,000
 _MAX_SAMPLES = 200
 _MIN_VERTICAL_CHARS = 3
 _QUARTER_TURN = math.pi / 2
@@ -73,8 +74,15 @@ class _Run:
         self.bottom, self.top = min(self.bottom, bottom), max(self.top, top)
 
 
+class TooMuchText(Exception):
+    """A page draws more characters than any page that is read by people."""
+
+
 def read_pieces(page: pdfium.PdfPage) -> tuple[list[Piece], int]:
-    """The pieces of the page in the order of the file, and how many quarter turns the text is turned to the left."""
+    """The pieces of the page in the order of the file, and how many quarter turns the text is turned to the left.
+
+    Raises TooMuchText above MAX_PAGE_CHARS.
+    """
     text_page = page.get_textpage()
     try:
         text = _read_text(text_page)
@@ -130,6 +138,8 @@ class _BoxReader:
 def _read_text(text_page: pdfium.PdfTextPage) -> str:
     """The characters of the page, each at the index at which its box is read."""
     count = max(0, text_page.count_chars())
+    if count > MAX_PAGE_CHARS:
+        raise TooMuchText
     text = text_page.get_text_range(0, count) if count else ""
     if len(text) != count:  # characters outside the basic plane, or some that the bulk call leaves out
         text = "".join(chr(pdfium_c.FPDFText_GetUnicode(text_page, index)) for index in range(count))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from gleaner_documents.model import BrokenPdf, Document, NoTextFound, Section
 from gleaner_documents.readers._hyphenation import hyphenated_words
 from gleaner_documents.readers._pdf_layout import Line, find_gutter, join_paragraphs, read_lines
 from gleaner_documents.readers._pdf_outline import Bookmark, divide_page, read_outline
-from gleaner_documents.readers._pdf_pieces import Piece, read_pieces
+from gleaner_documents.readers._pdf_pieces import MAX_PAGE_CHARS, Piece, TooMuchText, read_pieces
 from gleaner_documents.readers._pdf_title import choose_title
 from gleaner_documents.readers._running_lines import drop_running_lines
 from gleaner_documents.readers._sections import shorten
@@ -23,6 +24,7 @@ _MAX_PAGES = 20_000
 _MAX_CHARS = 50_000_000  # of all pages: a small file can draw one text any number of times
 _MAX_LABEL_CHARS = 40
 _MAX_KNOWN_GUTTERS = 3
+logging.getLogger("pypdfium2").setLevel(logging.CRITICAL)  # it logs flaws that it works around
 _ONE_AT_A_TIME = threading.Lock()  # PDFium is not thread-safe
 
 
@@ -74,6 +76,10 @@ def _read_pages(source_file_path: str, pdf: pdfium.PdfDocument) -> Iterator[_Pag
             if pdf.formenv:
                 page.flatten()  # makes what is filled in a form part of the page
             pieces, turns = read_pieces(page)
+        except TooMuchText:
+            raise BrokenPdf(
+                source_file_path, f"has more than {MAX_PAGE_CHARS:,} characters on page {index + 1}"
+            ) from None
         finally:
             page.close()
         char_count += sum(len(piece.text) for piece in pieces)
