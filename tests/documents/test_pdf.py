@@ -108,6 +108,12 @@ def test_letters_are_read_as_people_type_them() -> None:
     assert text_of(data).split("\n") == ["The first office", "CHAPTER ONE", "10² m"]
 
 
+def test_an_exponent_is_no_digit_of_the_number() -> None:
+    texts = [Text(20, 380, "about 10"), Text(68, 385, "6", 8), Text(72, 380, " stars"), Text(20, 340, "in 1990 or 106")]
+
+    assert text_of(make_pdf([texts])).split("\n") == ["about 10^6 stars", "in 1990 or 106"]
+
+
 @pytest.mark.parametrize("drawn", ["ةبتكملا حتفت", "ﺔﺒﺘﻜﻤﻟﺍ ﺢﺘﻔﺗ"])
 def test_arabic_is_read_in_the_order_in_which_it_is_spoken(drawn: str) -> None:
     assert text_of(make_pdf([[Text(20, 380, drawn)]])) == "تفتح المكتبة"

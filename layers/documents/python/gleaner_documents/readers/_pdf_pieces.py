@@ -25,6 +25,8 @@ from gleaner_documents.readers._pdf_words import (
 _WIDE_GAP = 0.9
 MAX_PAGE_CHARS = 200_000  # a dense page of a newspaper has 20,000
 _MAX_SAMPLES = 200
+_POWER = re.compile("\\d+[-\u2212]?\\d+[.,;:)]?$")
+_SMALL, _RAISED = 0.85, 0.15  # of the height of the number, for its exponent
 _MIN_VERTICAL_CHARS = 3
 _QUARTER_TURN = math.pi / 2
 _DOWNWARDS = 3  # quarter turns: vertical writing is read as if it were turned to the right
@@ -177,8 +179,21 @@ def _read_word(match: re.Match[str], reader: _BoxReader) -> tuple[Word, float, f
     characters = match[0]
     if is_right_to_left(characters):
         characters = order_right_to_left(characters, [reader.read(index)[0] for index in range(start, end)])
+    elif _POWER.match(characters):
+        characters = _mark_exponent(characters, start, reader)
     box = Word(characters, min(left, last_left), max(right, last_right))
     return box, min(bottom, last_bottom), max(top, last_top)
+
+
+def _mark_exponent(number: str, start: int, reader: _BoxReader) -> str:
+    """The number with "^" before digits that are small and raised: "10^6", which would read as 106."""
+    _, _, bottom, top = reader.read(start)
+    height = top - bottom
+    for offset in range(1, len(number)):
+        _, _, digit_bottom, digit_top = reader.read(start + offset)
+        if digit_top - digit_bottom < _SMALL * height and digit_bottom > bottom + _RAISED * height:
+            return f"{number[:offset]}^{number[offset:]}"
+    return number
 
 
 def _piece(run: _Run) -> Piece:
