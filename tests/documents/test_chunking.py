@@ -16,7 +16,6 @@ from gleaner_documents.chunking import (
     estimated_pieces,
 )
 from gleaner_documents.model import Document, Section
-from gleaner_documents.sentences import split_sentences
 
 MAX_PIECES = DEFAULT_CHUNK_SETTINGS.max_pieces
 # A code block that is cut gets lines that close and reopen it.
@@ -141,13 +140,3 @@ def test_the_settings_bound_the_size_and_have_a_fingerprint_of_their_own() -> No
     assert max(estimated_pieces(chunk) for chunk in chunk_text("one two three. " * 100, small)) <= 20
     assert small.fingerprint() == ChunkSettings(max_pieces=20).fingerprint()
     assert small.fingerprint() != DEFAULT_CHUNK_SETTINGS.fingerprint()
-
-
-def test_sentences_end_where_a_reader_expects() -> None:
-    assert split_sentences('Dr. Smith paid 3.50 to J. R. Doe. "Why?" he asked. See Fig. 2, e.g. there.') == [
-        "Dr. Smith paid 3.50 to J. R. Doe.",
-        '"Why?" he asked.',
-        "See Fig. 2, e.g. there.",
-    ]
-    assert split_sentences("これは文です。次の文です。") == ["これは文です。", "次の文です。"]
-    assert split_sentences("- one\n- two") == ["- one", "- two"]

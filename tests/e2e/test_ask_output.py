@@ -25,6 +25,7 @@ SOURCE = {
     "source_file_path": "docs/\x1b]0;owned\x07\u202ea.md",
     "chapter": "A\x9b2J\n  [9] forged",
     "page_number": None,
+    "page_label": None,
     "chunk_index": 0,
     "support": "found",
 }

@@ -20,11 +20,11 @@ from gleaner.guards.support import judge_support
 from gleaner.knowledge.learning import check_keywords, extract_keywords
 from gleaner.knowledge.selection import Selection
 from gleaner.model import Citation, Passage, SourceType, WebAnswer
+from gleaner.sentences import split_sentences
 from gleaner.tools.parameter_checks import check_keyword, check_query, neutralise
 from gleaner_documents.chunking import chunk_text
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.reading import read_document
-from gleaner_documents.sentences import split_sentences
 
 pytestmark = [pytest.mark.slow, pytest.mark.growth]
 

@@ -67,11 +67,17 @@ def _describe_place(source: dict[str, Any]) -> str:
     if source["source_type"] == "external":
         return f"{source['title']} <{source['source_url']}>"
     parts = [source["source_file_path"], source["chapter"]]
-    if source["page_number"] is not None:
-        parts.append(f"page {source['page_number']}")
+    parts.append(_describe_page(source["page_number"], source.get("page_label")))
     parts.append(f"chunk {source['chunk_index']}")
     place = " · ".join(part for part in parts if part)
     return f"{place} <{source['source_url']}>" if source.get("source_url") else place
+
+
+def _describe_page(number: int | None, label: str | None) -> str | None:
+    """The page as it is printed and as a viewer counts it: "p. 23, sheet 26"."""
+    if number is None:
+        return None
+    return f"page {number}" if label in (None, str(number)) else f"p. {label}, sheet {number}"
 
 
 def _describe_support(source: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gleaner_documents.sentences import split_sentences
+from gleaner.sentences import split_sentences
 from gleaner_local.extractive._passage_blocks import Block, split_blocks
 
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")

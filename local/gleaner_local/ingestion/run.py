@@ -140,6 +140,7 @@ def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
         source_file_path=document.source_file_path,
         source_url=document.source_url,
         page_number=chunk.page_number,
+        page_label=chunk.page_label,
         chunk_index=chunk.index,
         content_hash=version,
     )

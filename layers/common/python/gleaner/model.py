@@ -78,6 +78,7 @@ class Record:
     source_url: str | None = None
     page_number: int | None = None
     heading: str = ""
+    page_label: str | None = None  # the number that the page bears in print
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,7 @@ class Passage:
     source_file_path: str | None = None
     source_url: str | None = None
     page_number: int | None = None
+    page_label: str | None = None  # the number that the page bears in print
     chunk_index: int | None = None
     position: int | None = None  # offset of its first character in the selected text
     keywords: tuple[str, ...] = ()  # the keywords that led to a stored web answer

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gleaner.sentences import sentence_slices
 from gleaner_documents.model import HEADING_SEPARATOR, Document
-from gleaner_documents.sentences import sentence_slices
 
 # MiniLM reads 256 word pieces at once. Our count is an estimate: on English prose, questions and answers, tables
 # and source code it was 0.82 to 1.15 of the true count, mostly within 5 %, so 220 leaves room for the error. That
@@ -54,13 +54,20 @@ class Chunk:
     text: str
     chapter: str | None
     page_number: int | None
+    page_label: str | None = None
 
 
 def chunk_document(document: Document, settings: ChunkSettings = DEFAULT_CHUNK_SETTINGS) -> list[Chunk]:
     """Cut a document into chunks, in reading order; none crosses a heading or a page."""
     pieces = [(section, text) for section in document.sections for text in chunk_text(section.text, settings)]
     return [
-        Chunk(index=index, text=text, chapter=section.chapter, page_number=section.page_number)
+        Chunk(
+            index=index,
+            text=text,
+            chapter=section.chapter,
+            page_number=section.page_number,
+            page_label=section.page_label,
+        )
         for index, (section, text) in enumerate(pieces)
     ]
 

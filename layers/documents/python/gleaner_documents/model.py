@@ -53,8 +53,8 @@ class Section:
     `chapter` is the path of headings above the text, from the outermost heading down and including the document's
     own H1: "Keywords › Merging duplicates". The rule suits a handbook with one H1 per file and a textbook with one
     chapter per file: file name and chapter make a readable citation, and so does the chapter alone. It is None
-    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only; `page_label` is what the page
-    has printed on it, such as "iv" or "23", and None if that is not known.
+    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only, and so is `page_label`, the
+    number that the page bears in print, where the file says so: "iii", "A-2".
     """
 
     text: str

@@ -131,6 +131,7 @@ class Source(BaseModel):
         description="Address at which the document or web page is read, if it is known. The answer may link to it."
     )
     page_number: int | None
+    page_label: str | None = Field(description="The number that the page bears in print, where the PDF says so.")
     chunk_index: int | None
     position: int | None = Field(
         description="Where the passage starts in the selected text as it was sent, in Unicode code points from 0."
@@ -227,6 +228,7 @@ def _to_source(passage: Passage, support: Support) -> Source:
         source_file_path=passage.source_file_path,
         source_url=passage.source_url,
         page_number=passage.page_number,
+        page_label=passage.page_label,
         chunk_index=passage.chunk_index,
         position=passage.position,
         text_preview=_preview(passage),

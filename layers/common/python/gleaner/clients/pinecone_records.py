@@ -30,6 +30,7 @@ def to_wire(record: Record) -> JsonObject:
         "source_file_path": record.source_file_path,
         "source_url": record.source_url,
         "page_number": record.page_number,
+        "page_label": record.page_label,
         "chunk_index": record.chunk_index,
         "content_hash": record.content_hash,
     }
@@ -61,6 +62,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
         source_url=_get_address(stored, "source_url"),
         page_number=_get_number(stored, "page_number"),
         heading=heading,
+        page_label=_get_text(stored, "page_label"),
     )
 
 

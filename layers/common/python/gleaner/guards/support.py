@@ -11,6 +11,7 @@ from gleaner.guards._markdown_code import shield_code, unshield_code
 from gleaner.guards._numbers import NUMBER_WORDS, read_numbers
 from gleaner.guards._own_addresses import collect_addresses, extract_addresses
 from gleaner.model import Passage, Support
+from gleaner.sentences import CLOSERS, TERMINATORS, split_sentences
 
 # Minimum shares of a statement's key terms; docs/decisions/0011-untrusted-text.md explains the values.
 _MIN_FOUND = 0.6
@@ -20,8 +21,8 @@ _NUMBER_WEIGHT = 2.0  # a term weighs 1
 
 _MARK = r"\[((?:kb|web)-\d+)\]"
 _MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
-# A sentence, with the marks after its full stop; the end of a block ends it, too.
-_SENTENCE = re.compile(rf".+?(?:(?<![.!?…])[.!?…]++[\"'”’)*_]*+(?:\s*+{_MARK})*(?=\s|$)|[。！？]|$)", re.MULTILINE)
+# The marks after the full stop belong to the sentence before it.
+_MARKS_AFTER_END = re.compile(rf"((?<![{TERMINATORS}])[{TERMINATORS}]++[{CLOSERS}]*+)((?:\s*+\[(?:kb|web)-\d+\])+)")
 _LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
 # Scripts without spaces between words, whose words are compared by pairs of characters.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -56,7 +57,7 @@ def judge_support(answer: str, sources: Sequence[Passage]) -> dict[str, Support]
     none, otherwise `weak`. A source without a mark is judged by the sentence that it supports best. Only words and
     numbers are compared, so a passage in another language than the answer is rarely `found`.
     """
-    sentences = [sentence[0] for sentence in _SENTENCE.finditer(_join_lines(answer))]
+    sentences = split_sentences(_MARKS_AFTER_END.sub(r"\2\1", _join_lines(answer)))
     # An answer such as "Seven." consists of common words only.
     statements = _read_statements(sentences, common=text.stop_words()) or _read_statements(
         sentences, common=frozenset()

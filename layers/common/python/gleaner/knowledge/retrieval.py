@@ -126,6 +126,7 @@ def _from_hit(hit: RecordHit) -> Passage:
         source_file_path=record.source_file_path,
         source_url=record.source_url,
         page_number=record.page_number,
+        page_label=record.page_label,
         chunk_index=record.chunk_index,
         urls=(record.source_url,) if record.source_url else (),
         is_own=True,

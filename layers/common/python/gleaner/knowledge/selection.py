@@ -10,13 +10,16 @@ from dataclasses import dataclass
 
 from gleaner import text
 from gleaner.model import Passage, SourceType
+from gleaner.sentences import END as SENTENCE_END
 
 _MAX_PASSAGE_LENGTH = 900  # characters, about as many as a chunk of a document has
 _TITLE = "Selected text"
 # Where a passage may end, in order of preference: after a paragraph, a line, a sentence, a word.
-_BORDERS = tuple(
-    re.compile(border)
-    for border in (r"\n\s*\n|\r\s*\r", r"\n|\r(?!\n)|[\x85\u2028\u2029]", r"(?<=[.!?…。！？])\s+", r"\s+")
+_BORDERS = (
+    re.compile(r"\n\s*\n|\r\s*\r"),
+    re.compile(r"\n|\r(?!\n)|[\x85\u2028\u2029]"),
+    SENTENCE_END,
+    re.compile(r"\s+"),
 )
 
 

@@ -106,6 +106,7 @@ def _to_json(passage: Passage) -> JsonObject:
         "source_file_path": passage.source_file_path,
         "source_url": passage.source_url,
         "page_number": passage.page_number,
+        "page_label": passage.page_label,
         "chunk_index": passage.chunk_index,
     }
     if passage.keywords:

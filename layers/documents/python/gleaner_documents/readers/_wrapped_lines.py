@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gleaner_documents.readers._hyphenation import hyphenated_words, join_lines
+
 _LIST_ITEM = re.compile(r"[-*+•‣◦–]\s|\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 _MIN_FULL_SHARE = 0.7  # a line below this share of the text width ends a paragraph, an item or a row
 _MIN_WIDTH = 40  # narrower text is verse, a list or a table and is left as it is
@@ -20,11 +22,12 @@ def join_wrapped_lines(text: str) -> str:
     width = widths[int(len(widths) * 0.9)] if widths else 0
     if width < _MIN_WIDTH:
         return text
+    compounds = hyphenated_words(text)
     joined: list[str] = []
     previous = ""
     for line in lines:
         if joined and _continues(previous, line, width):
-            joined[-1] = _join(joined[-1], line)
+            joined[-1] = join_lines(joined[-1], line, compounds)
         else:
             joined.append(line.rstrip())
         previous = line
@@ -37,9 +40,3 @@ def _continues(line: str, following: str, width: int) -> bool:
     if "|" in line or "\t" in line or _LIST_ITEM.match(following):
         return False
     return len(line) >= width * _MIN_FULL_SHARE
-
-
-def _join(line: str, following: str) -> str:
-    if re.search(r"[a-z]-$", line) and following[0].islower():
-        return line[:-1] + following.rstrip()
-    return f"{line} {following.rstrip()}"
