@@ -16,7 +16,12 @@ _TITLE = "Selected text"
 # Where a passage may end, in order of preference: after a paragraph, a line, a sentence, a word.
 _BORDERS = tuple(
     re.compile(border)
-    for border in (r"\n\s*\n|\r\s*\r", r"\n|\r(?!\n)|[\x85\u2028\u2029]", r"(?<=[.!?…。！？])\s+", r"\s+")
+    for border in (
+        r"\n\s*\n|\r\s*\r",
+        r"\n|\r(?!\n)|[\x85\u2028\u2029]",
+        r"(?<=[.!?…])\s+|(?<=[。！？｡।॥۔؟])[”’」』）]*\s*",
+        r"\s+",
+    )
 )
 
 
