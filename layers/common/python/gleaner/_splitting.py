@@ -39,8 +39,9 @@ _SOUTHEAST = "\u0e01-\u0e4e\u0e80-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\
 _UNSPACED = f"{_HAN}{_HIRAGANA}{_KATAKANA}{_SOUTHEAST}"
 _JOINERS = "\u200c\u200d"
 
-# A word: letters and digits with their marks, and trailing + or # ("c++", "c#").
-_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}{_JOINERS}])*[+#]*")
+# The pattern of a word: letters and digits with their marks, and trailing + or # ("c++", "c#").
+WORD = rf"[^\W_](?:[^\W_]|[{_MARKS}{_JOINERS}])*[+#]*"
+_WORD = re.compile(WORD)
 _PLAIN_WORD = re.compile(r"[^\W_]+[+#]*")
 _SPECIAL = re.compile(f"[{_UNSPACED}{_HANGUL}]")
 _NUMERALS = "〇零一二三四五六七八九十百千万萬億亿两兩"
@@ -61,12 +62,14 @@ _ENDING = re.compile(r"(?<=[^\W\d_]{3})['’][a-zçğışöü]{1,4}(?![^\W_])")
 _INNER_SIGN = re.compile("(?<=[\u05d0-\u05ea])[\"'’\u05f3\u05f4](?=[\u05d0-\u05ea])|(?<=[а-яіїєґ])['’](?=[а-яіїєґ])")
 # Marks that may be left out in writing: vowels and accents of Hebrew and Arabic, and the line that lengthens words.
 _OPTIONAL = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]"
+    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u06df-\u06e8\u06ea-\u06ed]"
 )
 # Korean particles and endings, which are written without a space before them; cut off if a syllable is left.
 _PARTICLE = re.compile(
-    "(?<=[\uac00-\ud7a3])(?:에서는|에서|에게서|에게|에는|에도|에|까지|부터|으로|로|이며|이고|이나|이란|은|는|이|가|을|를|의|과|와|도|만|께서|"
-    "입니까|입니다|인가요|이에요|예요|인지|습니까|습니다|합니까|합니다|하나요|되나요|됩니다|됩니까|해야|하는|하고|하면|하기|되는|나요|까요|니다|니까|지요|세요)$"
+    "(?<=[\uac00-\ud7a3])(?:에서는|에서|에게서|에게|에는|에도|에|까지|부터|으로|로|이며|이고|이나|이란|은|는|이|가|을|를|의|과|와|도|만|께서"
+    "|입니까|입니다|인가요|이에요|예요|인지|습니까|습니다|합니까|합니다|하나요|되나요|됩니다|됩니까|해야|하는|하고|하면|하기|되는|나요|까요"
+    "|니다|니까|지요|세요)$"
 )
 
 

@@ -9,8 +9,29 @@ from functools import cache
 from typing import Literal
 
 from gleaner._function_words import Language, read_languages
-from gleaner._splitting import split
+from gleaner._splitting import WORD, cut_phrases, find_words, split
 from gleaner._stemming import stem, stem_english
+
+__all__ = (
+    "WORD",
+    "clean",
+    "collapse",
+    "cut_marks",
+    "cut_phrases",
+    "drop_surrogates",
+    "english_stop_words",
+    "find_stop_words",
+    "find_visible_start",
+    "find_words",
+    "fold",
+    "former_stems",
+    "replace_surrogates",
+    "stem",
+    "stems",
+    "stop_words",
+    "terms",
+    "words",
+)
 
 # A word as it was split before combining marks and scripts without spaces were heeded.
 _FORMER_WORD = re.compile(r"[^\W_]+[+#]*")
@@ -62,10 +83,8 @@ _GENERIC = frozenset(
     "way".split()
 )
 
-__all__ = (
-    *("clean", "cut_marks", "drop_surrogates", "replace_surrogates", "find_visible_start", "collapse", "fold"),
-    *("stop_words", "find_stop_words", "stem", "words", "terms", "stems", "former_stems", "find_words", "cut_phrases"),
-)
+# Hiragana that are left between the other words of a Japanese text: endings of verbs and adjectives.
+_LONE_KANA = frozenset(map(chr, range(0x3041, 0x3097)))
 
 
 def clean(text: str) -> str:
@@ -120,33 +139,33 @@ def fold(text: str) -> str:
 
 
 @cache
-def stop_words() -> frozenset[str]:
-    """Return the words that carry no topic, folded: of English, and of twelve languages if they are no English words."""
-    return _english_stop_words().union(*(language.words for language in read_languages()))
-
-
-@cache
-def _english_stop_words() -> frozenset[str]:
-    """The list of the stop-words package, corrected."""
+def english_stop_words() -> frozenset[str]:
+    """Return English words that carry no topic, folded: the list of the stop-words package, corrected."""
     from stop_words import get_stop_words
 
     package_words = frozenset(part for word in get_stop_words("english") for part in _FORMER_WORD.findall(fold(word)))
     return (package_words - _TOPICAL) | _GENERIC
 
 
+@cache
+def stop_words() -> frozenset[str]:
+    """Return words that carry no topic, folded: those of English, and those of twelve languages that English lacks."""
+    others = (language.words for language in read_languages())
+    return english_stop_words().union(_LONE_KANA, *others)
+
+
 def find_stop_words(all_words: Collection[str]) -> frozenset[str]:
     """Return which of the words of a text carry no topic there: "die" and "war" do not beside "wann"."""
-    common = stop_words()
     ambiguous = frozenset[str]().union(
         *(language.ambiguous for language in read_languages() if not _own_words(language).isdisjoint(all_words))
     )
-    return frozenset(word for word in all_words if word in common or word in ambiguous)
+    return frozenset(word for word in all_words if word in stop_words() or word in ambiguous)
 
 
 @cache
 def _own_words(language: Language) -> frozenset[str]:
-    """The function words that tell a language from English."""
-    return language.words - _english_stop_words()
+    """The function words that distinguish a language from English."""
+    return language.words - english_stop_words()
 
 
 def words(text: str) -> list[str]:
@@ -172,7 +191,7 @@ def stems(text: str) -> list[str]:
 def former_stems(text: str) -> list[str]:
     """Return the stems of `text` as keywords were stored by before marks and scripts without spaces were heeded."""
     former_words = dict.fromkeys(_FORMER_WORD.findall(fold(text)))
-    return list(dict.fromkeys(stem_english(word) for word in former_words if word not in _english_stop_words()))
+    return list(dict.fromkeys(stem_english(word) for word in former_words if word not in english_stop_words()))
 
 
 def _normalize(form: Literal["NFC", "NFD"], text: str) -> str:

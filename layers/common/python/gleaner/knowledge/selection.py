@@ -14,14 +14,9 @@ from gleaner.model import Passage, SourceType
 _MAX_PASSAGE_LENGTH = 900  # characters, about as many as a chunk of a document has
 _TITLE = "Selected text"
 # Where a passage may end, in order of preference: after a paragraph, a line, a sentence, a word.
+_SENTENCE_END = r"(?<=[.!?…])\s+|(?<=[。！？｡।॥۔؟])[”’」』）]*\s*"
 _BORDERS = tuple(
-    re.compile(border)
-    for border in (
-        r"\n\s*\n|\r\s*\r",
-        r"\n|\r(?!\n)|[\x85\u2028\u2029]",
-        r"(?<=[.!?…])\s+|(?<=[。！？｡।॥۔؟])[”’」』）]*\s*",
-        r"\s+",
-    )
+    re.compile(border) for border in (r"\n\s*\n|\r\s*\r", r"\n|\r(?!\n)|[\x85\u2028\u2029]", _SENTENCE_END, r"\s+")
 )
 
 
