@@ -24,7 +24,7 @@ _NO_REFERENCE = re.compile(
     r"\b(is|are|was|were) there\b|\bthere (is|are|was|were)\b|\w+ that (?!one\b)\w+|\bit (possible|is)\b"
 )
 _CONTINUES = re.compile(r"^(and|but|or|so|also|what about|how about|what else|why|why not|more|tell me more|then)\b")
-_WORD = re.compile(rf"(?:['’.+#-]|_|{WORD})*(?:_|{WORD})")
+_WORD = re.compile(rf"(?:_|{WORD})(?:['’.+#-]*+(?:_|{WORD}))*+")
 _NAME = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)+")
 
 

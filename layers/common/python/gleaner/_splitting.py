@@ -40,7 +40,7 @@ _UNSPACED = f"{_HAN}{_HIRAGANA}{_KATAKANA}{_SOUTHEAST}"
 _JOINERS = "\u200c\u200d"
 
 # The pattern of a word: letters and digits with their marks, and trailing + or # ("c++", "c#").
-WORD = rf"[^\W_](?:[^\W_]|[{_MARKS}{_JOINERS}])*[+#]*"
+WORD = rf"[^\W_](?:[^\W_]|[{_MARKS}{_JOINERS}])*+[+#]*+"
 _WORD = re.compile(WORD)
 _PLAIN_WORD = re.compile(r"[^\W_]+[+#]*")
 _SPECIAL = re.compile(f"[{_UNSPACED}{_HANGUL}]")
