@@ -75,7 +75,7 @@ def measure(answering: Answering, language: LanguageQuestions, *, misses: bool) 
     results: dict[str, list[bool]] = {name: [] for name in BARS}
     for item in language.answerable:
         reply = answering.ask(item.question)
-        results["passage first"].append(reply.source == item.title or reply.best_title == item.title)
+        results["passage first"].append(item.title in (reply.source, reply.best_title))
         results["sentence quoted"].append(item.sentence in reply.text.split("\n\n")[0])
         if misses and not (results["passage first"][-1] and results["sentence quoted"][-1]):
             print(f"  {item.question} -> {reply.best_title}: {reply.text!r}")
