@@ -10,10 +10,11 @@ from typing import Literal
 
 from gleaner._function_words import Language, read_languages
 from gleaner._splitting import WORD, cut_phrases, find_words, split
-from gleaner._stemming import stem, stem_english
+from gleaner._stemming import shorten, stem, stem_english
 
 __all__ = (
     "WORD",
+    "beginnings",
     "clean",
     "collapse",
     "cut_marks",
@@ -83,6 +84,9 @@ _GENERIC = frozenset(
     "way".split()
 )
 
+# Languages in the Latin script whose words have other endings than English ones.
+_INFLECTED = ("german", "french", "spanish", "turkish")
+_LATIN = re.compile("[a-z]")
 # Hiragana that are left between the other words of a Japanese text: endings of verbs and adjectives.
 _LONE_KANA = frozenset(map(chr, range(0x3041, 0x3097)))
 
@@ -186,6 +190,18 @@ def terms(text: str) -> list[str]:
 def stems(text: str) -> list[str]:
     """Return the stems of the terms of `text`, in order, without duplicates."""
     return list(dict.fromkeys(stem(term) for term in terms(text)))
+
+
+def beginnings(text: str) -> dict[str, str]:
+    """Return how the stems of `text` begin, by stem: a word whose stem begins so is taken for an inflection of it.
+
+    These are the stems themselves for English, and for scripts that have stemmers of their own.
+    """
+    all_words = words(text)
+    inflected = any(
+        language.name in _INFLECTED and not _own_words(language).isdisjoint(all_words) for language in read_languages()
+    )
+    return {stem: shorten(stem) if inflected and _LATIN.match(stem) else stem for stem in stems(text)}
 
 
 def former_stems(text: str) -> list[str]:
