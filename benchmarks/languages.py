@@ -76,7 +76,7 @@ def measure(answering: Answering, language: LanguageQuestions, *, misses: bool) 
     for item in language.answerable:
         reply = answering.ask(item.question)
         results["passage first"].append(item.title in (reply.source, reply.best_title))
-        results["sentence quoted"].append(item.sentence in reply.text.split("\n\n")[0])
+        results["sentence quoted"].append(item.sentence in reply.text)
         if misses and not (results["passage first"][-1] and results["sentence quoted"][-1]):
             print(f"  {item.question} -> {reply.best_title}: {reply.text!r}")
     for question in language.unrelated:

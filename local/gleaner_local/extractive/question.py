@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gleaner.text import english_stop_words, find_stop_words, fold, stem, words
+from gleaner.text import beginnings, english_stop_words, find_stop_words, fold, stem, words
 from gleaner_local.extractive._word_lists import read_words
 
 # Verbs and nouns that ask for something without naming a topic, matched by stem.
@@ -82,12 +82,16 @@ _CUES = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems."""
+    """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
+
+    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them.
+    """
 
     text: str
     order: tuple[str, ...]
     weights: dict[str, float]
     kind: AnswerKind
+    beginnings: dict[str, str]
 
     @property
     def has_topic(self) -> bool:
@@ -106,7 +110,8 @@ def read_question(text: str) -> Question:
         key = stem(word)
         weights.setdefault(key, _weight(word, key, is_name=key in names))
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
-    return Question(text, order, weights, _kind(fold(text)))
+    inflected = {key: start for key, start in beginnings(text).items() if start != key and key in weights}
+    return Question(text, order, weights, _kind(fold(text)), inflected)
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:

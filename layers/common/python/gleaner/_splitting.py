@@ -46,7 +46,7 @@ _PLAIN_WORD = re.compile(r"[^\W_]+[+#]*")
 _SPECIAL = re.compile(f"[{_UNSPACED}{_HANGUL}]")
 _NUMERALS = "〇零一二三四五六七八九十百千万萬億亿两兩"
 _RUN = re.compile(
-    f"(?P<numeral>[{_NUMERALS}]+)|(?P<pairs>[{_HAN}]+|[{_KATAKANA}]+|[{_HIRAGANA}]+)|(?P<hangul>[{_HANGUL}]+)"
+    f"(?P<numeral>[{_NUMERALS}]+)|(?P<pairs>[{_HAN}]+|[{_HIRAGANA}]+)|(?P<triples>[{_KATAKANA}]+)|(?P<hangul>[{_HANGUL}]+)"
     rf"|(?P<clusters>[{_SOUTHEAST}]+)|(?P<other>[^{_UNSPACED}{_HANGUL}]+)"
 )
 _HAN_BUT_NUMERALS = re.compile(f"[{_NUMERALS}]+|[^{_NUMERALS}]+")
@@ -112,18 +112,20 @@ def _split_runs(text: str) -> Iterator[str]:
     for run in _RUN.finditer(text):
         if run["hangul"]:
             yield from _split_korean(run[0])
+        elif run["triples"]:  # Katakana spells sounds: foreign words share many pairs
+            yield from _sequences(run[0], 3)
         elif run["clusters"]:
-            yield from _pairs(_CLUSTER.findall(run[0]))
+            yield from _sequences(_CLUSTER.findall(run[0]), 2)
         elif run["pairs"]:
             for part in _HAN_BUT_NUMERALS.findall(run[0]):
-                yield from (part,) if part[0] in _NUMERALS else _pairs(part)
+                yield from (part,) if part[0] in _NUMERALS else _sequences(part, 2)
         else:
             yield run[0]
 
 
-def _pairs(characters: str | list[str]) -> Iterator[str]:
-    for start in range(max(1, len(characters) - 1)):
-        yield "".join(characters[start : start + 2])
+def _sequences(characters: str | list[str], size: int) -> Iterator[str]:
+    for start in range(max(1, len(characters) - size + 1)):
+        yield "".join(characters[start : start + size])
 
 
 def _split_korean(word: str) -> Iterator[str]:
@@ -131,7 +133,7 @@ def _split_korean(word: str) -> Iterator[str]:
     if function_word := {word, bare} & _korean_words():
         yield min(function_word)
     else:
-        yield from _pairs(bare)
+        yield from _sequences(bare, 2)
 
 
 @cache
