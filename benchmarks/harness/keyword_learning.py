@@ -79,6 +79,13 @@ def measure_learning(database: Database, directory: Path) -> None:
     )
 
 
+def find_learned(database: Database, name: str, threads: Sequence[Thread]) -> list[list[str]]:
+    """The ids of the answers found for the last question of each thread, in an empty knowledge base, best first."""
+    with _empty_knowledge_base() as knowledge_base:
+        retrieval = _learn(database, knowledge_base, name, threads, "service", titled=True)
+        return [[passage.key for passage in _passages(retrieval, thread.questions[-1])] for thread in threads]
+
+
 def _learn(
     database: Database,
     knowledge_base: KnowledgeBase,

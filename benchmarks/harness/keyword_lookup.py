@@ -18,7 +18,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import keyword_lookup, schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item, to_timestamp
-from gleaner.stores.keyword_items import KeywordUse, association, entry_keys
+from gleaner.stores.keyword_items import MAX_STEMS, KeywordUse, association, entry_keys
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import KeywordStore
 from harness.capacity import read_units, size_of
@@ -125,7 +125,7 @@ def _round_trips(lookup: KeywordLookup, question: str, cost: Cost) -> int:
 def _bound() -> tuple[object, ...]:
     """The maximum cost of a look-up in a table of any size."""
     entry_bytes = _max_entry_bytes()
-    terms, pairs = keyword_lookup.MAX_STEMS, keyword_lookup.MAX_STEMS - 1
+    terms, pairs = MAX_STEMS, MAX_STEMS - 1
     keywords, associations = keyword_lookup.MAX_KEYWORDS, keyword_lookup.ASSOCIATIONS_PER_KEYWORD
     entry_units = (terms + pairs) * read_units(keyword_lookup.ENTRIES_PER_TERM * entry_bytes)
     keyword_units = keywords * (read_units(MAX_KEYWORD_BYTES) + read_units(associations * 600))

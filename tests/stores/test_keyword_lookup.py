@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores.keyword_items import MAX_STEMS
 from gleaner.stores.keyword_lookup import (
     ASSOCIATIONS_PER_KEYWORD,
     ENTRIES_PER_TERM,
     MAX_KEYWORDS,
-    MAX_STEMS,
     UNKNOWN_WEIGHT,
 )
 from tests.keyword_fixtures import Keywords, web_answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gleaner.text import fold, stem, stop_words, terms, words
+from gleaner.text import WORD, cut_phrases, find_stop_words, find_words, fold, stem, words
 
 MAX_QUERY_CHARS = 2000
 # A question with fewer topic words may depend on the turn before it.
@@ -24,7 +24,7 @@ _NO_REFERENCE = re.compile(
     r"\b(is|are|was|were) there\b|\bthere (is|are|was|were)\b|\w+ that (?!one\b)\w+|\bit (possible|is)\b"
 )
 _CONTINUES = re.compile(r"^(and|but|or|so|also|what about|how about|what else|why|why not|more|tell me more|then)\b")
-_WORD = re.compile(r"[\w'’+#.-]*\w[+#]*")
+_WORD = re.compile(rf"(?:_|{WORD})(?:['’.+#-]*+(?:_|{WORD}))*+")
 _NAME = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)+")
 
 
@@ -42,7 +42,9 @@ def standalone_query(question: str, earlier: Sequence[tuple[str, str]]) -> str:
 
 def reword(query: str) -> str:
     """Ask about the topic words of a refused query, without its code, addresses and instructions."""
-    topic = [term for term in terms(query) if len(term) <= MAX_TERM_CHARS][:MAX_TERMS]
+    pieces = dict.fromkeys(fold(piece) for word in find_words(query) for piece in cut_phrases(word))
+    no_topics = find_stop_words(words(query))
+    topic = [piece for piece in pieces if len(piece) <= MAX_TERM_CHARS and piece not in no_topics][:MAX_TERMS]
     return f"What is known about {' '.join(topic) or 'this'}?"
 
 
@@ -51,7 +53,9 @@ def is_follow_up(question: str, earlier: Sequence[tuple[str, str]]) -> bool:
     if not any(role == "user" for role, _ in earlier):
         return False
     folded = fold(question)
-    topic_words = [word for word in words(question) if word not in stop_words()]
+    all_words = words(question)
+    no_topics = find_stop_words(all_words)
+    topic_words = [word for word in all_words if word not in no_topics]
     if len(topic_words) > 3 * MIN_TOPIC_WORDS + 2:
         return False
     return bool(_CONTINUES.match(folded)) or _refers_back(folded) or len(topic_words) < MIN_TOPIC_WORDS
@@ -70,7 +74,7 @@ def _find_topic(earlier: Sequence[tuple[str, str]], query: str) -> list[str]:
         if role == "assistant":
             answers.append(text)
             continue
-        new_terms = [term for term in _topic_words(text) if stem(fold(term)) not in query_stems]
+        new_terms = [term for term in _topic_words(text) if not query_stems.issuperset(map(stem, words(term)))]
         topic = [term for term in dict.fromkeys(new_terms) if term not in topic] + topic
         if len(_topic_words(text)) >= MIN_TOPIC_WORDS:
             break
@@ -84,8 +88,9 @@ def _find_topic(earlier: Sequence[tuple[str, str]], query: str) -> list[str]:
 
 def _topic_words(text: str) -> list[str]:
     """The words of `text` that carry a topic, in their original spelling."""
-    candidates = [word.strip(".-'’") for word in _WORD.findall(text)]
-    return [word for word in candidates if any(part not in stop_words() for part in words(word))]
+    candidates = [piece for word in _WORD.findall(text) for piece in cut_phrases(word.strip(".-'’"))]
+    no_topics = find_stop_words(words(text))
+    return [word for word in candidates if not no_topics.issuperset(words(word))]
 
 
 def _shorten(text: str) -> str:

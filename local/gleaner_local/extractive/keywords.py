@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gleaner.knowledge.learning import check_keywords
-from gleaner.text import fold, stem, stop_words, words
+from gleaner.text import WORD, cut_phrases, find_stop_words, fold, stem, words
 from gleaner_local.extractive._word_lists import read_words
 
 MIN_KEYWORDS = 5
@@ -24,7 +24,7 @@ LENGTH_BONUS = 0.6  # per word after the first: "property-based testing" is more
 
 # Words that occur in many questions and name no topic; a keyword may not begin or end with one.
 _WEAK = read_words("weak_keywords")
-_TOKEN = re.compile(r"[\w+#]+(?:[-'’.][\w+#]+)*|[^\w\s]")
+_TOKEN = re.compile(rf"(?:_|{WORD})+(?:[-'’.](?:_|{WORD})+)*|[^\w\s]")
 _MARKUP = re.compile(r"```.*?```|https?://\S+|\[(?:(?:kb|web)-)?\d+\]|[`*_]{1,2}(?=\S)|(?<=\S)[`*_]{1,2}", re.DOTALL)
 
 
@@ -44,7 +44,7 @@ def extract_keywords(question: str, titles: Sequence[str], answer: str) -> list[
         for key, count in counts.items():
             scores[key] = scores.get(key, 0.0) + score * min(count, ceiling)
     for key in scores:
-        scores[key] *= 1.0 + LENGTH_BONUS * key.count(" ")
+        scores[key] *= 1.0 + LENGTH_BONUS * spelling[key].count(" ")
     # The service would reject the others as too generic.
     accepted = [key for key in scores if check_keywords([spelling[key]])[0] == [spelling[key]]]
     ranked = sorted(accepted, key=lambda key: (-scores[key], key))
@@ -83,15 +83,20 @@ def _phrases(text: str) -> list[tuple[str, str]]:
 
 
 def _runs(text: str) -> list[list[str]]:
-    """The sequences of words between stop words and punctuation."""
+    """The sequences of words between stop words and punctuation; in scripts without spaces, each is one "word"."""
     runs: list[list[str]] = [[]]
+    no_topics = find_stop_words(words(text))
     for token in _TOKEN.findall(text):
-        folded = fold(token)
-        if not re.search(r"\w", token) or folded in stop_words() or len(folded) < MIN_CHARS:
-            runs.append([])
-        else:
+        pieces = [piece for piece in cut_phrases(token) if not _says_nothing(piece, no_topics)]
+        if pieces == [token]:
             runs[-1].append(token)
+        else:
+            runs += [*([piece] for piece in pieces), []]
     return [run for run in runs if run]
+
+
+def _says_nothing(token: str, no_topics: frozenset[str]) -> bool:
+    return not re.search(r"\w", token) or fold(token) in no_topics or len(fold(token)) < MIN_CHARS
 
 
 def _is_weak(word: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gleaner.text import fold, stem, stop_words, words
+from gleaner.text import beginnings, english_stop_words, find_stop_words, fold, stem, words
 from gleaner_local.extractive._word_lists import read_words
 
 # Verbs and nouns that ask for something without naming a topic, matched by stem.
@@ -15,6 +15,7 @@ _ASKING_STEMS = frozenset(stem(word) for word in read_words("asking"))
 _FUNCTION_WORDS = read_words("grammar")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w'’.-]*\w|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|`[^`]+`")
 _NUMBER = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d\u2e80-\uffff]")  # not a character that is a word, as in Chinese
 
 NAME_WEIGHT = 1.5
 NUMBER_WEIGHT = 1.6
@@ -90,12 +91,16 @@ _CUES = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems."""
+    """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
+
+    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them.
+    """
 
     text: str
     order: tuple[str, ...]
     weights: dict[str, float]
     kind: AnswerKind
+    beginnings: dict[str, str]
 
     @property
     def has_topic(self) -> bool:
@@ -107,13 +112,15 @@ def read_question(text: str) -> Question:
     """Analyse the question in `text`."""
     names = {stem(word) for name in _NAME.findall(text) for word in words(name)}
     weights: dict[str, float] = {}
+    function_words = _FUNCTION_WORDS | (find_stop_words(words(text)) - english_stop_words())
     for word in words(text):
-        if word in _FUNCTION_WORDS or (len(word) == 1 and not word.isdigit()):
+        if word in function_words or _LETTER.fullmatch(word):
             continue
         key = stem(word)
         weights.setdefault(key, _weight(word, key, is_name=key in names))
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
-    return Question(text, order, weights, _kind(fold(text)))
+    inflected = {key: start for key, start in beginnings(text).items() if start != key and key in weights}
+    return Question(text, order, weights, _kind(fold(text)), inflected)
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:
@@ -129,7 +136,7 @@ def _weight(word: str, key: str, *, is_name: bool) -> float:
         return NAME_WEIGHT
     if key in _ASKING_STEMS:
         return ASKING_WEIGHT
-    return COMMON_WEIGHT if word in stop_words() else 1.0
+    return COMMON_WEIGHT if word in english_stop_words() else 1.0
 
 
 def _kind(folded: str) -> AnswerKind:

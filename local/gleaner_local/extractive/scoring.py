@@ -104,7 +104,7 @@ def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
 
 def _rarity_weights(question: Question, texts: Sequence[Text]) -> dict[str, float]:
     """The question's weights, each multiplied by the rarity of its word among the sentences of `texts`."""
-    stems = [set(stem_sequence(sentence.text)) for text in texts for sentence in _sentences(text.content)]
+    stems = [set(_aligned(sentence.text, question)) for text in texts for sentence in _sentences(text.content)]
     total = len(stems)
     weights = {}
     for key, weight in question.weights.items():
@@ -116,14 +116,14 @@ def _rarity_weights(question: Question, texts: Sequence[Text]) -> dict[str, floa
 def _score_text(question: Question, weights: Mapping[str, float], text: Text) -> ScoredText:
     total_weight = sum(weights.values()) or 1.0
     sentences = _sentences(text.content)
-    context = set(stem_sequence(text.context))
-    passage_stems = context.union(*(stem_sequence(part) for s in sentences for part in (s.text, s.heading)))
+    context = set(_aligned(text.context, question))
+    passage_stems = context.union(*(_aligned(part, question) for s in sentences for part in (s.text, s.heading)))
     scored_sentences = []
     previous: set[str] = set()
     for position, sentence in enumerate(sentences):
-        sequence = stem_sequence(sentence.text)
+        sequence = _aligned(sentence.text, question)
         own = set(sequence)
-        nearby = (previous | context | set(stem_sequence(sentence.heading))) - own
+        nearby = (previous | context | set(_aligned(sentence.heading, question))) - own
         own_share = sum(weight for key, weight in weights.items() if key in own) / total_weight
         nearby_share = sum(weight for key, weight in weights.items() if key in nearby) / total_weight
         match = (own_share + CONTEXT_SHARE * nearby_share) * _length_factor(len(sequence))
@@ -136,6 +136,18 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         previous = own
     coverage = sum(weight for key, weight in weights.items() if key in passage_stems) / total_weight
     return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences))
+
+
+def _aligned(text: str, question: Question) -> tuple[str, ...]:
+    """The stems of all words of `text`, in order; an inflection of a word of the question has the stem it has there."""
+    stems = stem_sequence(text)
+    if not question.beginnings:
+        return stems
+    return tuple(stem if stem in question.weights else _find_inflection(stem, question) for stem in stems)
+
+
+def _find_inflection(stem: str, question: Question) -> str:
+    return next((own for own, start in question.beginnings.items() if stem.startswith(start)), stem)
 
 
 def _length_factor(length: int) -> float:

@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gleaner_local.index.terms import Counts, Keys
+from gleaner_local.index.terms import Counts, Keys, Terms
 
 Scores = NDArray[np.float32]
 Rows = NDArray[np.int32]
 
 K1 = 1.2
 B = 0.75
-# Document frequencies say little in a small collection: a word in two of three chunks need not be common.
-# Assuming at least this many documents also keeps the scores of small and large collections comparable.
-MIN_DOCUMENTS = 1000
+# Document frequencies say little in a small collection: a word in two of three chunks need not be common. So many
+# documents without the word are assumed besides.
+ASSUMED_DOCUMENTS = 100
 
 
 class _Segment(NamedTuple):
@@ -36,7 +36,7 @@ class Postings:
     def __init__(self) -> None:
         self._segments: list[_Segment] = []
 
-    def add(self, first_row: int, documents: Sequence[tuple[Keys, Counts]]) -> None:
+    def add(self, first_row: int, documents: Sequence[Terms]) -> None:
         """Add documents as consecutive rows, beginning with `first_row`."""
         if not documents:
             return
@@ -77,7 +77,7 @@ class Postings:
         for key in query:
             postings = [_postings_of(segment, key) for segment in self._segments]
             frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in postings)
-            total = max(documents, MIN_DOCUMENTS)
+            total = documents + ASSUMED_DOCUMENTS
             weight = float(np.log1p((total - frequency + 0.5) / (frequency + 0.5)))
             expected += weight
             for rows, counts in postings:

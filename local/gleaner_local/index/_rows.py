@@ -10,19 +10,28 @@ from numpy.typing import NDArray
 
 from gleaner_local.index._postings import Postings, Scores
 from gleaner_local.index.embedder import DIMENSIONS, Vectors
-from gleaner_local.index.terms import Counts, Keys, query_terms
+from gleaner_local.index.terms import Terms, query_parts, query_terms
 
-# The share of the dense score in the fused score; the lexical score has the rest. See docs/decisions/0002.
+# The share of the dense score in the fused score of a text that the embedder knows; the lexical score has the rest.
+# See docs/decisions/0002.
 DENSE_WEIGHT = 0.75
+# The share of the parts of words in the lexical score of a text that the embedder does not know.
+PARTS_WEIGHT = 0.5
+# Most rows share parts of words with a question by chance. Their median is that level, unless there are few of them.
+FEW_ROWS = 10
 FIRST_SORT_ROWS = 1000
 
 
 class Row(NamedTuple):
-    """A record as both sides of the index use it; `vectors` has no rows when it was not embedded."""
+    """A record as both sides of the index use it; `vectors` has no rows when it was not embedded.
+
+    `familiarity` says how well the embedder knows the text, 0 to 1. `parts` is empty when it knows it well.
+    """
 
     key: int  # the key of the record in the store
-    keys: Keys
-    counts: Counts
+    terms: Terms
+    parts: Terms
+    familiarity: float
     vectors: Vectors
 
 
@@ -30,11 +39,14 @@ class NamespaceRows:
     """Rows are appended or marked dead, never moved; `dead` counts the dead ones. Not thread-safe."""
 
     def __init__(self, rows: Sequence[Row] = ()) -> None:
-        self._postings = Postings()
+        self._words = Postings()
+        self._parts = Postings()
         self._row_of: dict[int, int] = {}
         self._keys = _Column((), np.int64)
         self._alive = _Column((), np.bool_)
         self._lengths = _Column((), np.float32)
+        self._part_lengths = _Column((), np.float32)
+        self._familiarity = _Column((), np.float32)
         self._window_starts = _Column((), np.int64)
         self._window_counts = _Column((), np.int64)
         self._windows = _Column((DIMENSIONS,), np.float32)
@@ -50,13 +62,16 @@ class NamespaceRows:
         if not rows:
             return
         first = len(self._keys.view)
-        self._postings.add(first, [(row.keys, row.counts) for row in rows])
+        self._words.add(first, [row.terms for row in rows])
+        self._parts.add(first, [row.parts for row in rows])
         counts = np.array([len(row.vectors) for row in rows])
         starts = len(self._windows.view) + np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._window_starts.extend(starts)
         self._window_counts.extend(counts)
         self._windows.extend(np.concatenate([row.vectors for row in rows]))
-        self._lengths.extend(np.array([row.counts.sum() for row in rows]))
+        self._lengths.extend(np.array([row.terms.counts.sum() for row in rows]))
+        self._part_lengths.extend(np.array([row.parts.counts.sum() for row in rows]))
+        self._familiarity.extend(np.array([row.familiarity for row in rows]))
         self._alive.extend(np.ones(len(rows), dtype=np.bool_))
         self._keys.extend(np.array([row.key for row in rows]))
         self._row_of.update((row.key, first + offset) for offset, row in enumerate(rows))
@@ -75,12 +90,25 @@ class NamespaceRows:
         Without a vector only the lexical score counts.
         """
         alive = self._alive.view
-        scores = self._postings.score(query_terms(text), self._lengths.view, alive)
+        scores = self._lexical_scores(text)
         if vector is not None:
-            scores = DENSE_WEIGHT * self._cosines(vector) + (1 - DENSE_WEIGHT) * scores
+            weight = DENSE_WEIGHT * self._familiarity.view
+            scores = weight * self._cosines(vector) + (1 - weight) * scores
         candidates = np.flatnonzero(alive & (scores > 0))
         for rows in _best_first(candidates, scores[candidates]):
             yield from zip(self._keys.view[rows].tolist(), np.minimum(scores[rows], 1.0).tolist(), strict=True)
+
+    def _lexical_scores(self, text: str) -> Scores:
+        """By words where the embedder knows the text, and by words and their parts where it does not."""
+        alive = self._alive.view
+        scores = self._words.score(query_terms(text), self._lengths.view, alive)
+        cut = alive & (self._part_lengths.view > 0)
+        if not cut.any():
+            return scores
+        share = PARTS_WEIGHT * (1 - self._familiarity.view[cut])
+        parts = self._parts.score(query_parts(text), self._part_lengths.view, cut)
+        scores[cut] = _above_chance((1 - share) * scores[cut] + share * parts[cut])
+        return scores
 
     def _cosines(self, vector: Vectors) -> Scores:
         """The best cosine of each row's windows, at least 0; 0 for a row that was not embedded."""
@@ -90,6 +118,12 @@ class NamespaceRows:
             similarity = self._windows.view @ vector
             best[embedded] = np.maximum.reduceat(similarity, self._window_starts.view[embedded])
         return np.maximum(best, 0.0)
+
+
+def _above_chance(scores: Scores) -> Scores:
+    """Stretch the scores so that the level of chance is 0 and a complete match remains 1."""
+    level = float(np.median(scores)) * len(scores) / (len(scores) + FEW_ROWS)
+    return np.maximum((scores - level) / (1 - level), 0.0) if level < 1 else scores
 
 
 def _best_first(rows: NDArray[np.int64], scores: Scores) -> Iterator[NDArray[np.int64]]:

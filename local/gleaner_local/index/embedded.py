@@ -15,7 +15,7 @@ from gleaner_local.index._rows import NamespaceRows, Row
 from gleaner_local.index.embedder import DIMENSIONS, Embedder, Vectors, WeightsMissing, unit_mean
 from gleaner_local.index.filters import Predicate
 from gleaner_local.index.store import RecordStore, StoredRecord
-from gleaner_local.index.terms import count_terms
+from gleaner_local.index.terms import NO_TERMS, Terms, count_parts, count_terms
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,8 @@ START_FIELD = "text_start"
 HEADING_FIELDS = ("chapter", "title")
 # Dead rows cost a search as much as live ones: beyond this share, the next search reloads the namespace.
 MAX_DEAD_SHARE = 0.25
+# Raised whenever the same text gets other terms, parts or familiarity: stored records are then analysed again.
+ANALYSIS_VERSION = 1
 _FILTER_BATCH = 500
 _EMBED_BATCH = 96
 _NOT_EMBEDDED = np.empty((0, DIMENSIONS), dtype=np.float32)
@@ -85,13 +87,14 @@ class EmbeddedIndex:
         """Write records (id, fields with `text`), replacing those of the same id; the last of duplicates wins."""
         latest = {record_id: dict(fields) for record_id, fields in records}
         texts = [searchable_text(fields) for fields in latest.values()]
-        vectors = self._embed(texts)
         new_records = [
-            StoredRecord(record_id, fields, *count_terms(text), windows)
-            for (record_id, fields), text, windows in zip(latest.items(), texts, vectors, strict=True)
+            StoredRecord(record_id, fields, *derived, windows)
+            for (record_id, fields), derived, windows in zip(
+                latest.items(), self._analyse(texts), self._embed(texts), strict=True
+            )
         ]
         with self._lock:
-            old_keys, new_keys = self._store.put(namespace, new_records)
+            old_keys, new_keys = self._store.put(namespace, new_records, ANALYSIS_VERSION)
             rows = self._namespaces.get(namespace)
             if rows is None:
                 return
@@ -147,26 +150,41 @@ class EmbeddedIndex:
             return [_NOT_EMBEDDED] * len(texts)
         return self._embedder.embed(texts)
 
+    def _analyse(self, texts: Sequence[str]) -> list[tuple[Terms, Terms, float]]:
+        """Terms, parts and familiarity of each text; a text that the embedder knows well needs no parts."""
+        known = self._embedder.familiarity(texts) if self._embedder is not None else [0.0] * len(texts)
+        return [
+            (count_terms(text), count_parts(text) if share < 1 else NO_TERMS, share)
+            for text, share in zip(texts, known, strict=True)
+        ]
+
     def _load(self, namespace: str) -> NamespaceRows:
         rows = self._namespaces.get(namespace)
         if rows is None:
-            if self._embedder is not None:
-                self._embed_missing(namespace)
+            self._update_records(namespace)
             rows = NamespaceRows(self._store.rows(namespace))
             if len(rows):  # callers may search any name: empty namespaces are not cached
                 self._namespaces[namespace] = rows
         return rows
 
-    def _embed_missing(self, namespace: str) -> None:
-        """Embed the records that were written while the weights were missing."""
-        missing = self._store.not_embedded(namespace)
+    def _update_records(self, namespace: str) -> None:
+        """Analyse again what an earlier version wrote, and embed what was written while the weights were missing."""
+        ids = self._store.analysed_before(namespace, ANALYSIS_VERSION)
+        missing = self._store.not_embedded(namespace) if self._embedder is not None else []
         if missing:
             logger.info("Embedding %d records that were written without the weights", len(missing))
-        for start in range(0, len(missing), _EMBED_BATCH):
-            batch = missing[start : start + _EMBED_BATCH]
-            vectors = self._embed([searchable_text(record.fields) for record in batch])
-            embedded = [record._replace(vectors=windows) for record, windows in zip(batch, vectors, strict=True)]
-            self._store.put(namespace, embedded)
+        ids = list(dict.fromkeys([*ids, *missing]))
+        for start in range(0, len(ids), _EMBED_BATCH):
+            records = self._store.get(namespace, ids[start : start + _EMBED_BATCH])
+            texts = [searchable_text(record.fields) for record in records]
+            vectors = {text: record.vectors for text, record in zip(texts, records, strict=True)}
+            not_embedded = [text for text in texts if not len(vectors[text])]
+            vectors.update(zip(not_embedded, self._embed(not_embedded), strict=True))
+            updated = [
+                StoredRecord(record.id, record.fields, *analysis, vectors[text])
+                for record, text, analysis in zip(records, texts, self._analyse(texts), strict=True)
+            ]
+            self._store.put(namespace, updated, ANALYSIS_VERSION)
 
     def _read(self, ranking: Iterator[tuple[int, float]], *, batch_size: int) -> Iterator[ScoredRecord]:
         while batch := list(islice(ranking, batch_size)):

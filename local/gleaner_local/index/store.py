@@ -13,7 +13,7 @@ import numpy as np
 
 from gleaner_local.index._rows import Row
 from gleaner_local.index.embedder import DIMENSIONS, Vectors
-from gleaner_local.index.terms import Counts, Keys
+from gleaner_local.index.terms import Terms
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -24,9 +24,21 @@ CREATE TABLE IF NOT EXISTS records (
     terms BLOB NOT NULL,    -- uint32, little-endian
     counts BLOB NOT NULL,   -- uint16
     vectors BLOB NOT NULL,  -- float32, one row of 384 for each window; empty when not embedded
+    parts BLOB NOT NULL DEFAULT x'',
+    part_counts BLOB NOT NULL DEFAULT x'',
+    familiarity REAL NOT NULL DEFAULT 1,
+    version INTEGER NOT NULL DEFAULT 0,  -- of the analysis that terms, parts and familiarity are from
     UNIQUE (namespace, id)
 );
 """
+# Columns that files of earlier versions lack: their records are analysed again when their namespace is loaded.
+_ADDED_COLUMNS = (
+    "parts BLOB NOT NULL DEFAULT x''",
+    "part_counts BLOB NOT NULL DEFAULT x''",
+    "familiarity REAL NOT NULL DEFAULT 1",
+    "version INTEGER NOT NULL DEFAULT 0",
+)
+_DERIVED = "terms, counts, parts, part_counts, familiarity, vectors"
 _LOCK_SECONDS = 2.0  # allows for a process that is about to exit
 _MAX_PARAMETERS = 500  # per statement; SQLite's own limit depends on its build
 
@@ -36,8 +48,9 @@ class StoredRecord(NamedTuple):
 
     id: str
     fields: dict[str, Any]
-    keys: Keys
-    counts: Counts
+    terms: Terms
+    parts: Terms
+    familiarity: float
     vectors: Vectors
 
 
@@ -59,22 +72,27 @@ class RecordStore:
         """Close the file; nothing is buffered outside it."""
         self._db.close()
 
-    def put(self, namespace: str, records: Sequence[StoredRecord]) -> tuple[list[int], list[int]]:
-        """Write records (of distinct ids); returns the keys of replaced records, and the new keys in order."""
+    def put(self, namespace: str, records: Sequence[StoredRecord], version: int) -> tuple[list[int], list[int]]:
+        """Write records (of distinct ids) as the analysis of this version describes them.
+
+        Returns the keys of replaced records, and the new keys in order.
+        """
         with self._db:
             self._db.execute("BEGIN IMMEDIATE")
             old_keys = self._delete(namespace, [record.id for record in records])
             new_keys = [
                 int(
                     self._db.execute(
-                        "INSERT INTO records (namespace, id, fields, terms, counts, vectors)"
-                        " VALUES (?, ?, ?, ?, ?, ?) RETURNING key",
+                        f"INSERT INTO records (namespace, id, fields, version, {_DERIVED})"  # noqa: S608 - constant
+                        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
                         (
                             namespace,
                             record.id,
                             json.dumps(record.fields, ensure_ascii=False),
-                            record.keys.astype("<u4").tobytes(),
-                            record.counts.astype("<u2").tobytes(),
+                            version,
+                            *_encode(record.terms),
+                            *_encode(record.parts),
+                            record.familiarity,
                             record.vectors.astype("<f4").tobytes(),
                         ),
                     ).fetchone()[0]
@@ -97,8 +115,11 @@ class RecordStore:
 
     def rows(self, namespace: str) -> list[Row]:
         """All rows of a namespace for the index in memory, in no particular order."""
-        cursor = self._db.execute("SELECT key, terms, counts, vectors FROM records WHERE namespace = ?", (namespace,))
-        return [Row(key, *_decode(terms, counts, vectors)) for key, terms, counts, vectors in cursor]
+        cursor = self._db.execute(
+            f"SELECT key, {_DERIVED} FROM records WHERE namespace = ?",  # noqa: S608 - constant
+            (namespace,),
+        )
+        return [Row(key, *_decode(*derived)) for key, *derived in cursor]
 
     def fields_of(self, keys: Sequence[int]) -> dict[int, tuple[str, dict[str, Any]]]:
         """Id and fields by key."""
@@ -114,21 +135,22 @@ class RecordStore:
     def get(self, namespace: str, ids: Sequence[str]) -> list[StoredRecord]:
         """The records with these ids, in no particular order."""
         return [
-            StoredRecord(record_id, json.loads(fields), *_decode(terms, counts, vectors))
+            StoredRecord(record_id, json.loads(fields), *_decode(*derived))
             for batch in _batches(ids)
-            for record_id, fields, terms, counts, vectors in self._db.execute(
-                "SELECT id, fields, terms, counts, vectors FROM records"  # noqa: S608 - placeholders
+            for record_id, fields, *derived in self._db.execute(
+                f"SELECT id, fields, {_DERIVED} FROM records"  # noqa: S608 - placeholders
                 f" WHERE namespace = ? AND id IN ({_placeholders(batch)})",
                 (namespace, *batch),
             )
         ]
 
-    def not_embedded(self, namespace: str) -> list[StoredRecord]:
-        """The records without vectors."""
-        ids = self._db.execute(
-            "SELECT id FROM records WHERE namespace = ? AND length(vectors) = 0", (namespace,)
-        ).fetchall()
-        return self.get(namespace, [record_id for (record_id,) in ids])
+    def not_embedded(self, namespace: str) -> list[str]:
+        """The ids of the records without vectors."""
+        return self._ids_where(namespace, "length(vectors) = 0")
+
+    def analysed_before(self, namespace: str, version: int) -> list[str]:
+        """The ids of the records that an analysis before this version describes."""
+        return self._ids_where(namespace, "version < ?", version)
 
     def scan(self, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Id and fields of every record of a namespace."""
@@ -150,6 +172,13 @@ class RecordStore:
         """The number of records by namespace; empty namespaces are not listed."""
         return dict(self._db.execute("SELECT namespace, count(*) FROM records GROUP BY namespace"))
 
+    def _ids_where(self, namespace: str, condition: str, *values: int) -> list[str]:
+        rows = self._db.execute(
+            f"SELECT id FROM records WHERE namespace = ? AND {condition}",  # noqa: S608 - constants
+            (namespace, *values),
+        )
+        return [record_id for (record_id,) in rows]
+
     def _delete(self, namespace: str, ids: Sequence[str]) -> list[int]:
         return [
             int(key)
@@ -169,6 +198,7 @@ def _open(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")  # acknowledged writes survive a power loss
         db.executescript(_SCHEMA)
+        _add_columns(db)
         db.execute("BEGIN IMMEDIATE")  # takes the lock and keeps it
         db.execute("COMMIT")
     except sqlite3.DatabaseError:
@@ -177,10 +207,24 @@ def _open(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _decode(terms: bytes, counts: bytes, vectors: bytes) -> tuple[Keys, Counts, Vectors]:
+def _add_columns(db: sqlite3.Connection) -> None:
+    names = {row[1] for row in db.execute("PRAGMA table_info(records)")}
+    for column in _ADDED_COLUMNS:
+        if column.split()[0] not in names:
+            db.execute(f"ALTER TABLE records ADD COLUMN {column}")
+
+
+def _encode(terms: Terms) -> tuple[bytes, bytes]:
+    return terms.keys.astype("<u4").tobytes(), terms.counts.astype("<u2").tobytes()
+
+
+def _decode(
+    terms: bytes, counts: bytes, parts: bytes, part_counts: bytes, familiarity: float, vectors: bytes
+) -> tuple[Terms, Terms, float, Vectors]:
     return (
-        np.frombuffer(terms, dtype="<u4"),
-        np.frombuffer(counts, dtype="<u2"),
+        Terms(np.frombuffer(terms, dtype="<u4"), np.frombuffer(counts, dtype="<u2")),
+        Terms(np.frombuffer(parts, dtype="<u4"), np.frombuffer(part_counts, dtype="<u2")),
+        familiarity,
         np.frombuffer(vectors, dtype="<f4").reshape(-1, DIMENSIONS),
     )
 

@@ -1,58 +1,89 @@
-"""The terms of the lexical index: the stems of a text, each as a 32-bit key."""
+"""The terms of the lexical index, each as a 32-bit key: the stems of a text, and the parts of its words."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gleaner.text import stem, stop_words, words
+from gleaner.text import find_stop_words, stem, words
 
 Keys = NDArray[np.uint32]
 Counts = NDArray[np.uint16]
 
+# Parts of words match where the stemmer does not: other inflections, prefixes, and words in compounds. Four letters are
+# the usual length for alphabets; words are shorter where vowels are not written or are marks (docs/decisions/0002).
+PART_LETTERS, SHORT_PART_LETTERS = 4, 3
+_ALPHABET = re.compile("[a-z\u00df-\u052f\u0561-\u0587\u10d0-\u10ff\u1e00-\u1fff]")
+# A pair of characters stands for a word in scripts without spaces, so it is not cut again.
+_MAX_PAIR = 2
 _MAX_COUNT = np.iinfo(np.uint16).max
-_ACCENT = re.compile("[\u0300-\u036f]")
-# Kana and Han are written without spaces between words: pairs of characters serve as words.
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+")
 
 
-def count_terms(text: str) -> tuple[Keys, Counts]:
-    """The distinct keys of all stems in `text`, ascending, and how often each one occurs."""
-    counter = Counter(key for word in words(text) for key in _keys(word))
-    keys = np.fromiter(counter, dtype=np.uint32, count=len(counter))
-    counts = np.fromiter((min(n, _MAX_COUNT) for n in counter.values()), dtype=np.uint16, count=len(counter))
-    order = np.argsort(keys)
-    return keys[order], counts[order]
+class Terms(NamedTuple):
+    """Distinct keys, ascending, and how often each one occurs."""
+
+    keys: Keys
+    counts: Counts
+
+
+NO_TERMS = Terms(np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint16))
+
+
+def count_terms(text: str) -> Terms:
+    """The keys of all stems in `text`."""
+    return _count(_key(word) for word in words(text))
+
+
+def count_parts(text: str) -> Terms:
+    """The keys of the parts of all words in `text`."""
+    return _count(key for word in words(text) for key in _part_keys(word))
 
 
 def query_terms(text: str) -> Keys:
     """The distinct keys of the words that are not stop words, or of all words if there are no others."""
+    return _distinct(_key(word) for word in _topic_words(text))
+
+
+def query_parts(text: str) -> Keys:
+    """The distinct keys of the parts of the same words."""
+    return _distinct(key for word in _topic_words(text) for key in _part_keys(word))
+
+
+def _topic_words(text: str) -> list[str]:
     all_words = words(text)
-    topic_words = [word for word in all_words if word not in stop_words()] or all_words
-    return np.unique(np.fromiter((key for word in topic_words for key in _keys(word)), dtype=np.uint32))
+    no_topics = find_stop_words(all_words)
+    return [word for word in all_words if word not in no_topics] or all_words
+
+
+def _distinct(keys: Iterable[int]) -> Keys:
+    return np.unique(np.fromiter(keys, dtype=np.uint32))
+
+
+def _count(all_keys: Iterable[int]) -> Terms:
+    counter = Counter(all_keys)
+    keys = np.fromiter(counter, dtype=np.uint32, count=len(counter))
+    counts = np.fromiter((min(n, _MAX_COUNT) for n in counter.values()), dtype=np.uint16, count=len(counter))
+    order = np.argsort(keys)
+    return Terms(keys[order], counts[order])
 
 
 @lru_cache(maxsize=100_000)
-def _keys(word: str) -> tuple[int, ...]:
+def _key(word: str) -> int:
     """Hashes replace a vocabulary: among 100,000 stems about one pair shares a key, which does no harm."""
-    return tuple(crc32(part.encode()) for part in _parts(word))
+    return crc32(stem(word).encode())
 
 
-def _parts(word: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFD", word)))
-    position = 0
-    for run in _UNSPACED.finditer(plain):
-        if run.start() > position:
-            yield stem(plain[position : run.start()])
-        characters = run.group()
-        yield from (characters[i : i + 2] for i in range(max(1, len(characters) - 1)))
-        position = run.end()
-    if position < len(plain):
-        yield stem(plain[position:])
+@lru_cache(maxsize=100_000)
+def _part_keys(word: str) -> tuple[int, ...]:
+    if len(word) <= _MAX_PAIR and not _ALPHABET.match(word):
+        return (crc32(word.encode()),)
+    letters = PART_LETTERS if _ALPHABET.search(word) else SHORT_PART_LETTERS
+    marked = f" {stem(word)} "  # a part at the start or end of a word differs from one inside
+    return tuple(crc32(marked[i : i + letters].encode()) for i in range(max(1, len(marked) - letters + 1)))

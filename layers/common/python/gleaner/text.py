@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
-from functools import cache, lru_cache
+from collections.abc import Collection
+from functools import cache
 from typing import Literal
 
-import Stemmer
+from gleaner._function_words import Language, read_languages
+from gleaner._splitting import WORD, cut_phrases, find_words, split
+from gleaner._stemming import shorten, stem, stem_english
 
-# A word: letters and digits with trailing + or # ("c++", "c#").
-_WORD = re.compile(r"[^\W_]+[+#]*")
+__all__ = (
+    "WORD",
+    "beginnings",
+    "clean",
+    "collapse",
+    "cut_marks",
+    "cut_phrases",
+    "drop_surrogates",
+    "english_stop_words",
+    "find_stop_words",
+    "find_visible_start",
+    "find_words",
+    "fold",
+    "former_stems",
+    "replace_surrogates",
+    "stem",
+    "stems",
+    "stop_words",
+    "terms",
+    "words",
+)
+
+# A word as it was split before combining marks and scripts without spaces were heeded.
+_FORMER_WORD = re.compile(r"[^\W_]+[+#]*")
 _SPACES = re.compile(r"\s+")
 # All line endings.
 _LINE_END = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -60,8 +84,11 @@ _GENERIC = frozenset(
     "way".split()
 )
 
-_stemmer = Stemmer.Stemmer("english")
-_stemmer_lock = threading.Lock()  # a Snowball stemmer is not thread-safe
+# Languages in the Latin script whose words have other endings than English ones.
+_INFLECTED = ("german", "french", "spanish", "turkish")
+_LATIN = re.compile("[a-z]")
+# Hiragana that are left between the other words of a Japanese text: endings of verbs and adjectives.
+_LONE_KANA = frozenset(map(chr, range(0x3041, 0x3097)))
 
 
 def clean(text: str) -> str:
@@ -116,34 +143,71 @@ def fold(text: str) -> str:
 
 
 @cache
-def stop_words() -> frozenset[str]:
+def english_stop_words() -> frozenset[str]:
     """Return English words that carry no topic, folded: the list of the stop-words package, corrected."""
     from stop_words import get_stop_words
 
-    package_words = frozenset(part for word in get_stop_words("english") for part in _WORD.findall(fold(word)))
+    package_words = frozenset(part for word in get_stop_words("english") for part in _FORMER_WORD.findall(fold(word)))
     return (package_words - _TOPICAL) | _GENERIC
 
 
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """Return the English Snowball (Porter 2) stem of a folded word."""
-    with _stemmer_lock:
-        return str(_stemmer.stemWord(word))
+@cache
+def stop_words() -> frozenset[str]:
+    """Return words that carry no topic, folded: those of English, and those of twelve languages that English lacks."""
+    others = (language.words for language in read_languages())
+    return english_stop_words().union(_LONE_KANA, *others)
+
+
+def find_stop_words(all_words: Collection[str]) -> frozenset[str]:
+    """Return which of the words of a text carry no topic there: "die" and "war" do not beside "wann"."""
+    ambiguous = frozenset[str]().union(
+        *(language.ambiguous for language in read_languages() if not _own_words(language).isdisjoint(all_words))
+    )
+    return frozenset(word for word in all_words if word in stop_words() or word in ambiguous)
+
+
+@cache
+def _own_words(language: Language) -> frozenset[str]:
+    """The function words that distinguish a language from English."""
+    return language.words - english_stop_words()
 
 
 def words(text: str) -> list[str]:
-    """Return the folded words of `text` in order, including stop words."""
-    return _WORD.findall(fold(text))
+    """Return the folded words of `text` in order, including stop words.
+
+    In scripts without spaces between words, and in Korean, words are pairs of characters.
+    """
+    return split(fold(text))
 
 
 def terms(text: str) -> list[str]:
     """Return the folded words of `text` that carry a topic, in order, without duplicates."""
-    return [word for word in dict.fromkeys(words(text)) if word not in stop_words()]
+    all_words = dict.fromkeys(words(text))
+    no_topics = find_stop_words(all_words.keys())
+    return [word for word in all_words if word not in no_topics]
 
 
 def stems(text: str) -> list[str]:
     """Return the stems of the terms of `text`, in order, without duplicates."""
     return list(dict.fromkeys(stem(term) for term in terms(text)))
+
+
+def beginnings(text: str) -> dict[str, str]:
+    """Return how the stems of `text` begin, by stem: a word whose stem begins so is taken for an inflection of it.
+
+    These are the stems themselves for English, and for scripts that have stemmers of their own.
+    """
+    all_words = words(text)
+    inflected = any(
+        language.name in _INFLECTED and not _own_words(language).isdisjoint(all_words) for language in read_languages()
+    )
+    return {stem: shorten(stem) if inflected and _LATIN.match(stem) else stem for stem in stems(text)}
+
+
+def former_stems(text: str) -> list[str]:
+    """Return the stems of `text` as keywords were stored by before marks and scripts without spaces were heeded."""
+    former_words = dict.fromkeys(_FORMER_WORD.findall(fold(text)))
+    return list(dict.fromkeys(stem_english(word) for word in former_words if word not in english_stop_words()))
 
 
 def _normalize(form: Literal["NFC", "NFD"], text: str) -> str:

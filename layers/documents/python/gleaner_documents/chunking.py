@@ -19,9 +19,17 @@ from gleaner_documents.model import HEADING_SEPARATOR, Document
 # a search result and be quoted twice.
 _DEFAULT_MAX_PIECES = 220
 
-# Each match counts as one word piece: 8 Latin letters, 3 digits, or any other character (a Chinese character is
-# one piece; so is nearly every Cyrillic or Arabic letter in a vocabulary made from English).
-_PIECE = re.compile(r"[A-Za-z\u00c0-\u024f]{1,8}|\d{1,3}|\S")
+# Each match counts as one word piece: 8 Latin letters, 4 letters with their marks of another alphabet, 3 digits, or any
+# other character (a Chinese character is a word of its own). MiniLM has a piece for nearly every Cyrillic, Arabic or Hindi
+# letter, but chunks of 220 letters hold no thought: such text is found by its words, so chunks have about as many words
+# in every language.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u31ff\u3400-\u9fff\ua000-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_LATIN = "A-Za-z\u00c0-\u024f"
+_PIECE = re.compile(
+    rf"[{_LATIN}]{{1,8}}|\d{{1,3}}|(?:(?![{_LATIN}{_UNSPACED}])[^\W\d_][^\w\s\x00-\u02ff\u2000-\u206f]{{0,3}}){{1,4}}|\S"
+)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 FENCE = "```"
 _FENCE_LINE = re.compile(r"^[^\S\n]*```", re.MULTILINE)

@@ -24,8 +24,6 @@ _MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
 # The marks after the full stop belong to the sentence before it.
 _MARKS_AFTER_END = re.compile(rf"((?<![{TERMINATORS}])[{TERMINATORS}]++[{CLOSERS}]*+)((?:\s*+\[(?:kb|web)-\d+\])+)")
 _LIST_NUMBER = re.compile(r"^\s*\d{1,3}[.)]\s+")
-# Scripts without spaces between words, whose words are compared by pairs of characters.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 # Lines that start a block of their own: items, rows, headings and underlines.
 _BLOCK = re.compile(r"[-*+•]\s|\d{1,9}[.)]\s|#{1,6}\s|[=*-]{2,}\s*$|[^|\n]*\|")
 _ONE_LINE = re.compile(r"#{1,6}\s|[=*-]{2,}\s*$|[^|\n]*\|")  # blocks that end with their line
@@ -59,9 +57,7 @@ def judge_support(answer: str, sources: Sequence[Passage]) -> dict[str, Support]
     """
     sentences = split_sentences(_MARKS_AFTER_END.sub(r"\2\1", _join_lines(answer)))
     # An answer such as "Seven." consists of common words only.
-    statements = _read_statements(sentences, common=text.stop_words()) or _read_statements(
-        sentences, common=frozenset()
-    )
+    statements = _read_statements(sentences, common=False) or _read_statements(sentences, common=True)
     contents = {source.id: _read_source(source) for source in sources}
     return {source.id: _judge_source(source.id, statements, contents) for source in sources}
 
@@ -120,13 +116,14 @@ def _measure_share(claim: _Content, source: _Content) -> float:
     return hits / (len(claim.terms) + _NUMBER_WEIGHT * len(claim.numbers))
 
 
-def _read_statements(sentences: Sequence[str], *, common: frozenset[str]) -> list[_Statement]:
-    """Return the sentences that have other than `common` words."""
+def _read_statements(sentences: Sequence[str], *, common: bool) -> list[_Statement]:
+    """Return the sentences that have words to compare, which common words are only if `common` is set."""
     statements = []
-    not_terms = common | NUMBER_WORDS
     for sentence in sentences:
         plain, addresses = extract_addresses(_LIST_NUMBER.sub("", _MARKS.sub("", sentence)))
-        terms = _extract_terms([word for word in text.words(plain) if word not in not_terms])
+        words = text.words(plain)
+        not_terms = NUMBER_WORDS if common else NUMBER_WORDS | text.find_stop_words(words)
+        terms = _extract_terms([word for word in words if word not in not_terms])
         content = _Content(terms | addresses, read_numbers(plain, pronouns=False))
         if content.terms or content.numbers:
             statements.append(_Statement(content, tuple(_MARKS.findall(sentence))))
@@ -140,10 +137,4 @@ def _read_source(source: Passage) -> _Content:
 
 
 def _extract_terms(words: Sequence[str]) -> frozenset[str]:
-    terms: set[str] = set()
-    for word in words:
-        if _UNSPACED.search(word):
-            terms.update(word[start : start + 2] for start in range(max(1, len(word) - 1)))
-        elif not word.isdecimal():
-            terms.add(text.stem(word))
-    return frozenset(terms)
+    return frozenset(text.stem(word) for word in words if not word.isdecimal())

@@ -25,18 +25,27 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     much of the stored question (or of its first page's title) the query repeats. So a long stored question that
     shares one word with the query is not similar. `weights` are the query's stems by rarity.
     """
-    query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in text.stems(query)}
+    beginnings = text.beginnings(query)
+    query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
     if not query_weights:
         return 0.0
-    questions = [set(text.stems(answer.query)), set(text.stems(answer.citations[0].title))]
-    places = dict.fromkeys(text.stems(answer.answer), _IN_TEXT)
-    places |= dict.fromkeys(text.stems(" ".join(keywords)), _IN_KEYWORDS)
+    questions = [_align(answer.query, beginnings), _align(answer.citations[0].title, beginnings)]
+    places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
+    places |= dict.fromkeys(_align(" ".join(keywords), beginnings), _IN_KEYWORDS)
     places |= dict.fromkeys(set.union(*questions), _IN_QUESTION)
     aboutness = _query_share(query_weights, places)
     overlap = max(_question_share(question, query_weights) for question in questions)
     similarity = math.pow(aboutness, 1 - _STORED_QUESTION_WEIGHT) * math.pow(overlap, _STORED_QUESTION_WEIGHT)
     mentions = _query_share(query_weights, dict.fromkeys(places, 1.0))
     return max(similarity, _MENTION_WEIGHT * mentions)
+
+
+def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:
+    """The stems of `source`; one that begins as a stem of the query does counts as that stem."""
+    stems = set(text.stems(source))
+    inflections = ((stem, other) for stem, start in beginnings.items() if start != stem for other in stems - {stem})
+    aligned = {other: stem for stem, other in inflections if other.startswith(beginnings[stem])}
+    return {aligned.get(stem, stem) for stem in stems}
 
 
 def _query_share(query_weights: Mapping[str, float], places: Mapping[str, float]) -> float:

@@ -19,7 +19,7 @@ MAX_KEYWORD_LENGTH = 50
 MAX_KEYWORDS_PER_CALL = 20
 _MAX_EXTRACTED_KEYWORDS = 8
 _MAX_PHRASE_WORDS = 3
-_PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n]+|\s[-–—]\s")
+_PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n。、，；：！？「」『』（）【】《》〈〉・।॥۔؟،؛]+|\s[-–—]\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +131,21 @@ def _repeated_phrases(source: str) -> list[str]:
 
 
 def _phrases(source: str) -> list[str]:
-    """Runs of terms, cut into phrases of at most three words, in the spelling of the source."""
+    """Runs of terms, cut into phrases of at most three words, in the spelling of the source.
+
+    In scripts without spaces, a phrase is what stands between two function words.
+    """
     phrases: list[str] = []
+    no_topics = text.find_stop_words(text.words(source))
     for part in _PHRASE_BREAK.split(source):
         run: list[str] = []
         for word in [*part.split(), ""]:
-            if word and text.stems(word):
+            pieces = text.cut_phrases(word)
+            if pieces == [word] and text.stems(word) and not no_topics.issuperset(text.words(word)):
                 run.append(word)
             else:
                 starts = range(0, len(run), _MAX_PHRASE_WORDS)
                 phrases += [" ".join(run[start : start + _MAX_PHRASE_WORDS]) for start in starts]
+                phrases += [piece for piece in pieces if piece != word and text.stems(piece)]
                 run = []
     return phrases

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,6 +13,10 @@ from gleaner.model import Citation, WebAnswer
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp
+
+# Stems of a keyword or a query that are indexed or looked up. A keyword of 50 Chinese characters has three times as
+# many, and all of a keyword's entries must fit into one transaction.
+MAX_STEMS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,15 @@ class KeywordUse:
 
 def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
     """Keys of a keyword's look-up entries: one for each stem and one for each pair of adjacent stems."""
-    stems = text.stems(display_text)
+    return _entry_keys(text.stems(display_text)[:MAX_STEMS], keyword, kb_id)
+
+
+def former_entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
+    """Keys of the look-up entries that earlier versions wrote for a keyword, where they differ from `entry_keys`."""
+    return _entry_keys(text.former_stems(display_text), keyword, kb_id)
+
+
+def _entry_keys(stems: Sequence[str], keyword: str, kb_id: str) -> list[schema.Key]:
     partitions = [(schema.term_partition(kb_id, stem), stem) for stem in stems]
     partitions += [(schema.pair_partition(kb_id, first, second), "") for first, second in pairwise(stems)]
     return [{"pk": partition, "sk": schema.entry_sort_key(stem, len(stems), keyword)} for partition, stem in partitions]

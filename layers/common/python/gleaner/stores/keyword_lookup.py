@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -12,11 +12,13 @@ from typing import Any
 from gleaner import text
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
+from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, match_former
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_items import MAX_STEMS
 
-# These bound a look-up regardless of the table's size. The first round trip makes at most 31 queries (16 stems and
-# 15 pairs) of 25 entries; the second makes 13 reads (12 keywords with their newest 10 associations).
-MAX_STEMS = 16
+# These bound a look-up regardless of the table's size. The first round trip makes at most 43 queries (16 stems,
+# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second makes 13 reads (12 keywords
+# with their newest 10 associations).
 ENTRIES_PER_TERM = 25
 MAX_KEYWORDS = 12
 ASSOCIATIONS_PER_KEYWORD = 10
@@ -49,6 +51,19 @@ class _Candidate:
     keyword_text: str
     term_count: int
     match_weights: dict[str, float] = field(default_factory=dict)  # by stem of the query
+    former_shares: dict[str, float] = field(default_factory=dict)  # by stem of an entry of an earlier version
+
+    def add(self, weights: Mapping[str, float]) -> None:
+        """Note that the keyword matches these stems of the query."""
+        for stem, weight in weights.items():
+            self.match_weights[stem] = max(weight, self.match_weights.get(stem, 0.0))
+
+    def matching_terms(self) -> float:
+        """How many of the keyword's terms match."""
+        return sum((self.former_shares or self.match_weights).values())
+
+
+_Entries = tuple[tuple[str, ...], list[dict[str, Any]]]
 
 
 class KeywordLookup:
@@ -68,15 +83,16 @@ class KeywordLookup:
         Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
         stems = text.stems(query)[:MAX_STEMS]
-        entries = self._read_entries(kb_id, stems, deadline)
-        weights = {key_stems[0]: _rarity(len(items)) for key_stems, items in entries if len(key_stems) == 1}
-        ranked = _rank(weights, entries)[:MAX_KEYWORDS]
+        former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
+        lookups = [*((stem,) for stem in stems), *pairwise(stems)]
+        entries = self._read_entries(kb_id, [*lookups, *((stem,) for stem in former)], deadline)
+        present, earlier = entries[: len(lookups)], entries[len(lookups) :]
+        weights = {key_stems[0]: _rarity(len(items)) for key_stems, items in present if len(key_stems) == 1}
+        ranked = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])[:MAX_KEYWORDS]
         matches = self._with_answers(kb_id, ranked, deadline) if ranked else []
         return LookupResult(matches=tuple(matches), weights=weights)
 
-    def _read_entries(
-        self, kb_id: str, stems: Sequence[str], deadline: Deadline
-    ) -> list[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    def _read_entries(self, kb_id: str, lookups: Sequence[tuple[str, ...]], deadline: Deadline) -> list[_Entries]:
         """Entries with the stems they were looked up by: one stem, or two adjacent ones."""
 
         def read(key_stems: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -85,8 +101,6 @@ class KeywordLookup:
                 partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
             )
 
-        lookups: list[tuple[str, ...]] = [(stem,) for stem in stems]
-        lookups += list(pairwise(stems))
         return list(zip(lookups, self._map_parallel(read, lookups), strict=True))
 
     def _with_answers(
@@ -134,20 +148,43 @@ def _entry_range(kb_id: str, key_stems: tuple[str, ...]) -> tuple[str, str]:
     return schema.term_partition(kb_id, stem), stem + exact
 
 
-def _rank(
-    weights: Mapping[str, float], entries: Sequence[tuple[tuple[str, ...], list[dict[str, Any]]]]
-) -> list[tuple[str, _Candidate, float]]:
-    """Keyword id, candidate and score, best first."""
+def _candidates(entries: Sequence[_Entries]) -> Iterator[tuple[str, _Candidate]]:
     candidates: dict[str, _Candidate] = {}
     for key_stems, items in entries:
         for item in items:
             entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
             candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
-            for stem in key_stems:
-                weight = 1.0 if len(key_stems) > 1 or entry_stem == stem else _PREFIX_WEIGHT
-                candidate.match_weights[stem] = max(weight, candidate.match_weights.get(stem, 0.0))
-    scored = [(key, candidate, _score(candidate, weights)) for key, candidate in candidates.items()]
-    return sorted(scored, key=lambda item: (-item[2], item[0]))
+            is_whole = len(key_stems) > 1 or entry_stem == key_stems[0]
+            candidate.add(dict.fromkeys(key_stems, 1.0 if is_whole else _PREFIX_WEIGHT))
+    yield from candidates.items()
+
+
+def _former_candidates(
+    entries: Sequence[_Entries], former: Mapping[str, Mapping[str, float]], stems: Collection[str]
+) -> Iterator[tuple[str, _Candidate]]:
+    candidates: dict[str, _Candidate] = {}
+    for (looked_up,), items in entries:
+        for item in items:
+            entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
+            candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
+            match = match_former(entry_stem, looked_up, former[looked_up], stems)
+            candidate.add(match.weights)
+            candidate.former_shares[entry_stem] = match.share
+    yield from candidates.items()
+
+
+def _rank(
+    weights: Mapping[str, float], candidates: Iterable[tuple[str, _Candidate]]
+) -> list[tuple[str, _Candidate, float]]:
+    """Keyword id, candidate and score, best first; of several candidates of a keyword, the best."""
+    scored = sorted(
+        ((keyword_id, candidate, _score(candidate, weights)) for keyword_id, candidate in candidates),
+        key=lambda item: (-item[2], item[0]),
+    )
+    best: dict[str, tuple[str, _Candidate, float]] = {}
+    for item in scored:
+        best.setdefault(item[0], item)
+    return list(best.values())
 
 
 def _rarity(entries: int) -> float:
@@ -160,9 +197,9 @@ def _rarity(entries: int) -> float:
 
 def _score(candidate: _Candidate, weights: Mapping[str, float]) -> float:
     """Geometric mean of the shares of the keyword and of the query (weighted by rarity) that match."""
-    keyword_share = min(1.0, sum(candidate.match_weights.values()) / candidate.term_count)
+    keyword_share = min(1.0, candidate.matching_terms() / candidate.term_count)
     query_weight = sum(weight * weights[stem] for stem, weight in candidate.match_weights.items())
-    return math.sqrt(keyword_share * query_weight / sum(weights.values()))
+    return math.sqrt(keyword_share * query_weight / sum(weights.values())) if weights else 0.0
 
 
 def _result_ids(associations: Sequence[dict[str, Any]]) -> tuple[str, ...]:

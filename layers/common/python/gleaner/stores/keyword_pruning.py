@@ -17,7 +17,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import entry_keys, is_forgotten
+from gleaner.stores.keyword_items import entry_keys, former_entry_keys, is_forgotten
 from gleaner.stores.schema import PruneQueue
 
 Head = Mapping[str, Any]  # the item of a keyword
@@ -112,6 +112,7 @@ class PruneWriter:
         return [
             # Deleted unconditionally: an entry that is already gone is the goal.
             *(self._table.delete(key) for key in all_entry_keys(head, kb_ids)),
+            *(self._table.delete(key) for key in _all_former_entry_keys(head, kb_ids)),
             *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
             *(self._unreference(result_id, head["keyword_id"]) for result_id in result_ids),
         ]
@@ -212,6 +213,13 @@ def all_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
     """Keys of a keyword's look-up entries in these knowledge bases."""
     for kb_id in sorted(kb_ids):
         yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
+
+
+def _all_former_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+    present = list(all_entry_keys(head, kb_ids))
+    for kb_id in sorted(kb_ids):
+        former = former_entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
+        yield from (key for key in former if key not in present)
 
 
 def _result_ids(associations: Sequence[Mapping[str, Any]]) -> list[str]:
