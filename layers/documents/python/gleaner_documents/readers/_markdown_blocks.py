@@ -18,7 +18,9 @@ MAX_BLOCK_CHARS = 20_000  # how far the end of a comment or of templated code is
 
 _INDENTED = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*(?P<params>\S.*)|===[!+]*[ \t]+(?P<tab>[\"'].*)")
 _CONTAINER = re.compile(r":{3,}[ \t]*(?P<params>[^:]*|[^:].*)|/{3,}[ \t]*(?P<block>[\w-]+(?:[ \t]*\|.*)?)?")
-_PARAMETERS = re.compile(r"(?:\{[ \t]*(?P<directive>[\w:-]+)[ \t]*\}|(?P<name>[a-z][\w-]*)(?=[\s\[{|\"']|$))?(?P<rest>.*)")
+_PARAMETERS = re.compile(
+    r"(?:\{[ \t]*(?P<directive>[\w:-]+)[ \t]*\}|(?P<name>[a-z][\w-]*)(?=[\s\[{|\"']|$))?(?P<rest>.*)"
+)
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
 _BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -107,7 +109,9 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     _push_label(state, read_title(parameters), start)
     state.line = start + 1
     option = _BLOCK_OPTION if match["block"] else _OPTION if parameters.startswith("{") else None
-    while option and state.line < end and option.fullmatch(state.src, state.bMarks[state.line], state.eMarks[state.line]):
+    while (
+        option and state.line < end and option.fullmatch(state.src, state.bMarks[state.line], state.eMarks[state.line])
+    ):
         state.line += 1
     return True
 

@@ -51,4 +51,6 @@ def without_options(info: str, content: str) -> str:
 def read_code_title(info: str) -> str:
     """The name of the file that a code block shows, which generators put above it: ```` ```yaml title="a.yml" ````."""
     attributes = read_attributes(info)
-    return label(next((attributes[key] for key in ("title", "filename", "file", "name", "caption") if attributes.get(key)), ""))
+    return label(
+        next((attributes[key] for key in ("title", "filename", "file", "name", "caption") if attributes.get(key)), "")
+    )

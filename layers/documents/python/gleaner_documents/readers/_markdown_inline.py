@@ -18,7 +18,9 @@ _ATTRIBUTE = r"(?:[#.][\w:.-]+|-|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"
 _ATTRIBUTES = re.compile(rf"[ \t]*\{{(?::[^{{}}\n]*|\s*{_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*\s*)\}}")
 # After a link, an image or code, attributes may also be without a value: `{ data-preview }`.
 _BARE_ATTRIBUTES = re.compile(rf"\{{\s*(?:{_ATTRIBUTE}|[\w-]+)(?:\s+(?:{_ATTRIBUTE}|[\w-]+))*\s*\}}")
-_EXPRESSION = re.compile(r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL)
+_EXPRESSION = re.compile(
+    r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL
+)
 _COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
 # Critic Markup: an insertion stays, a deletion and a comment go.
 _CRITIC = re.compile(r"\{\+\+(.*?)\+\+\}|\{--.*?--\}|\{~~.*?~>(.*?)~~\}|\{>>.*?<<\}|\{==(.*?)==\}", re.DOTALL)
@@ -41,7 +43,12 @@ def add_inline_rules(renderer: MarkdownIt, *, components: bool) -> None:
     for name, rule in (("template_link", _template_link), ("wiki_link", _wiki_link)):
         ruler.before("link", name, rule)
     ruler.after("link", "unknown_reference", _unknown_reference)
-    for name, rule in (("role", _role), ("template_tag", _template_tag), ("critic", _critic), ("attributes", _attributes)):
+    for name, rule in (
+        ("role", _role),
+        ("template_tag", _template_tag),
+        ("critic", _critic),
+        ("attributes", _attributes),
+    ):
         ruler.before("emphasis", name, rule)
     if components:
         ruler.before("emphasis", "expression", _expression)

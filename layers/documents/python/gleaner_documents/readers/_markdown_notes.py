@@ -59,7 +59,9 @@ def _move_footnotes(state: StateCore) -> None:
     """Put the text of each footnote after its first reference. One that nothing refers to stays where it is."""
     definitions = _find_definitions(state.tokens)
     inline_notes = {
-        number: data["tokens"] for number, data in state.env.get("footnotes", {}).get("list", {}).items() if "tokens" in data
+        number: data["tokens"]
+        for number, data in state.env.get("footnotes", {}).get("list", {}).items()
+        if "tokens" in data
     }
     moved: set[str] = set()
     result: list[Token] = []

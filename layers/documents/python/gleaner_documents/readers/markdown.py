@@ -83,7 +83,11 @@ def _create_renderer(*, components: bool) -> MarkdownIt:
     renderer.block.ruler.at("html_block", _read_html_block, {"alt": ["paragraph", "reference", "blockquote"]})
     if components:
         renderer.disable("code")  # in MDX, indented text is text: components are indented
-    for name, rule in (("html_inline", _render_inline_html), ("html_block", _render_html_block), ("fence", _render_fence)):
+    for name, rule in (
+        ("html_inline", _render_inline_html),
+        ("html_block", _render_html_block),
+        ("fence", _render_fence),
+    ):
         renderer.add_render_rule(name, rule)
     renderer.add_render_rule("math_inline", _render_math)
     renderer.add_render_rule("math_block", _render_math_block)

@@ -44,12 +44,12 @@ def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str, source_
     """
     with _ONE_AT_A_TIME:
         try:
-            return _read(source_file_path, data, fallback_title)
+            return _read(source_file_path, data, fallback_title, source_url)
         except pdfium.PdfiumError as error:
             raise BrokenPdf(source_file_path, _describe(error)) from error
 
 
-def _read(source_file_path: str, data: bytes, fallback_title: str) -> Document:
+def _read(source_file_path: str, data: bytes, fallback_title: str, source_url: str | None) -> Document:
     with pdfium.PdfDocument(data) as pdf:
         if len(pdf) > _MAX_PAGES:
             raise BrokenPdf(source_file_path, f"has more than {_MAX_PAGES:,} pages; divide it")
