@@ -26,6 +26,7 @@ from gleaner_local.servers.asgi import AsgiServer
 from tests.api_description import ApiDescription
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
+from tests.table_pool import TablePool
 
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
@@ -172,20 +173,22 @@ def shared_settings(
     }
 
 
+@pytest.fixture(scope="session")
+def table_pool(dynamodb_url: str) -> TablePool:
+    """Lends empty tables."""
+    return TablePool(dynamodb_url)
+
+
 @pytest.fixture
 def settings(
-    shared_settings: dict[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
+    shared_settings: dict[str, str], table_pool: TablePool, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, str]]:
     """The environment variables, with tables for this test only."""
     for name, value in ministack.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
-    prefix = f"t{abs(hash(request.node.nodeid)):x}"
-    variables = {
-        name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()
-    }
-    dynamodb = ministack.admin_client(variables["AWS_ENDPOINT_URL_DYNAMODB"])
-    ministack.create_tables(dynamodb, ministack.table_schemas(variables))
-    return variables
+    tables = table_pool.borrow()
+    yield shared_settings | tables
+    table_pool.give_back(tables)
 
 
 @pytest.fixture
