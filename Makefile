@@ -51,7 +51,7 @@ check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow 
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks.paths
 	$(MAKE) audit
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough
 	$(MAKE) $(COVERAGE)
 	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
 

@@ -32,8 +32,9 @@ MERGING = "Duplicate keywords are merged by a conditional write: the second keyw
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
 
 # Examples have no time limit: how long one takes depends on the load of the machine.
-hypothesis_settings.register_profile("untimed", deadline=None)
-hypothesis_settings.load_profile("untimed")
+hypothesis_settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis_settings.register_profile("thorough", deadline=None, max_examples=150)  # in `make check`
+hypothesis_settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from gleaner_documents.model import (
 )
 from gleaner_documents.reading import format_names, is_known_type, known_extensions, read_document
 from tests.documents.small_pdf import make_pdf
+from tests.examples import examples
 
 
 def read(name: str, content: str | bytes) -> Document:
@@ -139,7 +140,7 @@ def test_a_very_long_heading_is_shortened_but_its_words_are_kept() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
-@settings(max_examples=80)
+@settings(max_examples=examples(25, 80))
 def test_any_markdown_is_read_or_rejected_with_its_name(content: str) -> None:
     try:
         document = read("any.md", content)
