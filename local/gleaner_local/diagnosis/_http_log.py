@@ -46,7 +46,7 @@ class HttpLog:
     """The exchanges of one client, which sends one request at a time."""
 
     def __init__(self, *, reads_all: bool = False) -> None:
-        """With `reads_all`, errors in answers with HTTP 200 are read, too; not for a client that bounds what it reads."""
+        """With `reads_all`, errors in answers with HTTP 200 are read, too: not if the client bounds what it reads."""
         self.exchanges: list[Exchange] = []
         self._reads_all = reads_all
         self._began = 0.0
@@ -72,11 +72,12 @@ def describe_times(exchanges: Sequence[Exchange], seconds: float) -> str:
     times = f"{last.describe()}: first byte after {last.first_byte:.3f} s, {seconds:.3f} s in all."
     if not earlier:
         return times
-    before = "; ".join(
-        f"{exchange.describe()}{'' if exchange.failed else ' without a usable answer'} after {exchange.first_byte:.3f} s"
-        for exchange in earlier
-    )
-    return f"{len(exchanges)} requests: {before}; {times}"
+    return f"{len(exchanges)} requests: {'; '.join(map(_describe_earlier, earlier))}; {times}"
+
+
+def _describe_earlier(exchange: Exchange) -> str:
+    outcome = "" if exchange.failed else " without a usable answer"
+    return f"{exchange.describe()}{outcome} after {exchange.first_byte:.3f} s"
 
 
 def _read_error(response: Any) -> dict[str, Any]:

@@ -22,8 +22,8 @@ _BY_NAME = (  # that is part of the error's code or parameter
 )
 _FAILED = "Try again later; if it keeps failing, check {address}."
 _UNKNOWN_ROUTE = (
-    "Check {address}, which must be the base URL of an API like OpenAI's (most end with /v1), {api}, and the model's name "
-    "in {model}."
+    "Check {address}, which must be the base URL of an API like OpenAI's (most end with /v1), {api}, and the model's "
+    "name in {model}."
 )
 _OTHER = "Try another value of {api} or {effort}, or another model in {model}."
 
