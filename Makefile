@@ -28,7 +28,7 @@ STACKS = "gleaner-$(ENV)/$(STACK)"
 # Index consoles show the host without https://.
 INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
-.PHONY: help run setup test check audit growth e2e bench synth diff bootstrap deploy destroy pins
+.PHONY: help run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,7 +51,7 @@ check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow 
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks.paths
 	$(MAKE) audit
-	$(PYTEST) -m "slow and not growth"
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough
 	$(MAKE) $(COVERAGE)
 	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
 
@@ -61,9 +61,6 @@ audit: .venv/dev.stamp ## look for known vulnerabilities in the pins and for sec
 		layers/common/requirements.txt layers/documents/requirements.txt
 	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin KeywordDetector \
 		--exclude-files '^(requirements|layers/common|layers/documents)/[a-z]+\.txt$$|package-lock\.json$$'
-
-growth: .venv/dev.stamp ## check on a quiet machine that everything that reads text takes linear time
-	$(BIN)/python -m pytest -n 0 -m growth tests/seams/test_growth.py
 
 e2e: .venv/dev.stamp ## deploy the dev stacks to an AWS emulator and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud

@@ -26,13 +26,15 @@ from gleaner_local.servers.asgi import AsgiServer
 from tests.api_description import ApiDescription
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
+from tests.table_pool import TablePool
 
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
 PRUNING = "Keywords are pruned when nobody used them for ninety days."
 
 # Examples have no time limit: how long one takes depends on the load of the machine.
-hypothesis_settings.register_profile("untimed", deadline=None)
-hypothesis_settings.load_profile("untimed")
+hypothesis_settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis_settings.register_profile("thorough", deadline=None, max_examples=150)  # in `make check`
+hypothesis_settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")
@@ -172,20 +174,22 @@ def shared_settings(
     }
 
 
+@pytest.fixture(scope="session")
+def table_pool(dynamodb_url: str) -> TablePool:
+    """Lends empty tables."""
+    return TablePool(dynamodb_url)
+
+
 @pytest.fixture
 def settings(
-    shared_settings: dict[str, str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
+    shared_settings: dict[str, str], table_pool: TablePool, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, str]]:
     """The environment variables, with tables for this test only."""
     for name, value in ministack.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
-    prefix = f"t{abs(hash(request.node.nodeid)):x}"
-    variables = {
-        name: f"{prefix}-{value}" if name.endswith("_TABLE") else value for name, value in shared_settings.items()
-    }
-    dynamodb = ministack.admin_client(variables["AWS_ENDPOINT_URL_DYNAMODB"])
-    ministack.create_tables(dynamodb, ministack.table_schemas(variables))
-    return variables
+    tables = table_pool.borrow()
+    yield shared_settings | tables
+    table_pool.give_back(tables)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
-from gleaner.stores.schema import KEYWORDS
 from gleaner_local.aws import ministack
+from tests.table_pool import TablePool
 
 
 @dataclass(slots=True)
@@ -79,9 +79,8 @@ def executor() -> Iterator[ThreadPoolExecutor]:
 
 
 @pytest.fixture
-def keywords(dynamodb_url: str, executor: ThreadPoolExecutor, request: pytest.FixtureRequest) -> Keywords:
+def keywords(dynamodb_url: str, table_pool: TablePool, executor: ThreadPoolExecutor) -> Iterator[Keywords]:
     """A keyword store in a table that only this test uses."""
-    client = ministack.admin_client(dynamodb_url)
-    name = f"keywords-{abs(hash(request.node.nodeid)):x}"
-    ministack.create_tables(client, {name: KEYWORDS})
-    return Keywords(client, name, executor)
+    tables = table_pool.borrow()
+    yield Keywords(ministack.admin_client(dynamodb_url), tables["KEYWORDS_TABLE"], executor)
+    table_pool.give_back(tables)

@@ -56,7 +56,7 @@ def url(client: Client, scripted_model_server: Any, scripted_web_server: Any) ->
     server.stop()
 
 
-@pytest.mark.parametrize("examples", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [4, pytest.param(100, marks=pytest.mark.slow)])
 def test_responses_match_the_description(url: str, examples: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"]
     options = ["--header", "x-api-key: admin", "--max-examples", str(examples), "--generation-deterministic"]

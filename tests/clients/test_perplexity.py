@@ -378,6 +378,18 @@ def test_a_long_answer_is_cut(text: str) -> None:
     assert not found.answer.endswith(("[", "[1", "wor"))
 
 
+@pytest.mark.parametrize("space", [" ", "\n", "\u2003"])
+def test_space_before_a_long_answer_does_not_count(space: str) -> None:
+    found = search_answered(answer(f"{space * 30_000}Yes [1].")).search("q", context=None, timeout=5)
+    assert found.answer == "Yes [1]."
+
+
+@pytest.mark.parametrize("text", [" " * 30_000, "\n" * 20_000])
+def test_an_answer_of_space_alone_is_unusable(text: str) -> None:
+    with pytest.raises(WebSearchUnavailable, match="without text"):
+        search_answered(answer(text)).search("q", context=None, timeout=5)
+
+
 def test_the_name_of_the_model_is_cut() -> None:
     found = search_answered(answer(model="sonar\n" * 9_000)).search("q", context=None, timeout=5)
     assert found.model.startswith("sonar sonar") and len(found.model) <= 100

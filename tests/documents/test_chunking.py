@@ -16,6 +16,7 @@ from gleaner_documents.chunking import (
     estimated_pieces,
 )
 from gleaner_documents.model import Document, Section
+from tests.examples import examples
 
 MAX_PIECES = DEFAULT_CHUNK_SETTINGS.max_pieces
 # A code block that is cut gets lines that close and reopen it.
@@ -32,7 +33,7 @@ texts = st.lists(st.tuples(words, breaks), max_size=400).map(
 @example("word " * 1000)
 @example("x" * 5000)
 @example("e.g. " * 900)
-@settings(max_examples=60)
+@settings(max_examples=examples(20, 60))
 def test_chunks_hold_every_word_in_order_and_are_not_too_large(text: str) -> None:
     chunks = chunk_text(text)
 
@@ -42,7 +43,7 @@ def test_chunks_hold_every_word_in_order_and_are_not_too_large(text: str) -> Non
 
 
 @given(st.lists(st.integers(min_value=1, max_value=40), min_size=1, max_size=60))
-@settings(max_examples=40)
+@settings(max_examples=examples(15, 40))
 def test_words_and_sentences_that_fit_are_not_cut(lengths: list[int]) -> None:
     sentences = [f"{' '.join(['Word'] * length)}." for length in lengths]
 
@@ -53,7 +54,7 @@ def test_words_and_sentences_that_fit_are_not_cut(lengths: list[int]) -> None:
 
 
 @given(st.integers(min_value=1, max_value=4000))
-@settings(max_examples=40)
+@settings(max_examples=examples(15, 40))
 def test_chunks_of_a_long_paragraph_are_similar_in_size(count: int) -> None:
     sizes = [estimated_pieces(chunk) for chunk in chunk_text("one two three. " * count)]
 

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from gleaner.guards.answer_text import AllowedLinks, find_marked_ids, remove_foreign_links, split_marks
+from tests.examples import examples
 
 ALLOWED = "https://starlette.dev/release"
 NESTED = "https://wiki.example/Star_(object)"
@@ -134,7 +135,7 @@ _PIECES = (
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(200, 600))
 @given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
 def test_a_markdown_reader_sees_only_links_to_sources(answer: str) -> None:
     once = remove_foreign_links(answer, AllowedLinks.of({ALLOWED}))

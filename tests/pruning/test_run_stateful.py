@@ -330,7 +330,7 @@ def bounded(examples: int, steps: int) -> settings:
     )
 
 
-@pytest.mark.parametrize("max_writes", [1, 2])
+@pytest.mark.parametrize("max_writes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_restoring_can_be_resumed(max_writes: int) -> None:
     machine = LongMachine()
     try:
@@ -350,7 +350,7 @@ class LongerMachine(PruningMachine):
 
 
 TestPruning = PruningMachine.TestCase
-TestPruning.settings = bounded(5, 10)
+TestPruning.settings = bounded(3, 8)
 TestPruningLonger = pytest.mark.slow(LongerMachine.TestCase)
 TestPruningLonger.settings = bounded(12, 12)
 TestPruningLong = pytest.mark.slow(LongMachine.TestCase)

@@ -6,7 +6,7 @@ import contextlib
 import gc
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -26,15 +26,17 @@ from gleaner_documents.chunking import chunk_text
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.reading import read_document
 
-pytestmark = [pytest.mark.slow, pytest.mark.growth]
+pytestmark = pytest.mark.slow
 
-LENGTH = 50_000  # characters
-# Of what takes longest, at twice the length that it accepts or more.
-SHORTER = {"check_query": 8_000, "neutralise": 8_000, "check_keyword": 400, "chunk_text": 16_000}
-SHORTER |= {"judge_support": 16_000, "judge_support of a mark": 16_000}
-MAX_GROWTH = 3.0  # for twice the length
-MAX_ATTEMPTS = 10
-MIN_SECONDS = 0.02  # shorter times are mostly noise
+LENGTH = 25_000  # characters; suspects are measured at twice and at four times as many
+# The functions that take longest begin with shorter texts.
+SHORTER = dict.fromkeys(("check_query", "check_keyword", "judge_support", "chunk_text", "read Markdown"), 4_000)
+SHORTER |= dict.fromkeys(("judge_support of a mark", "neutralise", "extract_keywords"), 8_000)
+MAX_LENGTHS = {"check a question": 50_000, "read a web answer": 20_000}  # what is longer is refused or cut
+MAX_GROWTH = 6.0  # for four times the length: 4 is linear, 16 is quadratic
+MIN_SECONDS = 0.02  # of the whole text: shorter times are mostly noise, and do no harm
+# Other programs only ever add time, so the shortest of several measurements counts.
+MEASUREMENTS = 4
 ALLOWED = "https://starlette.dev/release"
 LINKS = answer_text.AllowedLinks.of({ALLOWED}, [f"It is at {ALLOWED}/2, too."])
 
@@ -85,7 +87,18 @@ UNITS = (
     *("<p role=tabpanel>", "<b role=tab>x", "<details><summary>x</summary>", "<dt>x<dd>y", "<button>", "<math><msup>"),
     *("<b>", '<b a="`', "<http://", "<https://a", "<|", "<|a", "‹|a", "<s ", "<system ", "⟦INST", "[/INST", "</s"),
     *("&", "&#", "&#5", "&#58;", "&colon", "http://", "www.", "//a.", "//", "https\\:", "mailto:", "xmpp:a@"),
-    *(ALLOWED, f"{ALLOWED}[", f"[a]({ALLOWED}", "http://a ", "system:", "\nsystem", "### ", "ignore all ", "you are "),
+    *(
+        ALLOWED,
+        f"{ALLOWED}[",
+        f"[a]({ALLOWED}",
+        f"[1]({ALLOWED}",
+        "http://a ",
+        "system:",
+        "\nsystem",
+        "### ",
+        "ignore all ",
+        "you are ",
+    ),
     *(
         "password=",
         'password: "',
@@ -121,7 +134,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "fold": text.fold,
     "stems": text.stems,
     "find_visible_start": text.find_visible_start,
-    "check a question": lambda value: TurnQuery(query=value[:LENGTH]),
+    "check a question": lambda value: TurnQuery(query=value),
     "check a selection": lambda value: TurnQuery.model_validate(
         {"query": "a", "mode": "selected_text", "selected_text": value}
     ),
@@ -152,29 +165,54 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_old_objects() -> Iterator[None]:
+    """Take what is alive before the tests out of the garbage collections between measurements."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_time_grows_with_the_length_alone(name: str) -> None:
     slow = {}
     for unit in UNITS:
         for end in ("", " >") if "<" in unit else ("",):  # some searches only take long if they find an end
-            growth = _measure_growth(FUNCTIONS[name], unit, end, SHORTER.get(name, LENGTH))
-            if growth >= MAX_GROWTH:
+            growth = _measure_growth(name, unit, end)
+            if growth > MAX_GROWTH:
                 slow[unit + end] = round(growth, 1)
     assert slow == {}
 
 
-def _measure_growth(function: Callable[[str], object], unit: str, end: str, length: int) -> float:
-    """Return how many times longer twice the text takes: the best of some attempts, as other programs run, too."""
-    growth = float("inf")
-    for _ in range(MAX_ATTEMPTS):
-        whole = _measure(function, unit, length, end)
-        growth = min(growth, whole / _measure(function, unit, length // 2, end) if whole > MIN_SECONDS else 0)
-        if growth < MAX_GROWTH:
+def _measure_growth(name: str, unit: str, end: str) -> float:
+    """Return how many times longer four times the text takes.
+
+    A text that seems to take too long is measured again at greater lengths: there noise weighs less, and what grows
+    with the square of the length weighs more.
+    """
+    growth, first = 0.0, SHORTER.get(name, LENGTH)
+    for length in (first, 2 * first, 4 * first):
+        growth = _compare(FUNCTIONS[name], unit, end, min(length, MAX_LENGTHS.get(name, length)))
+        if growth <= MAX_GROWTH:
             break
     return growth
 
 
-def _measure(function: Callable[[str], object], unit: str, length: int, end: str) -> float:
+def _compare(function: Callable[[str], object], unit: str, end: str, length: int) -> float:
+    whole = part = float("inf")
+    for _ in range(MEASUREMENTS):
+        whole = min(whole, _measure(function, unit, end, length))
+        if whole < MIN_SECONDS:
+            return 0.0
+        part = min(part, _measure(function, unit, end, length // 4))
+        if whole <= MAX_GROWTH * part:
+            break
+    return whole / part
+
+
+def _measure(function: Callable[[str], object], unit: str, end: str, length: int) -> float:
+    """Return the processor time of one call: other programs do not count, except for what they drive from caches."""
     value = (unit * (length // len(unit) + 1))[: length - len(end)] + end
     gc.collect()
     gc.disable()  # a collection looks at everything that is alive, and comes at times of its own

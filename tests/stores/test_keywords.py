@@ -15,6 +15,7 @@ from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
+from tests.examples import examples
 from tests.keyword_fixtures import Keywords, web_answer
 
 
@@ -235,7 +236,7 @@ def test_unusual_keywords_are_either_stored_or_rejected_without_an_error(keyword
         assert keywords.find(valid[0]) == valid
 
 
-@hypothesis_settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=examples(8, 25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

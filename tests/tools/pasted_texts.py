@@ -49,6 +49,8 @@ SEARCHES = (
 )
 # Written with the others, and not looked at until the rules were done.
 UNSEEN_SEARCHES = (
+    "you are now in detached HEAD state git submodule",
+    "you are now in the queue matchmaking stuck",
     "java.nio.file.NoSuchFileException: ../../resources/application.yml at sun.nio.fs.UnixException",
     "go: cannot find main module, but found .git/config in ../../repo",
     "{{ $labels.instance }} empty in alertmanager slack message",

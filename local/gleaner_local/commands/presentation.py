@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ _SOURCE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
 _EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
 
 
-def show_started(url: str, data_dir: Path, *, deadline_seconds: float) -> None:
-    """Print where the service is and three things to try."""
+def show_started(url: str, data_dir: Path, *, deadline_seconds: float, is_empty: bool) -> None:
+    """Print where the service is and three things to try; for an empty knowledge base, loading documents is one."""
     console = Console(highlight=False)
     console.print(
         f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n"
@@ -26,10 +27,13 @@ def show_started(url: str, data_dir: Path, *, deadline_seconds: float) -> None:
         soft_wrap=True,
     )
     covered, uncovered = (command_line.format_command("ask", question, data_dir=data_dir) for question in _EXAMPLES)
+    load = command_line.format_command("ingest", "PATH", data_dir=data_dir)
+    first = f"{load}      (it has no documents yet: PATH is a file or a directory)" if is_empty else covered
     console.print("Three things to try, in another terminal:\n")
-    console.print(f"  {covered}", markup=False, soft_wrap=True)
+    console.print(f"  {first}", markup=False, soft_wrap=True)
     console.print(f"  {uncovered}      (learned from the web; ask it again)", markup=False, soft_wrap=True)
-    body = '{"query": "How long may a query be?"}'
+    query = _EXAMPLES[1] if is_empty else "How long may a query be?"
+    body = json.dumps({"query": query})
     console.print(
         f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",
         markup=False,

@@ -65,7 +65,9 @@ def serve(
         service.start(before_gateway=lambda host: _load_documents(host, data_dir, load or []))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
-        presentation.show_started(service.url, data_dir, deadline_seconds=service.deadline_seconds)
+        presentation.show_started(
+            service.url, data_dir, deadline_seconds=service.deadline_seconds, is_empty=service.is_empty
+        )
         stop_requested.wait()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         print("Stopping after the running questions. Press Ctrl-C again to cut them off.", flush=True)

@@ -11,6 +11,7 @@ from typing import Any
 _FIRST_ERROR = 400
 # Whatever else a service writes into these fields may quote the request.
 _NAME = re.compile(r"[\w.\[\]/-]{1,80}")
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,14 +20,21 @@ class Exchange:
 
     status: int
     first_byte: float
+    has_error: bool = False  # in its body
     code: str = ""
     kind: str = ""  # the error's type
     param: str = ""
 
     @property
     def failed(self) -> bool:
-        """Whether the answer is an error."""
-        return self.status >= _FIRST_ERROR
+        """Whether the answer is an error. Some services, such as OpenRouter, send one with HTTP 200."""
+        return self.status >= _FIRST_ERROR or self.has_error
+
+    @property
+    def meant_status(self) -> int:
+        """The HTTP status, or the one that an error with HTTP 200 has as its code."""
+        is_status = self.status < _FIRST_ERROR and _STATUS.fullmatch(self.code) is not None
+        return int(self.code) if is_status else self.status
 
     def describe(self) -> str:
         """Status, code (or else type) and parameter in one phrase."""
@@ -37,8 +45,10 @@ class Exchange:
 class HttpLog:
     """The exchanges of one client, which sends one request at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reads_all: bool = False) -> None:
+        """With `reads_all`, errors in answers with HTTP 200 are read, too: not if the client bounds what it reads."""
         self.exchanges: list[Exchange] = []
+        self._reads_all = reads_all
         self._began = 0.0
 
     def event_hooks(self) -> dict[str, list[Callable[[Any], None]]]:
@@ -49,29 +59,40 @@ class HttpLog:
         self._began = time.monotonic()
 
     def _add(self, response: Any) -> None:
-        seconds, names = time.monotonic() - self._began, {}
-        if response.status_code >= _FIRST_ERROR:
+        seconds, error = time.monotonic() - self._began, {}
+        if self._reads_all or response.status_code >= _FIRST_ERROR:
             response.read()
-            names = _read_names(response)
-        self.exchanges.append(Exchange(status=response.status_code, first_byte=seconds, **names))
+            error = _read_error(response)
+        self.exchanges.append(Exchange(status=response.status_code, first_byte=seconds, **error))
 
 
 def describe_times(exchanges: Sequence[Exchange], seconds: float) -> str:
     """The requests of one call, which took `seconds` in all."""
     *earlier, last = exchanges
-    before = "".join(f"{exchange.describe()} after {exchange.first_byte:.3f} s, then " for exchange in earlier)
-    return f"{before}{last.describe()}: first byte after {last.first_byte:.3f} s, {seconds:.3f} s in all."
+    times = f"{last.describe()}: first byte after {last.first_byte:.3f} s, {seconds:.3f} s in all."
+    if not earlier:
+        return times
+    return f"{len(exchanges)} requests: {'; '.join(map(_describe_earlier, earlier))}; {times}"
 
 
-def _read_names(response: Any) -> dict[str, str]:
+def _describe_earlier(exchange: Exchange) -> str:
+    outcome = "" if exchange.failed else " without a usable answer"
+    return f"{exchange.describe()}{outcome} after {exchange.first_byte:.3f} s"
+
+
+def _read_error(response: Any) -> dict[str, Any]:
+    """What the body names of an error: only fields whose text cannot quote the request."""
     try:
         body = response.json()
     except ValueError:
         return {}
     body = body[0] if isinstance(body, list) and body else body
-    error = body.get("error", body) if isinstance(body, dict) else {}
+    if not isinstance(body, dict) or (response.status_code < _FIRST_ERROR and not body.get("error")):
+        return {}
+    error = body.get("error", body)
     fields = error if isinstance(error, dict) else {}
-    return {"code": _name(fields.get("code")), "kind": _name(fields.get("type")), "param": _name(fields.get("param"))}
+    names = {"code": _name(fields.get("code")), "kind": _name(fields.get("type")), "param": _name(fields.get("param"))}
+    return {"has_error": True} | names
 
 
 def _name(value: object) -> str:

@@ -31,7 +31,8 @@ def check_model(*, base_url: str | None, api_key: str, model: str, origin: Origi
         return _explain_refusal(where, response.status_code, model, origin)
     models = _model_names(response)
     if models is None:
-        return problem(SUBJECT, f"{where} returns no list of models.", f"Check {origin.address}: it must end with /v1.")
+        remedy = f"Check {origin.address}: it must be the base URL of an API like OpenAI's. Most end with /v1."
+        return problem(SUBJECT, f"{where} returns no list of models.", remedy)
     if model in models:
         return ok(SUBJECT, f"{where} accepts the key and has {model}.")
     available = ", ".join(models[:_SHOWN_MODELS]) or "none"

@@ -40,7 +40,7 @@ def ask_model(settings: Settings, key: str, origin: Origin) -> Iterator[Finding]
 class _Trial:
     def __init__(self, settings: Settings, key: str, origin: Origin) -> None:
         keys = ApiKeys(openai=key, pinecone="", perplexity=None)
-        self._log = HttpLog()
+        self._log = HttpLog(reads_all=True)
         self._model = connect_model(settings, lambda: keys, event_hooks=self._log.event_hooks())
         self._first_dialect = self._model.dialect
         self._settings = settings
@@ -155,7 +155,7 @@ class _Trial:
         usage = sum((turn.usage for turn in self._turns), TokenUsage())
         prices, source = _find_prices(self._settings)
         cost = estimate_cost(usage, (), Prices(model=prices)).estimated_usd
-        price = "The price is unknown: OPENAI_PRICES is not set" if cost is None else f"{usd(cost)} by {source}"
+        price = "The price is unknown: OPENAI_PRICES is not set" if cost is None else f"Price: {usd(cost)} at {source}"
         return ok(SUBJECT, f"Calls: {len(self._turns)}. {_describe_tokens(usage)} {price}.")
 
 
@@ -179,5 +179,5 @@ def _find_prices(settings: Settings) -> tuple[ModelPrices | None, str]:
 
     listed = MODELS.get(settings.openai_model) if settings.openai_base_url is None else None
     if settings.prices.model or listed is None:
-        return settings.prices.model, "OPENAI_PRICES"
+        return settings.prices.model, "the prices in OPENAI_PRICES"
     return ModelPrices(**asdict(listed)), "the list price in infra/prices.py"

@@ -21,7 +21,10 @@ _BY_NAME = (  # that is part of the error's code or parameter
     (("tool", "function"), "Choose a model that calls tools in {model}."),
 )
 _FAILED = "Try again later; if it keeps failing, check {address}."
-_UNKNOWN_ROUTE = "Check {address}, which must end with /v1, {api}, and the model's name in {model}."
+_UNKNOWN_ROUTE = (
+    "Check {address}, which must be the base URL of an API like OpenAI's (most end with /v1), {api}, and the model's "
+    "name in {model}."
+)
 _OTHER = "Try another value of {api} or {effort}, or another model in {model}."
 
 
@@ -31,7 +34,7 @@ def find_remedy(refusal: Exchange, origin: Origin) -> str:
 
 
 def _find_template(refusal: Exchange) -> str:
-    status, names = refusal.status, f"{refusal.code} {refusal.param}".lower()
+    status, names = refusal.meant_status, f"{refusal.code} {refusal.param}".lower()
     if status in _BY_STATUS:
         return _BY_STATUS[HTTPStatus(status)]
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -40,9 +40,9 @@ def ask_web(settings: Settings, key: str, origin: Origin) -> Finding:
 
 def _describe_price(result: WebSearchResult, settings: Settings) -> str:
     if result.cost_usd is not None:
-        return f"{usd(result.cost_usd)}, as the service states"
+        return f"Price: {usd(result.cost_usd)}, as the service states"
     if settings.prices.web_search is not None:
-        return f"{usd(settings.prices.web_search)} by WEB_SEARCH_PRICE"
+        return f"Price: {usd(settings.prices.web_search)}, as WEB_SEARCH_PRICE says"
     return "The price is unknown: the service states none, and WEB_SEARCH_PRICE is not set"
 
 
@@ -51,8 +51,8 @@ def _explain(error: WebSearchUnavailable, log: HttpLog, origin: Origin) -> Findi
     text = f"{str(error).removesuffix('.')} ({last.describe()})." if last and last.failed else str(error)
     if last is None:
         return problem(SUBJECT, text, f"Check {origin.address} and the network.")
-    if last.status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+    if last.meant_status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         return problem(SUBJECT, text, f"Put a valid key into {origin.key}, and check its account's credit.")
-    if last.status == httpx.codes.NOT_FOUND:
+    if last.meant_status == httpx.codes.NOT_FOUND:
         return problem(SUBJECT, text, f"Check {origin.address}: it must not end with /v1.")
     return problem(SUBJECT, text, f"Check the account's credit and {origin.model}, or try later.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 import socket
 import threading
 import time
@@ -16,28 +17,43 @@ from gleaner_local.servers._idle_timeout import IdleTimeoutProtocol
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 IDLE_SECONDS = 30.0
+_MIN_CONNECTIONS = 8
+_MAX_BACKLOG = 2048
 
 
 class AsgiServer:
     """One application on 127.0.0.1; port 0 picks a free port. Can be started and stopped only once."""
 
     def __init__(
-        self, app: ASGIApp, *, port: int = 0, stop_seconds: float = STOP_SECONDS, idle_seconds: float = IDLE_SECONDS
+        self,
+        app: ASGIApp,
+        *,
+        port: int = 0,
+        stop_seconds: float = STOP_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+        max_connections: int | None = None,
     ) -> None:
         """Requests that are still in flight `stop_seconds` after stop() are cut off.
 
-        A connection is closed when no byte of a request arrives for `idle_seconds`.
+        A connection is closed when no byte of a request arrives for `idle_seconds`. More than `max_connections` are
+        refused, by default more than a quarter of the files that this process may open.
         """
         self._port = port
         # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        limit = _default_connections() if max_connections is None else max_connections
         config = uvicorn.Config(
             app,
-            http=partial(IdleTimeoutProtocol, idle_seconds=idle_seconds),  # type: ignore[arg-type]
+            http=partial(  # type: ignore[arg-type]
+                IdleTimeoutProtocol,
+                idle_seconds=idle_seconds,
+                max_connections=limit,
+            ),
             log_level="warning",
             access_log=False,
             ws="none",
+            backlog=min(_MAX_BACKLOG, limit),  # asyncio accepts as many at a time
             timeout_graceful_shutdown=math.ceil(stop_seconds),
         )
         self._server = uvicorn.Server(config)
@@ -79,3 +95,9 @@ class AsgiServer:
         if self._thread.is_alive():
             self._thread.join()
         self._socket.close()
+
+
+def _default_connections() -> int:
+    """A quarter of the files that this process may open: other servers and processes need theirs, too."""
+    soft_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if soft_limit == resource.RLIM_INFINITY else max(_MIN_CONNECTIONS, soft_limit // 4)

@@ -51,6 +51,7 @@ class LocalService:
         self._stack = ExitStack()
         self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
         self._checks: dict[str, Callable[[], bool]] = {}  # whether a part that is served here is up, by variable
+        self._index: EmbeddedIndex | None = None
         self.url = ""
         self.deadline_seconds = 0.0  # of a question; known once the service has started
 
@@ -70,6 +71,11 @@ class LocalService:
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the index is served here and contains no documents."""
+        return self._index is not None and not self._index.counts()
 
     def stop(self) -> None:
         """Stop everything in reverse order; all data is on disk afterwards."""
@@ -112,6 +118,7 @@ class LocalService:
         except OSError as error:
             raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error.strerror or error}.") from error
         self._stack.callback(index.close)
+        self._index = index
         return self._serve(pinecone_server.create_app(index), part=Part.INDEX)
 
     def _serve_dynamodb(self, env: Mapping[str, str]) -> str:

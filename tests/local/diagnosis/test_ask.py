@@ -84,7 +84,8 @@ def test_a_search_and_the_answer_are_called(model: Model, api: str, name: str) -
         assert finding.seen.startswith(f"The model called {tool}. HTTP 200: first byte after 0.")
         assert finding.seen.endswith("Tokens: 100 input (0 cached), 10 output (0 reasoning).")
     assert dialect.seen == f"It was asked by {name}, and scripted answered; the first request was accepted as it was."
-    assert cost.seen == "Calls: 2. Tokens: 200 input (0 cached), 20 output (0 reasoning). 0.00024 USD by OPENAI_PRICES."
+    assert cost.seen.startswith("Calls: 2. Tokens: 200 input (0 cached), 20 output (0 reasoning). ")
+    assert cost.seen.endswith("Price: 0.00024 USD at the prices in OPENAI_PRICES.")
 
 
 def test_the_result_of_the_search_is_sent_back(model: Model) -> None:
@@ -116,7 +117,8 @@ def test_a_price_list_serves_openai_without_configured_prices() -> None:
 def test_another_api_after_a_refusal_is_noted(model: Model) -> None:
     first, _second, step, _dialect, _cost = model.asked(WANTS_RESPONSES, *SUCCESS)
     assert "HTTP 400, type t, parameter reasoning_effort after 0." in first.seen
-    assert "then HTTP 200: first byte" in first.seen
+    assert "2 requests: HTTP 400" in first.seen
+    assert "; HTTP 200: first byte" in first.seen
     assert step.state is NOTE
     assert "the Responses API in place of chat completions" in step.seen
     assert "THE_API to responses" in step.remedy
@@ -134,6 +136,19 @@ def test_a_call_that_is_asked_for_as_json_is_noted(model: Model) -> None:
     assert first.state is OK
     assert "200 input" in first.seen
     assert "matches a schema" in step.seen
+    assert "2 requests: HTTP 200 without a usable answer after 0." in first.seen
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(429, "rate limits"), ("402", "credit"), (401, "THE_KEY"), (502, "later"), ("model_not_found", "THE_MODEL")],
+)
+def test_an_error_that_comes_with_http_200_keeps_its_code(model: Model, code: int | str, words: str) -> None:
+    # OpenRouter sends what fails after its headers are out so: https://openrouter.ai/docs/api/reference/errors
+    failed = {"error": {"code": code, "message": f"Provider returned error {KEY}"}}
+    found = model.problem(*[failed] * 6, OPENAI_API="chat")
+    assert f"HTTP 200, code {code}" in found
+    assert words in found
 
 
 @pytest.mark.parametrize(
@@ -228,7 +243,7 @@ class TestWeb:
         finding = self.asked(WEB_SEARCH_PRICE="0.0065")
         assert finding.state is OK
         assert finding.seen.startswith("perplexity/sonar answered (sources: 1). HTTP 200: first byte after 0.")
-        assert finding.seen.endswith("Tokens: 10 input, 20 output. 0.0065 USD by WEB_SEARCH_PRICE.")
+        assert finding.seen.endswith("Tokens: 10 input, 20 output. Price: 0.0065 USD, as WEB_SEARCH_PRICE says.")
         assert len(web.requests) == 1
 
     def test_the_cost_that_the_service_states_comes_first(self, web: ScriptedWeb) -> None:

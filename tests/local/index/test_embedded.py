@@ -18,6 +18,7 @@ from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.index.embedder import Embedder
 from gleaner_local.index.filters import compile_filter
 from gleaner_local.index.terms import count_terms, query_terms
+from tests.examples import examples
 
 PASSAGES = {
     "merge": "Duplicate keywords are merged: two spellings with the same folded text are one keyword.",
@@ -87,11 +88,12 @@ def test_namespaces_are_isolated(index: EmbeddedIndex) -> None:
     assert index.counts() == {"kb": 4}
 
 
-def test_a_filter_is_applied_before_top_k(index: EmbeddedIndex) -> None:
-    index.upsert("kb", [(f"n{i}", {"text": "keywords are merged", "n": i}) for i in range(1200)])
-    matches = compile_filter({"n": {"$gte": 1195}})
+@pytest.mark.parametrize("count", [120, pytest.param(1200, marks=pytest.mark.slow)])
+def test_a_filter_is_applied_before_top_k(index: EmbeddedIndex, count: int) -> None:
+    index.upsert("kb", [(f"n{i}", {"text": "keywords are merged", "n": i}) for i in range(count)])
+    matches = compile_filter({"n": {"$gte": count - 5}})
     hits = index.search("kb", "how are keywords merged", top_k=10, matches=matches)
-    assert {hit.id for hit in hits} == {f"n{i}" for i in range(1195, 1200)}
+    assert {hit.id for hit in hits} == {f"n{i}" for i in range(count - 5, count)}
 
 
 def test_without_weights_only_words_are_searched_and_vectors_are_added_later(
@@ -185,7 +187,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(12, 40))
 @given(STEPS)
 def test_any_sequence_of_writes_behaves_like_a_dictionary(steps: list[tuple[str, list]]) -> None:  # type: ignore[type-arg]
     model: dict[str, str] = {}

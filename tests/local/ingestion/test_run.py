@@ -28,6 +28,7 @@ from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
 from tests.documents.small_pdf import make_pdf
+from tests.examples import examples
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and permissions as POSIX has them")
 
@@ -389,7 +390,7 @@ steps = st.lists(st.tuples(changes, st.none() | st.integers(0, 6), st.booleans()
 
 
 @given(steps=steps)
-@settings(max_examples=40)
+@settings(max_examples=examples(12, 40))
 def test_after_any_interruptions_a_complete_run_makes_the_index_equal_to_the_files(
     wired_index: tuple[Wire, KnowledgeBase],
     tmp_path_factory: pytest.TempPathFactory,

@@ -51,6 +51,28 @@ def test_a_connection_that_stops_sending_is_closed(sent: bytes) -> None:
         assert b" 200 " not in received
 
 
+def test_a_connection_too_many_is_refused_with_a_problem_until_another_one_ends() -> None:
+    with running(Router(default=request_response(answer_body)), max_connections=2) as server:
+        address = urlsplit(server.url)
+        first, second = (socket.create_connection((address.hostname, address.port), timeout=20) for _ in range(2))
+        with first, second:
+            first.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert b" 200 " in first.recv(1000)
+            refusal = httpx.get(server.url, timeout=20)
+            assert (refusal.status_code, refusal.headers["content-type"]) == (503, "application/problem+json")
+            assert refusal.json()["type"] == "urn:gleaner:problem:service-unavailable"
+        _wait_for_answer(server.url)
+
+
+def _wait_for_answer(url: str) -> None:
+    """Ask until the server has noticed that connections were closed."""
+    for _ in range(100):
+        if httpx.get(url, timeout=20).status_code == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError("The server still refuses connections.")
+
+
 def test_a_request_that_is_answered_slowly_is_not_idle() -> None:
     def answer(_: Request) -> Response:
         time.sleep(0.6)

@@ -23,7 +23,7 @@ class UnusableAnswer(WebSearchUnavailable):
 # Some presets write marks as `[web:3]` or as links, `[3](https://…)`.
 _CODE_OR_MARK = re.compile(
     r"(?P<code>```.*?(?:```|\Z)|`[^`\n]+`)"
-    r"|[ \t]?\[(?P<marks>(?:web:)?\d+(?:\s*,\s*(?:web:)?\d+)*)\](?:\(https?://[^)\s]*\))?",
+    r"|[ \t]?\[(?P<marks>(?:web:)?\d+(?:\s*,\s*(?:web:)?\d+)*)\](?:\(https?://[^)\s]{0,2000}\))?",
     re.DOTALL,
 )
 
@@ -64,7 +64,7 @@ def read_answer(body: bytes, blocked_hosts: BlockedHosts = NONE_BLOCKED) -> WebS
     sources = {mark: page for mark, page in answer.sources.items() if not blocked_hosts.blocks(page.url)}
     if not sources:
         raise UnusableAnswer("The web search found no sources.")
-    text, citations = _number_by_mention(_cut(answer.text), sources)
+    text, citations = _number_by_mention(_cut(answer.text.strip()), sources)
     if not text.strip():
         raise UnusableAnswer("The web search gave an answer without text.")
     return WebSearchResult(

@@ -116,7 +116,7 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _closing_tag(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _closing_tag(state: StateBlock, start: int, _: int, silent: bool) -> bool:
     """A closing tag on a line of its own ends the paragraph or table before it."""
     begin = state.bMarks[start] + state.tShift[start]
     tag = None if state.is_code_block(start) else match_template_tag(state.src, begin)

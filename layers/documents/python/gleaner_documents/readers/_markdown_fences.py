@@ -12,11 +12,11 @@ MAX_DEPTH = 10  # of directives in directives; deeper ones stay code
 _DIRECTIVE = re.compile(r"\{\s*(?P<name>[\w:.-]+)\s*\}[ \t]*(?P<argument>.*)", re.DOTALL)
 # Bodies that are Markdown. Any other name in braces is a language of Quarto or R Markdown, or code for Sphinx.
 _TEXT = frozenset(
-    "note tip hint important warning caution danger error attention seealso admonition todo versionadded versionchanged "
-    "deprecated dropdown details card card-carousel grid grid-item grid-item-card tab-set tab-item tabs tab tabbed panels "
-    "topic sidebar margin epigraph pull-quote highlights compound container figure figure-md table list-table glossary "
-    "exercise solution proof prf:proof prf:theorem prf:definition theorem definition lemma example rubric centered only "
-    "div aside div-content button-link button-ref hlist field-list abstract".split()
+    "note tip hint important warning caution danger error attention seealso admonition todo versionadded "
+    "versionchanged deprecated dropdown details card card-carousel grid grid-item grid-item-card tab-set tab-item "
+    "tabs tab tabbed panels topic sidebar margin epigraph pull-quote highlights compound container figure figure-md "
+    "table list-table glossary exercise solution proof prf:proof prf:theorem prf:definition theorem definition lemma "
+    "example rubric centered only div aside div-content button-link button-ref hlist field-list abstract".split()
 )
 _NAVIGATION = frozenset(("toctree", "contents", "include", "image", "bibliography", "tableofcontents"))
 _FILE_ARGUMENT = frozenset(("figure", "figure-md", "include", "image", "button-link", "button-ref"))

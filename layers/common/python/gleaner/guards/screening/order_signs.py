@@ -107,7 +107,8 @@ _SAY = r"(?:forward|ignore|reveal|send|respond|answer|reply|say|recommend)"
 _STATE = (
     r"(?:(?:dis)?connected|logged|signed|subscribed|authenticated|registered|viewing|leaving|editing|"
     r"ready to use|able to(?! (?:refuse|decline|deny|reject|filter|block)\b)|"
-    r"seeing|being redirected|up to date|on branch|offline|online|behind|ahead|"
+    r"seeing|watching|unsubscribed|muted|banned|rate[- ]limited|being redirected|up to date|on branch|"
+    r"in (?:the (?:queue|waiting|lobby)|sync|'?detached)|offline|online|behind|ahead|"
     r"eligible|enrolled|a member|(?:running|using) (?:\w{1,20}[ -])?v?\d{1,5})\b"
 )
 

@@ -16,6 +16,7 @@ from gleaner.text import cut_marks
 
 _ESCAPE = re.compile(r"\\(?:r\\n|x([0-9a-f]{2})|u([0-9a-f]{4})|([nrt])(?![a-z]))", re.IGNORECASE)
 _OVERLONG = re.compile(r"%c([01])%([89ab][0-9a-f])", re.IGNORECASE)  # an ASCII character as two bytes of UTF-8
+_LINE_ENDS = str.maketrans(dict.fromkeys("\r\v\f\x85\u2028\u2029", "\n"))  # readers begin a line behind each of them
 _COMMENT = re.compile(r"/\*!?\d{0,5}|\*/")  # between the words of a statement
 _ACCENT = re.compile("[\u0300-\u036f\u064b-\u065f]")
 # Cyrillic and Greek letters that look like Latin ones (Unicode Technical Standard 39, confusables), and capitals in
@@ -42,7 +43,7 @@ _BLOB = re.compile(r"(?<![\w+/=-])[\w+/-]{24,}={0,2}", re.ASCII)
 def read_plain(text: str) -> str:
     """Return `text` in NFKC without case and accents, decoded, and with Latin letters in words of mixed scripts."""
     decoded = html.unescape(unquote(unquote(_OVERLONG.sub(_decode_overlong, text), errors="ignore"), errors="ignore"))
-    return _simplify(_COMMENT.sub(" ", _ESCAPE.sub(_unescape, decoded)))
+    return _simplify(_COMMENT.sub(" ", _ESCAPE.sub(_unescape, decoded)).translate(_LINE_ENDS))
 
 
 def read_disguised(text: str, plain: str) -> list[str]:
