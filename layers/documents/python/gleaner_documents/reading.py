@@ -46,7 +46,7 @@ def read_document(source_file_path: str, data: bytes) -> Document:
     read = known_format.load_reader()
     try:
         document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
-    except UnreadableDocument:
+    except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
         raise ReaderFailed(
