@@ -83,7 +83,7 @@ def _first_table_row(block: list[list[str]]) -> int:
 
 def _tables(table: list[list[str]]) -> Iterator[str]:
     """The table in parts that fit into a chunk, each under the headers."""
-    if len(table) == 1 or not _has_header(table):
+    if len(table) == 1 or not has_header(table):
         yield "\n".join(_write_row(row) for row in table)
         return
     header, *rows = table
@@ -111,8 +111,8 @@ def _flush(header: Row, rows: Sequence[Row]) -> Iterator[str]:
         yield "\n".join((_write_row(header), rule, *map(_write_row, rows)))
 
 
-def _has_header(table: list[list[str]]) -> bool:
-    """Headers are words: a first row with a number in it is data, unless all columns have years for headers."""
+def has_header(table: Sequence[Row]) -> bool:
+    """Whether the first of at least two rows holds headers: words, or years if the second row has other numbers."""
     first, second = table[0], table[1]
     numbers = [bool(_NUMBER.fullmatch(cell)) for cell in first]
     if any(len(cell) > _MAX_HEADER_CHARS for cell in first):

@@ -13,6 +13,7 @@ from bs4 import BeautifulSoup, Tag
 from gleaner_documents.model import BrokenFile, Document
 from gleaner_documents.readers._archive import open_archive
 from gleaner_documents.readers._ooxml import core_title, parse_part
+from gleaner_documents.readers._tables import has_header
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -53,6 +54,7 @@ def read_word(source_file_path: str, data: bytes, *, fallback_title: str) -> Doc
         raise BrokenFile(source_file_path, "is damaged or no DOCX file") from error
     soup = parse_html(html)
     _move_notes(soup)
+    _mark_headers(soup)
     collector = collect_sections(soup)
     return Document(
         source_file_path=source_file_path,
@@ -99,6 +101,7 @@ def _move_notes(soup: BeautifulSoup) -> None:
         for item in soup.find_all("li", id=True)
         if str(item["id"]).startswith(("footnote-", "endnote-"))
     }
+    last: dict[int, Tag] = {}  # by the id of a block: the last note below it
     for reference in soup.find_all("a", href=True):
         if reference.decomposed:
             continue
@@ -113,8 +116,23 @@ def _move_notes(soup: BeautifulSoup) -> None:
             reference.parent.replace_with(number)
         moved = soup.new_tag("p")
         moved.append(f"{number} {' '.join(note.get_text(' ').split())}")
-        block.insert_after(moved)
+        last.get(id(block), block).insert_after(moved)
+        last[id(block)] = moved
         note.decompose()
+
+
+def _mark_headers(soup: BeautifulSoup) -> None:
+    """Make the first row of a table its header, as nearly every writer means it and few mark it; drop empty rows."""
+    for table in soup.find_all("table"):
+        rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
+        if table.find("th") is None and len(rows) > 1:
+            first, second = ([cell.get_text(" ") for cell in row.find_all("td", recursive=False)] for row in rows[:2])
+            if len(first) > 1 and has_header([first, second]):
+                for cell in rows[0].find_all("td", recursive=False):
+                    cell.name = "th"
+        for row in rows:
+            if not row.get_text(strip=True):
+                row.decompose()
 
 
 def _outermost_block(tag: Tag) -> Tag:
