@@ -31,6 +31,7 @@ _WITHOUT_TITLE = frozenset(
     "only ifconfig container grid grid-item grid-item-card tab-set tabs hlist class versions details toggle panels card-carousel "
     "glossary list-table table".split()
 )
+_OBJECT_ROLES = frozenset("func meth attr class exc data const mod obj type macro member".split())
 _TITLES = {
     "versionadded": "New in version {}",
     "versionchanged": "Changed in version {}",
@@ -45,8 +46,12 @@ _OBJECTS = frozenset(
     "confval envvar option cmdoption program describe object setting command rst:directive rst:role autofunction "
     "autoclass automethod autoattribute autodata autoexception event".split()
 )
-_EXPLICIT_TITLE = re.compile(r"(.+?)\s*(?<!\\)<([^<>]+)>$", re.DOTALL)
-_LABEL = re.compile(r"^\.\. _(`?)([^:`\n]+)\1:[ \t]*\n(?:\s*\n|\.\. .*\n)*([^\s.][^\n]*)\n([=\-~^\"'#*+.:_`])\4{2,}", re.MULTILINE)
+_EXPLICIT_TITLE = re.compile(r"(.+?)\s*(?<!\\)<([^<>]+)>", re.DOTALL)
+# `.. _label:` above a title with its underline: a reference to the label reads as the title.
+_LABELED_TITLE = re.compile(
+    r"^\.\. _(`?)([^:`\n]+)\1:[ \t]*\n+(?:([=\-~^\"'#*+.:_`])\3+\n)?(\S[^\n]*)\n([=\-~^\"'#*+.:_`])\5\5", re.MULTILINE
+)
+_CODE_ROLES = frozenset("command file samp envvar kbd option program regexp token mimetype makevar code".split())
 
 
 class _AnyOptions(dict[str, Callable[[str | None], str]]):
@@ -90,12 +95,81 @@ class _UnknownDirective(Directive):
 
     def _title(self, name: str, argument: str) -> list[nodes.Node]:
         if name in _TITLES:
-            version, _, explanation = argument.partition(" ") if "{}" in _TITLES[name] else ("", "", argument)
-            title = _TITLES[name].format(version)
-            text, messages = self.state.inline_text(explanation, self.lineno)
-            colon = nodes.Text(f"{title}: " if explanation or self.content else f"{title}.")
-            return [nodes.paragraph("", "", colon, *text), *messages]
-        if not argument or name in _WITHOUT_TITLE or argument.isdecimal() or not self.content:
+            return self._announce(_TITLES[name], argument)
+        title, _, rest = argument.partition("\n")  # a body without a blank line above it counts as argument
+        if not title or name in _WITHOUT_TITLE or title.isdecimal() or not (rest or self.content):
             return self._keep_argument(name, argument)
-        text, messages = self.state.inline_text(argument, self.lineno)
-        return [nodes.paragraph("", "", nodes.strong("", "", *text)), *messages]
+        return [self._paragraph(title, wrapper=nodes.strong()), *([self._paragraph(rest)] if rest else [])]
+
+    def _announce(self, title: str, argument: str) -> list[nodes.Node]:
+        """A version or "See also" before the text: "New in version 3.2: the option"."""
+        version, text = ([*argument.split(None, 1), "", ""])[:2] if "{}" in title else ("", argument)
+        stop = ": " if text or self.content else "."
+        return [self._paragraph(text, before=title.format(version) + stop)]
+
+    def _paragraph(self, text: str, *, before: str = "", wrapper: nodes.Element | None = None) -> nodes.Node:
+        inline, messages = self.state.inline_text(text, self.lineno)
+        if wrapper is not None:
+            wrapper.extend(inline)
+            inline = [wrapper]
+        return nodes.paragraph("", "", nodes.Text(before), *inline, *messages)
+
+    def _keep_argument(self, name: str, argument: str) -> list[nodes.Node]:
+        """An argument without a body is a line of text, unless it is a setting, a number or a file."""
+        if self.content or not argument or name in _WITHOUT_TITLE or argument.isdecimal() or self.options:
+            return []
+        is_address = " " not in argument and ("/" in argument or "." in argument)
+        return [] if is_address else [nodes.paragraph("", argument)]
+
+    def _parse_body(self) -> list[nodes.Node]:
+        node = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, node, match_titles=1)
+        return node.children
+
+
+def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], list[nodes.Node]]]:
+    """A role that reads as its text: `:ref:`fees <fees>`` as "fees", `:class:`~gleaner.Document`` as "Document"."""
+
+    def read(
+        name: str, rawtext: str, text: str, lineno: int, inliner: object, options: object = None, content: object = ()
+    ) -> tuple[list[nodes.Node], list[nodes.Node]]:
+        plain = unescape(text).strip()
+        kind = name.lower().rpartition(":")[2]
+        explicit = _EXPLICIT_TITLE.fullmatch(plain)
+        if explicit:
+            return [nodes.Text(explicit.group(1))], []
+        if kind in ("ref", "numref", "doc", "term", "any", "index"):
+            return [nodes.Text(titles.get(plain.lower(), plain.lstrip("!")))], []
+        if kind in ("menuselection", "guilabel"):
+            return [nodes.Text(plain.replace("-->", ">").replace("&", ""))], []
+        if kind in _CODE_ROLES or ":" in name or kind in _OBJECTS or kind in _OBJECT_ROLES:
+            target = plain.lstrip("!")
+            shown = target.rpartition(".")[2] if target.startswith("~") else target
+            return [nodes.literal(rawtext, shown.lstrip("~"))], []
+        return [nodes.Text(plain)], []
+
+    return read
+
+
+@contextmanager
+def sphinx_markup(text: str) -> Iterator[None]:
+    """Let docutils know the markup of Sphinx while it reads `text`."""
+    titles = {match.group(2).lower(): match.group(4).strip() for match in _LABELED_TITLE.finditer(text)}
+    find_directive, find_role = directives.directive, roles.role
+    read = _read_role(titles)
+
+    def directive(name: str, *context: Any) -> Any:
+        if name.lower() in _DROPPED | _CODE:
+            return _UnknownDirective, []
+        known, messages = find_directive(name, *context)
+        return (known, messages) if known is not None else (_UnknownDirective, [])
+
+    def role(name: str, *context: Any) -> Any:
+        known, messages = find_role(name, *context)
+        return (known, messages) if known is not None and name.lower() != "code" else (read, [])
+
+    directives.directive, roles.role = directive, role
+    try:
+        yield
+    finally:
+        directives.directive, roles.role = find_directive, find_role

@@ -42,7 +42,10 @@ def read_restructured_text(source_file_path: str, data: bytes, *, fallback_title
     text = decode(source_file_path, data)
     with sphinx_markup(text):
         html = publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"]
-    collector = collect_sections(parse_html(html))
+    soup = parse_html(html)
+    for literal in soup.find_all("span", class_="literal"):
+        literal.name = "code"
+    collector = collect_sections(soup)
     return Document(
         source_file_path=source_file_path,
         title=collector.first_h1 or fallback_title,
