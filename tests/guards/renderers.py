@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Container
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -35,13 +35,13 @@ def render_with_markdown_it(markdown: str) -> str:
 RENDERERS: tuple[Callable[[str], str], ...] = (render_with_cmark, render_with_markdown_it)
 
 
-def find_active(markdown: str, allowed: Collection[str]) -> list[str]:
+def find_active(markdown: str, allowed: Container[str]) -> list[str]:
     """Return what any renderer would load, run or link to, except the allowed URLs and e-mail addresses."""
-    return [item for render in RENDERERS for item in _Page(render(markdown), frozenset(allowed)).active]
+    return [item for render in RENDERERS for item in _Page(render(markdown), allowed).active]
 
 
 class _Page(HTMLParser):
-    def __init__(self, html: str, allowed: frozenset[str]) -> None:
+    def __init__(self, html: str, allowed: Container[str]) -> None:
         super().__init__()
         self.active: list[str] = []
         self._allowed = allowed
@@ -56,7 +56,7 @@ class _Page(HTMLParser):
             self.active.append(str(self.get_starttag_text()))
         target = values.get("href") or "#"
         bare = unquote(target).rstrip(_TRAILING)
-        if not target.startswith(("#", "mailto:")) and not self._allowed & {target, bare}:
+        if not target.startswith(("#", "mailto:")) and target not in self._allowed and bare not in self._allowed:
             self.active.append(target)
 
     def handle_comment(self, data: str) -> None:

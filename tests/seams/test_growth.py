@@ -36,6 +36,7 @@ MAX_GROWTH = 3.0  # for twice the length
 MAX_ATTEMPTS = 10
 MIN_SECONDS = 0.02  # shorter times are mostly noise
 ALLOWED = "https://starlette.dev/release"
+LINKS = answer_text.AllowedLinks.of({ALLOWED}, [f"It is at {ALLOWED}/2, too."])
 
 # Repeated, each is the worst case of some pattern, parser or normal form: what opens and never closes, what might
 # start anywhere, what sorts or nests.
@@ -125,7 +126,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "search a selection": lambda value: Selection(value, None).search("merged keywords", top_k=5),
     "split_marks": answer_text.split_marks,
     "keep_marks": lambda value: answer_text.keep_marks(value, ["kb-1"]),
-    "remove_foreign_links": lambda value: answer_text.remove_foreign_links(value, {ALLOWED}),
+    "collect_addresses": lambda value: answer_text.AllowedLinks.of((), [value]),
+    "remove_foreign_links": lambda value: answer_text.remove_foreign_links(value, LINKS),
     "defuse": untrusted.defuse,
     "restore_tokens": lambda value: untrusted.restore_tokens(text.clean(value)),
     "collect_runs": lambda value: disclosure.collect_runs([value]),

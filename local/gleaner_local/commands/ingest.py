@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gleaner.runtime.settings import read_default_kb_id
+from gleaner_documents.page_urls import is_base_url
 from gleaner_documents.reading import format_names
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands.options import DataDir, KbId
@@ -17,6 +18,12 @@ from gleaner_local.commands.options import DataDir, KbId
 def _check_root(value: str | None) -> str | None:
     if value is not None and not (value.strip() and value.isprintable() and "/" not in value):
         raise typer.BadParameter("use a name without a slash, such as the name of a directory")
+    return value
+
+
+def _check_base_url(value: str | None) -> str | None:
+    if value is not None and not is_base_url(value):
+        raise typer.BadParameter("use an http or https URL without a user name, a query and a fragment")
     return value
 
 
@@ -31,17 +38,29 @@ def ingest(
             help="Begin the names of a directory's files with this, not with its own name.", callback=_check_root
         ),
     ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the directory is published: guide/moor.md is then at URL/guide/moor/.",
+            metavar="URL",
+            callback=_check_base_url,
+        ),
+    ] = None,
 ) -> None:
     """Load documents into the knowledge base."""
     if root is not None and not (len(paths) == 1 and paths[0].is_dir()):
         raise typer.BadParameter("--root names one directory: give exactly one directory")
+    if base_url is not None and len(paths) != 1:
+        raise typer.BadParameter("--base-url is the address of one directory: give exactly one file or directory")
     from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.ingestion.index_access import open_index  # only this command needs the embedded index
 
     target_kb_id = kb_id or read_default_kb_id(os.environ)
     with open_index(data_dir, os.environ) as knowledge_base:
         claim_roots(data_dir, paths, target_kb_id, root)
-        code = ingest_and_report(paths, kb_id=target_kb_id, knowledge_base=knowledge_base, prune=prune, root=root)
+        code = ingest_and_report(
+            paths, kb_id=target_kb_id, knowledge_base=knowledge_base, prune=prune, root=root, base_url=base_url
+        )
     raise typer.Exit(code)
 
 

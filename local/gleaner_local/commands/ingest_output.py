@@ -26,6 +26,7 @@ def ingest_and_report(
     knowledge_base: KnowledgeBase,
     prune: bool,
     root: str | None = None,
+    base_url: str | None = None,
     console: Console | None = None,
 ) -> int:
     """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
@@ -36,7 +37,13 @@ def ingest_and_report(
     try:
         with _show_progress(out) as progress:
             report = ingest(
-                paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=prune, progress=progress, root=root
+                paths,
+                kb_id=kb_id,
+                knowledge_base=knowledge_base,
+                prune=prune,
+                progress=progress,
+                root=root,
+                base_url=base_url,
             )
     except InvalidInput as error:  # running the same command again would not help
         _print_line(out, f"Stopped: {error}")
@@ -89,6 +96,7 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
             (report.replaced, "replaced"),
             (report.unchanged, "unchanged"),
             (report.removed, "removed"),
+            (report.empty, "with nothing to read"),
             (report.skipped, "skipped"),
         )
         if names

@@ -70,7 +70,8 @@ def _describe_place(source: dict[str, Any]) -> str:
     if source["page_number"] is not None:
         parts.append(f"page {source['page_number']}")
     parts.append(f"chunk {source['chunk_index']}")
-    return " · ".join(part for part in parts if part)
+    place = " · ".join(part for part in parts if part)
+    return f"{place} <{source['source_url']}>" if source["source_url"] else place
 
 
 def _describe_support(source: dict[str, Any]) -> str:

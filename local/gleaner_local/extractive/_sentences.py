@@ -17,7 +17,8 @@ _RULE = re.compile(r"^\s*(?:[-*_=~]\s*){3,}$")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = re.compile(r"^\s*\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-_LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?:[^()\s]|\([^()]*\))+(?:\s+\"[^\"]*\")?\)")
+_OPEN_LINK = re.compile(r"\[[^\[\]]*$")
+_CLOSES_LINK = re.compile(r"[^\[\]]*\]\(")
 # A mark in an earlier answer refers to a passage of that query, and means nothing in this one.
 _SOURCE_MARK = re.compile(r"\s?\[(?:kb|web)-\d+\]")
 
@@ -33,11 +34,11 @@ class Sentence:
 def split_passage(text: str) -> list[Sentence]:
     """The sentences of a passage of plain text or Markdown, in order.
 
-    Code blocks and images are left out, links keep their text, a table row becomes `column: cell; column: cell`.
+    Code blocks and images are left out, a table row becomes `column: cell; column: cell`.
     """
     sentences = []
     for block, heading in _split_blocks(text):
-        parts = _rejoin_inline_code(split_sentences(_strip_links(block)))
+        parts = _rejoin(split_sentences(_IMAGE.sub("", block)))
         sentences += [Sentence(part, heading) for part in parts if re.search(r"\w", part)]
     return sentences
 
@@ -47,19 +48,19 @@ def without_source_marks(text: str) -> str:
     return _SOURCE_MARK.sub("", text)
 
 
-def _rejoin_inline_code(parts: list[str]) -> list[str]:
-    """Join parts again where a split fell into `inline code`."""
+def _rejoin(parts: list[str]) -> list[str]:
+    """Join parts again where a split fell into `inline code` or the words of a link."""
     sentences: list[str] = []
     for part in parts:
-        if sentences and sentences[-1].count("`") % 2:
+        if sentences and (sentences[-1].count("`") % 2 or _falls_into_link(sentences[-1], part)):
             sentences[-1] = f"{sentences[-1]} {part}"
         else:
             sentences.append(part)
     return sentences
 
 
-def _strip_links(block: str) -> str:
-    return _LINK.sub(lambda link: link["text"], _IMAGE.sub("", block))
+def _falls_into_link(before: str, after: str) -> bool:
+    return bool(_OPEN_LINK.search(before) and _CLOSES_LINK.match(after))
 
 
 def _split_blocks(text: str) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ class AnswerKind(StrEnum):
     PLACE = "place"
     REASON = "reason"
     DEFINITION = "definition"
+    ADDRESS = "address"
     OPEN = "open"
 
 
@@ -50,6 +51,13 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
         AnswerKind.PERSON,
         re.compile(r"\b(who|whom|whose|what (person|man|woman|author|leader|player|king|president))\b"),
     ),
+    (
+        AnswerKind.ADDRESS,
+        re.compile(
+            r"\b((what|which) ([\w-]+ )?(address|url|link|website|site)|(address|url|link) (of|for|to)"
+            r"|(what|where) (is|are) the [\w -]{0,40}(address|url|link|website))\b"
+        ),
+    ),
     (AnswerKind.PLACE, re.compile(r"\b(where|(what|which) (city|country|place|state|town|river|region|island))\b")),
     (AnswerKind.REASON, re.compile(r"\b(why|what (caused|causes|reason))\b")),
     (
@@ -58,6 +66,7 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
 )
 _CUES = {
+    AnswerKind.ADDRESS: re.compile(r"(?:https?|ftp)://|\bwww\.|[\w.]@\w", re.IGNORECASE),
     # "X is …", "X means …" and "X: …" at the beginning of a sentence.
     AnswerKind.DEFINITION: re.compile(r"^[^.,;:]{1,60}?(?:\s(?:is|are|was|were|means|refers to)\s|:\s)"),
     AnswerKind.NUMBER: re.compile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -66,10 +67,14 @@ class ScoredText:
         return max((sentence.score for sentence in self.sentences), default=0.0)
 
 
+# The address behind the words of a link: readers do not see it.
+_TARGET = re.compile(r"\]\((?:[^()\s]|\([^()\s]*\))+(?:\s+\"[^\"]*\")?\)")
+
+
 @lru_cache(maxsize=4096)
 def stem_sequence(text: str) -> tuple[str, ...]:
-    """The stems of all words of `text`, in order."""
-    return tuple(stem(word) for word in words(text))
+    """The stems of all words of `text` that readers see, in order."""
+    return tuple(stem(word) for word in words(_TARGET.sub("]", text)))
 
 
 @lru_cache(maxsize=1024)

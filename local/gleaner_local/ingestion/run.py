@@ -71,17 +71,19 @@ def ingest(
     prune: bool,
     progress: Callable[[IngestProgress], None],
     root: str | None = None,
+    base_url: str | None = None,
     chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS,
 ) -> IngestReport:
     """Load the files under `paths`; with `prune`, remove documents whose files are gone from the directories.
 
     The index is the only record of earlier runs, so the next run repairs what an interrupted one left. A document
     that was stored with other chunk settings is replaced. `root` is what the names of a directory's files begin
-    with, instead of its own name. `progress` is called after every request that writes. Concurrent runs into one
-    knowledge base are not supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable;
-    what was written until then stays.
+    with, instead of its own name, and `base_url` is the address at which a directory's files are published.
+    `progress` is called after every request that writes. Concurrent runs into one knowledge base are not
+    supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable; what was written until then
+    stays.
     """
-    scan = find_source_files(paths, root=root)
+    scan = find_source_files(paths, root=root, base_url=base_url)
     plan = make_plan(scan.files, partial(knowledge_base.fetch, kb_id, timeout=_REQUEST_SECONDS), chunking)
     report = IngestReport(
         unchanged=[file.source_file_path for file in plan.unchanged],
@@ -128,8 +130,8 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
 
 def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
     data = file.read()
-    document = read_document_safely(file.source_file_path, data)
-    version = content_hash(data, chunking)
+    document = read_document_safely(file.source_file_path, data, source_url=file.source_url)
+    version = content_hash(file, data, chunking)
     return [_make_record(document, chunk, version) for chunk in chunk_document(document, chunking)]
 
 
@@ -142,6 +144,7 @@ def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
         title=document.title,
         chapter=chunk.chapter,
         source_file_path=document.source_file_path,
+        source_url=document.source_url,
         page_number=chunk.page_number,
         chunk_index=chunk.index,
         content_hash=version,

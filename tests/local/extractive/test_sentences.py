@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,9 +46,9 @@ def test_table_rows_without_a_header_are_kept() -> None:
     assert texts("| query | 50,000 |\n| depth | 3 |") == ["query; 50,000", "depth; 3"]
 
 
-def test_code_blocks_and_images_are_left_out_and_links_keep_their_text() -> None:
+def test_code_blocks_and_images_are_left_out_and_links_stay() -> None:
     passage = 'See [the docs](https://x.example/a_(b) "t") ![logo](l.png).\n\n```python\nx = 1. Y = 2\n```\n\nEnd.'
-    assert texts(passage) == ["See the docs .", "End."]
+    assert texts(passage) == ['See [the docs](https://x.example/a_(b) "t") .', "End."]
 
 
 def test_an_unclosed_code_block_extends_to_the_end() -> None:
@@ -56,6 +57,20 @@ def test_an_unclosed_code_block_extends_to_the_end() -> None:
 
 def test_inline_code_is_not_split() -> None:
     assert texts("Call `a.run. Then` first. Done.") == ["Call `a.run. Then` first.", "Done."]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It is at https://pay.example/a.b?c=1&d=2. ",
+        "It is at www.example.org! ",
+        "See <https://example.org/a?b>. ",
+        "Take [the form. Or not](https://example.org/f.pdf) with you. ",
+        "Ask ftp://192.0.2.7/a.zip or a.b@example.org? ",
+    ],
+)
+def test_sentences_are_not_split_in_addresses(sentence: str) -> None:
+    assert texts(sentence + "Next one.") == [sentence.strip(), "Next one."]
 
 
 def test_source_marks_are_removed_and_other_brackets_stay() -> None:

@@ -90,9 +90,22 @@ def docs(tmp_path: Path) -> Path:
 
 
 def run(
-    kb: KnowledgeBase, kb_id: str, *paths: Path, prune: bool = False, chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS
+    kb: KnowledgeBase,
+    kb_id: str,
+    *paths: Path,
+    prune: bool = False,
+    chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS,
+    base_url: str | None = None,
 ) -> IngestReport:
-    return ingest(paths, kb_id=kb_id, knowledge_base=kb, prune=prune, progress=lambda _: None, chunking=chunking)
+    return ingest(
+        paths,
+        kb_id=kb_id,
+        knowledge_base=kb,
+        prune=prune,
+        progress=lambda _: None,
+        chunking=chunking,
+        base_url=base_url,
+    )
 
 
 def stored_records(kb: KnowledgeBase, kb_id: str) -> dict[str, Record]:
@@ -164,6 +177,23 @@ def test_other_chunk_settings_replace_the_documents(kb: KnowledgeBase, kb_id: st
     assert max(estimated_pieces(chunk) for chunk in chunks) <= 40
     assert " ".join(chunks) == long_text("lamp", 60)
     assert sorted(run(kb, kb_id, docs, chunking=smaller).unchanged) == sorted(loaded)
+
+
+def test_a_published_directory_gives_its_documents_their_addresses(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    loaded = run(kb, kb_id, docs).loaded
+    assert {record.source_url for record in stored_records(kb, kb_id).values()} == {None}
+
+    report = run(kb, kb_id, docs, base_url="https://docs.example/v2")
+
+    assert report.replaced == loaded
+    assert {record.source_file_path: record.source_url for record in stored_records(kb, kb_id).values()} == {
+        "docs/keywords.md": "https://docs.example/v2/keywords/",
+        "docs/part/notes.txt": "https://docs.example/v2/part/notes.txt",
+        "docs/part/page.html": "https://docs.example/v2/part/page.html",
+        "docs/book.pdf": "https://docs.example/v2/book.pdf",
+    }
+    assert run(kb, kb_id, docs / "keywords.md", base_url="https://docs.example/v2/").chunks_written == 0
+    assert run(kb, kb_id, docs, base_url="https://docs.example/v3").replaced == loaded
 
 
 def test_names_do_not_depend_on_where_the_command_runs(

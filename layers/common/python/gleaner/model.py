@@ -127,6 +127,7 @@ class Passage:
     keyword_ids: tuple[str, ...] = ()
     date: str | None = None
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
+    is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

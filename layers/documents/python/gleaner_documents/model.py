@@ -65,18 +65,26 @@ class Section:
     `chapter` is the path of headings above the text, from the outermost heading down and including the document's
     own H1: "Keywords › Merging duplicates". The rule suits a handbook with one H1 per file and a textbook with one
     chapter per file: file name and chapter make a readable citation, and so does the chapter alone. It is None
-    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only.
+    if no heading precedes the text. `page_number` counts from 1 and is set for PDF only; `page_label` is what the page
+    has printed on it, such as "iv" or "23", and None if that is not known.
     """
 
     text: str
     chapter: str | None = None
     page_number: int | None = None
+    page_label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A file as titled sections, in reading order; `source_file_path` is a POSIX path from the ingested root."""
+    """A file as titled sections, in reading order; `source_file_path` is a POSIX path from the ingested root.
+
+    `source_url` is the address at which people read the document, and `description` says in a sentence what it is
+    about; both as far as the file states them.
+    """
 
     source_file_path: str
     title: str
     sections: tuple[Section, ...]
+    source_url: str | None = None
+    description: str = ""

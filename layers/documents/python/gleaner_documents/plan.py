@@ -16,7 +16,7 @@ from gleaner_documents.source_files import Root, SourceFile
 
 # Part of every content hash, beside the chunk settings. Raise it when the code of the readers, of chunking or of
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
-CHUNKS_VERSION = 1
+CHUNKS_VERSION = 2
 _MAX_SLUG_CHARS = 60
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
 _MIN_SUSPICIOUS = 5
@@ -49,9 +49,10 @@ def record_id(document: str, chunk_index: int) -> str:
     return f"{document}#{chunk_index}"
 
 
-def content_hash(data: bytes, settings: ChunkSettings) -> str:
+def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings) -> str:
     """The version of a document: a hash of everything that its chunks depend on."""
-    return hashlib.sha256(f"{CHUNKS_VERSION}:{settings.fingerprint()}:".encode() + data).hexdigest()
+    parts = (str(CHUNKS_VERSION), settings.fingerprint(), file.source_url or "", "")
+    return hashlib.sha256(":".join(parts).encode() + data).hexdigest()
 
 
 def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkSettings) -> Plan:
@@ -60,7 +61,7 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file.read(), settings))
+            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file, file.read(), settings))
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
     first_chunks = fetch(list(hashes))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol
 
+from gleaner.addresses import is_page_address
 from gleaner_documents.model import (
     Document,
     NothingToRead,
@@ -21,7 +23,11 @@ _FRONT_MATTER_MARKS = (b"---", b"+++", b"{")
 
 
 class _Reader(Protocol):
-    def __call__(self, source_file_path: str, data: bytes, *, fallback_title: str) -> Document: ...
+    """Reads a file; `source_url` is its address, unless it states one itself. Relative links are resolved with it."""
+
+    def __call__(
+        self, source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+    ) -> Document: ...
 
 
 def is_known_type(source_file_path: str) -> bool:
@@ -44,9 +50,10 @@ def unknown_type(source_file_path: str) -> UnknownFileType:
     return UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(known_extensions())}")
 
 
-def read_document(source_file_path: str, data: bytes) -> Document:
+def read_document(source_file_path: str, data: bytes, *, source_url: str | None = None) -> Document:
     """Read the bytes of a file, which is named by `source_file_path` (POSIX, from the root).
 
+    The document's `source_url` is the one that the file states, if that is the address of a page, else `source_url`.
     Without limits of time and memory; `reading_process` has them. Raises UnreadableDocument: UnknownFileType, NotText,
     BrokenPdf, BrokenFile, RefusedFile, ReaderFailed or NoTextFound.
     """
@@ -57,7 +64,9 @@ def read_document(source_file_path: str, data: bytes) -> Document:
         raise NoTextFound(source_file_path, "is empty")
     read = known_format.load_reader()
     try:
-        document = read(source_file_path, data, fallback_title=PurePosixPath(source_file_path).name)
+        document = read(
+            source_file_path, data, fallback_title=PurePosixPath(source_file_path).name, source_url=source_url
+        )
     except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
@@ -65,12 +74,13 @@ def read_document(source_file_path: str, data: bytes) -> Document:
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
         ) from error
     if not document.sections:
-        raise _no_text(source_file_path, data)
-    return document
+        raise _no_text(source_file_path, data, known_format)
+    stated = document.source_url
+    return replace(document, source_url=stated if stated and is_page_address(stated) else source_url)
 
 
-def _no_text(source_file_path: str, data: bytes) -> NoTextFound:
-    if data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
+def _no_text(source_file_path: str, data: bytes, known_format: _Format) -> NoTextFound:
+    if known_format is _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
         return NothingToRead(source_file_path, "has front matter alone")
     return NoTextFound(source_file_path, "holds no text")
 

@@ -32,7 +32,7 @@ class ReadingProcess:
         self._worker: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def read(self, source_file_path: str, data: bytes) -> Document:
+    def read(self, source_file_path: str, data: bytes, *, source_url: str | None = None) -> Document:
         """Like `read_document`. Raises UnreadableDocument, which includes RefusedFile at a limit."""
         with self._lock:
             worker = self._worker = self._worker or self._start()
@@ -41,7 +41,7 @@ class ReadingProcess:
             watchdog.daemon = True
             watchdog.start()
             try:
-                answer = _ask(worker, source_file_path, data)
+                answer = _ask(worker, data, {"source_file_path": source_file_path, "source_url": source_url})
             except (OSError, EOFError, ValueError) as error:
                 self._stop()
                 raise self._explain_end(source_file_path, expired=expired.is_set()) from error
@@ -96,9 +96,9 @@ _SHARED = ReadingProcess()
 atexit.register(_SHARED.stop)
 
 
-def read_document_safely(source_file_path: str, data: bytes) -> Document:
+def read_document_safely(source_file_path: str, data: bytes, *, source_url: str | None = None) -> Document:
     """Like `read_document`, within limits, by the worker that all callers of this process share."""
-    return _SHARED.read(source_file_path, data)
+    return _SHARED.read(source_file_path, data, source_url=source_url)
 
 
 def stop_shared_process() -> None:
@@ -111,10 +111,10 @@ def _kill(worker: subprocess.Popen[bytes], expired: threading.Event) -> None:
     worker.kill()
 
 
-def _ask(worker: subprocess.Popen[bytes], source_file_path: str, data: bytes) -> dict[str, Any]:
+def _ask(worker: subprocess.Popen[bytes], data: bytes, arguments: dict[str, str | None]) -> dict[str, Any]:
     if worker.stdin is None or worker.stdout is None:
         raise EOFError
-    send(worker.stdin, source_file_path.encode())
+    send(worker.stdin, json.dumps(arguments).encode())
     send(worker.stdin, data)
     answer: dict[str, Any] = json.loads(receive(worker.stdout))
     return answer

@@ -26,11 +26,11 @@ def main(max_memory_bytes: int, max_seconds: float) -> None:
     requests, answers = sys.stdin.buffer, _take_over_stdout()
     while True:
         try:
-            source_file_path, data = receive(requests).decode(), receive(requests)
+            arguments, data = json.loads(receive(requests)), receive(requests)
         except EOFError:
             return
         signal.alarm(int(max_seconds) + _GRACE_SECONDS)
-        send(answers, _answer(source_file_path, data))
+        send(answers, _answer(data, arguments))
         signal.alarm(0)
 
 
@@ -48,9 +48,9 @@ def _take_over_stdout() -> BinaryIO:
     return answers
 
 
-def _answer(source_file_path: str, data: bytes) -> bytes:
+def _answer(data: bytes, arguments: dict[str, Any]) -> bytes:
     try:
-        answer = json.dumps(_read(source_file_path, data), ensure_ascii=False).encode("utf-8", "replace")
+        answer = json.dumps(_read(data, arguments), ensure_ascii=False).encode("utf-8", "replace")
     except MemoryError:
         return json.dumps({"error": OUT_OF_MEMORY, "reason": ""}).encode()
     if len(answer) > MAX_ANSWER_BYTES:
@@ -59,9 +59,9 @@ def _answer(source_file_path: str, data: bytes) -> bytes:
     return answer
 
 
-def _read(source_file_path: str, data: bytes) -> dict[str, Any]:
+def _read(data: bytes, arguments: dict[str, Any]) -> dict[str, Any]:
     try:
-        return asdict(read_document(source_file_path, data))
+        return asdict(read_document(data=data, **arguments))
     except UnreadableDocument as problem:
         return {"error": type(problem).__name__, "reason": problem.reason}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gleaner.errors import InvalidInput
 from gleaner_documents.model import FileNotReadable, FileTooLarge, UnreadableDocument
+from gleaner_documents.page_urls import page_url
 from gleaner_documents.reading import is_known_type, unknown_type
 
 # A file is kept in memory with its text and chunks, and embedding 50 MB of text takes a quarter of an hour.
@@ -24,11 +25,13 @@ class SourceFile:
     The name begins with the name of the given directory, not with its location: `ingest docs`,
     `ingest /srv/handbook/docs` and `ingest docs/keywords.md` all name `docs/keywords.md`. So any checkout on any
     machine can update a knowledge base; in return, a knowledge base takes two directories of the same name for
-    the same root unless one of them is given another name.
+    the same root unless one of them is given another name. `source_url` is the address of the file if its directory is
+    published at a known one.
     """
 
     path: Path
     source_file_path: str
+    source_url: str | None = None
 
     def read(self) -> bytes:
         """The file's bytes. Raises FileNotReadable and FileTooLarge."""
@@ -49,6 +52,7 @@ class Root:
 
     path: Path  # absolute
     name: str
+    base_url: str | None = None  # where the directory is published
 
     @property
     def prefix(self) -> str:
@@ -59,6 +63,10 @@ class Root:
         """The name of a file in the directory."""
         below = path.relative_to(self.path).as_posix()
         return self.prefix + below if self.name else below
+
+    def url_of(self, path: Path) -> str | None:
+        """The address of a file in the directory, if it is known."""
+        return page_url(self.base_url, path.relative_to(self.path).as_posix()) if self.base_url else None
 
     def has(self, source_file_path: str) -> bool:
         """Whether the file of this name still exists; True if in doubt."""
@@ -71,10 +79,10 @@ class Root:
         return True
 
 
-def find_roots(paths: Iterable[Path], *, name: str | None = None) -> list[Root]:
+def find_roots(paths: Iterable[Path], *, name: str | None = None, base_url: str | None = None) -> list[Root]:
     """The directories among `paths` as roots, called `name` instead of their own names if it is given."""
     absolute = (_absolute(path) for path in paths)
-    return [Root(path=path, name=name or path.name) for path in absolute if path.is_dir()]
+    return [Root(path=path, name=name or path.name, base_url=base_url) for path in absolute if path.is_dir()]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,20 +98,20 @@ class ScanResult:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def find_source_files(paths: Iterable[Path], *, root: str | None = None) -> ScanResult:
+def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_url: str | None = None) -> ScanResult:
     """Find all files of a known type under `paths`, each once, sorted by name.
 
-    `root` names the directories instead of their own names. Hidden files and directories are skipped. A path that
-    does not exist or is a file of unknown type is reported in `unreadable`. Raises InvalidInput if two files would
-    have the same name, and for the root of the file system.
+    `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files
+    and directories are skipped. A path that does not exist or is a file of unknown type is reported in
+    `unreadable`. Raises InvalidInput if two files would have the same name, and for the root of the file system.
     """
     result = ScanResult()
     for path in paths:
         if path.is_dir():
-            result.roots += find_roots((path,), name=root)
+            result.roots += find_roots((path,), name=root, base_url=base_url)
             _add_directory(result, result.roots[-1])
         else:
-            _add_given_file(result, _absolute(path))
+            _add_given_file(result, _absolute(path), base_url)
     result.files = _remove_duplicates(result.files)
     return result
 
@@ -112,14 +120,14 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would rename a linked directory
 
 
-def _add_given_file(result: ScanResult, path: Path) -> None:
+def _add_given_file(result: ScanResult, path: Path, base_url: str | None) -> None:
     if not path.is_file():
         reason = "is not a file or directory" if path.exists() else "does not exist"
         result.unreadable.append(FileNotReadable(_printable(str(path)), reason))
     elif not is_known_type(path.name):
         result.unreadable.append(unknown_type(_printable(path.name)))
     else:
-        _add_file(result, path, Root(path=path.parent, name=path.parent.name))
+        _add_file(result, path, Root(path=path.parent, name=path.parent.name, base_url=base_url))
 
 
 def _add_directory(result: ScanResult, root: Root) -> None:
@@ -141,7 +149,7 @@ def _ending(path: Path) -> str:
 def _add_file(result: ScanResult, path: Path, root: Root) -> None:
     name = root.name_of(path)
     if name == _printable(name):
-        result.files.append(SourceFile(path=path, source_file_path=name))
+        result.files.append(SourceFile(path=path, source_file_path=name, source_url=root.url_of(path)))
     else:
         result.unreadable.append(FileNotReadable(_printable(name), "has a name that is not UTF-8; rename it"))
 

@@ -127,7 +127,9 @@ class Source(BaseModel):
     title: str
     chapter: str | None
     source_file_path: str | None
-    source_url: str | None
+    source_url: str | None = Field(
+        description="Address at which the document or web page is read, if it is known. The answer may link to it."
+    )
     page_number: int | None
     chunk_index: int | None
     position: int | None = Field(

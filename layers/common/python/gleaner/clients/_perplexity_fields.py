@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gleaner.addresses import is_page_address
 from gleaner.clients._json_values import as_count, as_model_name, as_number, as_object, as_string, parse_json
 from gleaner.model import Citation, JsonObject
-from gleaner.runtime.variables import is_web_address
 
 # In characters. An answer must fit into one DynamoDB item together with its pages.
 MAX_TITLE_CHARS = 300
 MAX_SNIPPET_CHARS = 1_000
-_MAX_URL_CHARS = 2_000
 _MAX_DATE_CHARS = 40
 _MAX_COST_USD = 100.0  # of one search; a greater one is a mistake
 
@@ -118,7 +117,7 @@ class _Reader:
 
     def _citation(self, page: JsonObject) -> Citation | None:
         url = as_string(page.get("url")).strip()
-        if not self._keeps(len(url) <= _MAX_URL_CHARS and is_web_address(url)):
+        if not self._keeps(is_page_address(url)):
             return None
         title, snippet, date = map(self._text, map(page.get, ("title", "snippet", "date")))
         return Citation(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gleaner.addresses import is_page_address
 from gleaner.clients._json_values import as_number, as_string
 from gleaner.model import JsonObject, Record
-from gleaner.runtime.variables import is_web_address
 
 _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
@@ -64,9 +64,9 @@ def _get_text(fields: Mapping[str, Any], name: str) -> str | None:
 
 
 def _get_address(fields: Mapping[str, Any], name: str) -> str | None:
-    """Return a web address. Other schemes could run a script where an answer is shown."""
+    """Return the address of a page. Other schemes could run a script where an answer is shown."""
     value = (_get_text(fields, name) or "").strip()
-    return value if is_web_address(value) else None
+    return value if is_page_address(value) else None
 
 
 def _get_number(fields: Mapping[str, Any], name: str) -> int | None:

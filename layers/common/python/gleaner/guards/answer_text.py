@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 
+from gleaner.guards import disclosure
 from gleaner.guards._markdown_code import shield_code, unshield_code
+from gleaner.guards._own_addresses import TRAILING, address_key, collect_addresses, cut_run
 
 _ID = r"(?:kb|web)-\d+"
 _MARKS = re.compile(rf"\[\s*({_ID}(?:\s*[,;]\s*{_ID})*)\s*\]", re.IGNORECASE)
@@ -18,11 +21,12 @@ _ACTIVE = re.compile(
     r"marquee|details)\b[^<>]*>",
     re.IGNORECASE,
 )
+_BRACKETED = r"<(?:(?:https?|ftp)://|mailto:)[^<>\s\x00]+>"
 _PLAIN_ELEMENT = r"</?(?:br|b|i|em|strong|sub|sup|kbd|u|s|del|ins|mark|small)\s{0,3}/?>"
 # A "<" that could start an element. A plain element may stay within a line; at the start of a line it would start
 # an HTML block, in which Markdown is not parsed.
 _ELEMENT = re.compile(
-    rf"(?P<plain>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|<https?://[^<>\s\x00]+>)|<(?=[a-z/!?])",
+    rf"(?P<plain>(?<=[^\s>]){_PLAIN_ELEMENT}|(?<=\w)[ \t]+{_PLAIN_ELEMENT}|{_BRACKETED})|<(?=[a-z/!?])",
     re.IGNORECASE,
 )
 # A check box may precede the definition (GFM task lists).
@@ -39,17 +43,20 @@ _LINKS = re.compile(
     rf"!\[(?P<alternative>[^\[\]]*)\]{_INSIDE.format('image')}"
     rf"|\[(?P<words>[^\[\]]*)\]{_INSIDE.format('link')}"
     r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
-    r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)"
-    r"|<(?P<bracketed>https?://[^<>\s\x00]+)>"
-    rf"|(?P<bare>{_BARE})",
+    rf"|(?P<bracketed>{_BRACKETED})"
+    r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)(?=(?P<mail>[^\s<>|\"\[\]`\x00]{0,400}))"
+    rf"|(?P<bare>{_BARE})"
+    r"|(?P<www>(?<![^\W_])www\\?\.)(?=[<>|\"\[\]`])",  # GFM takes these for a part of the URL
     re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);)", re.IGNORECASE)
 _IN_URL = re.compile(r"[A-Za-z0-9:/.]")
 _MAX_ENTITY = 10
-_TRAILING = ".,:;!?*_~')}"  # after a URL these belong to the sentence
-_ENDS_URL = re.compile(rf"[{re.escape(_TRAILING)}\"]*+(?=\s|$)")  # in every reading
+_ENDS_URL = re.compile(rf"[{re.escape(TRAILING)}\"]*+(?=\s|$)")  # in every reading
+_OMISSION_IN_WORDS = "…"  # brackets would end the words of a link
 _MAX_PASSES = 8
+_OPENS = re.compile(r"[(:\[]")  # after brackets these make a link or a definition
+_E_MAIL_IN_BRACKETS = re.compile(r"<(?:mailto:)?([\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24})>", re.IGNORECASE)
 # What breaks every link, element and URL, code or not.
 _BREAKS = (
     (re.compile(r"\](?=[(:])"), "] "),
@@ -95,16 +102,41 @@ def replace_in_prose(pattern: re.Pattern[str], replace: Callable[[re.Match[str]]
     return unshield_code(pattern.sub(replace, prose), code)
 
 
-def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
-    """Keep only links to `allowed` URLs. `answer` must contain no control characters except tab and newline.
+@dataclass(frozen=True, slots=True)
+class AllowedLinks:
+    """What an answer may link to: `urls` exactly as they are, and in any spelling the addresses in `own` texts."""
 
-    Other links lose their URL and keep their text. Images and active elements are removed. Whatever might start
-    another element or a link definition is changed so that it does not. Otherwise an attacker who talks the model
-    into a URL could use it to send data out. E-mail addresses are kept: they load nothing, and answers name contacts.
+    urls: frozenset[str]
+    own: frozenset[str] = frozenset()  # keys of addresses
+
+    @classmethod
+    def of(cls, urls: Collection[str], own: Iterable[str] = ()) -> AllowedLinks:
+        """Collect what is allowed; `own` are texts and addresses of the owner's documents."""
+        return cls(frozenset(urls).union(url.partition("://")[2] for url in urls), collect_addresses(own))
+
+    def allow(self, address: str) -> bool:
+        """Return whether an answer may link to `address`."""
+        return address in self.urls or (bool(self.own) and address_key(address) in self.own)
+
+    def cut(self, run: str) -> str | None:
+        """Return the allowed address at the start of a run without white space; None if there is none."""
+        for url in self.urls:
+            if run.startswith(url) and not run[len(url) :].strip(TRAILING):
+                return url
+        addresses = cut_run(run) if self.own else ()
+        return next((address for address in addresses if address_key(address) in self.own), None)
+
+
+def remove_foreign_links(answer: str, allowed: AllowedLinks) -> str:
+    """Keep only `allowed` links. `answer` must contain no control characters except tab and newline.
+
+    Other links lose their URL and keep their text; where a URL is the text, `[…]` stands in its place. Images and
+    active elements are removed. Whatever might start another element or a link definition is changed so that it does
+    not. Otherwise an attacker who talks the model into a URL could use it to send data out. E-mail addresses are kept:
+    they load nothing, and answers name contacts.
     """
-    addresses = frozenset(allowed).union(url.partition("://")[2] for url in allowed)  # also without the scheme
     for _ in range(_MAX_PASSES):  # removing a link may join the text around it to a new link
-        cleaned = _remove_once(answer, addresses)
+        cleaned = _remove_once(answer, allowed)
         if cleaned == answer:
             return answer
         answer = cleaned
@@ -113,9 +145,10 @@ def remove_foreign_links(answer: str, allowed: Collection[str]) -> str:
     return answer
 
 
-def _remove_once(answer: str, allowed: frozenset[str]) -> str:
+def _remove_once(answer: str, allowed: AllowedLinks) -> str:
     prose, code = shield_code(answer)
     prose = _ACTIVE.sub("", prose)
+    prose = _E_MAIL_IN_BRACKETS.sub(r"\1", prose)
     prose = _ELEMENT.sub(lambda element: element["plain"] or "‹", prose)
     prose = _DEFINITION.sub(r"\1 :", prose)
     prose = _ENTITY.sub(_escape_if_in_url, prose)
@@ -128,7 +161,7 @@ def _escape_if_in_url(ampersand: re.Match[str]) -> str:
     return "&amp;" if _IN_URL.fullmatch(html.unescape(f"{entity};")) else "&"
 
 
-def _replace_links(prose: str, allowed: frozenset[str]) -> str:
+def _replace_links(prose: str, allowed: AllowedLinks, *, omission: str = disclosure.PLACEHOLDER) -> str:
     def replace(link: re.Match[str]) -> str:
         if link["alternative"] is not None:
             return link["alternative"]
@@ -137,20 +170,22 @@ def _replace_links(prose: str, allowed: frozenset[str]) -> str:
         if link["rest"] is not None:
             return f"{link['rest'][0]} {link['rest'][1:]}"
         if link["scheme"] is not None:
-            return f"{link['scheme']} "
+            return link["scheme"] if allowed.cut(link["scheme"] + link["mail"]) else f"{link['scheme']} "
         if link["bracketed"] is not None:
-            return link[0] if link["bracketed"] in allowed else ""
-        return _replace_bare(link, allowed)
+            return link[0] if allowed.allow(link[0][1:-1]) else _omit(link, omission)
+        if link["www"] is not None:
+            return f"{link['www']} "
+        return _replace_bare(link, allowed, omission)
 
     return _LINKS.sub(replace, prose)
 
 
-def _replace_link(link: re.Match[str], allowed: frozenset[str]) -> str:
+def _replace_link(link: re.Match[str], allowed: AllowedLinks) -> str:
     words, target = link["words"], _extract_target(link["link"])
-    if target not in allowed:
+    if not allowed.allow(target):
         return str(words)
     # Readers may see no link around the words, for example if they contain a blank line.
-    return f"[{_replace_links(words, allowed)}]({target}){_separate(link)}"
+    return f"[{_replace_links(words, allowed, omission=_OMISSION_IN_WORDS)}]({target}){_separate(link)}"
 
 
 def _extract_target(inside: str) -> str:
@@ -159,12 +194,21 @@ def _extract_target(inside: str) -> str:
     return first[1:-1] if first.startswith("<") and first.endswith(">") else first
 
 
-def _replace_bare(link: re.Match[str], allowed: frozenset[str]) -> str:
+def _replace_bare(link: re.Match[str], allowed: AllowedLinks, omission: str) -> str:
     """Return what stays of a bare URL and the characters attached to it."""
     run = link["bare"]
-    if any(run.startswith(address) and not run[len(address) :].strip(_TRAILING) for address in allowed):
-        return run + _separate(link)
-    return run[len(run.rstrip(_TRAILING)) :]
+    address = allowed.cut(run)
+    if address is None:
+        return _omit(link, omission, run[len(run.rstrip(TRAILING)) :])
+    rest = run[len(address) :]
+    if rest.strip(TRAILING):  # text of a script without spaces, which some readers take for a part of the URL
+        return f"{address} {rest}"
+    return run + _separate(link)
+
+
+def _omit(link: re.Match[str], omission: str, rest: str = "") -> str:
+    """Return what stands in place of an address, and the characters after it."""
+    return omission + rest + (" " if _OPENS.match(link.string, link.end()) else "")
 
 
 def _separate(link: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gleaner import text
 from gleaner.guards._markdown_code import shield_code, unshield_code
 from gleaner.guards._numbers import NUMBER_WORDS, read_numbers
+from gleaner.guards._own_addresses import collect_addresses, extract_addresses
 from gleaner.model import Passage, Support
 
 # Minimum shares of a statement's key terms; docs/decisions/0011-untrusted-text.md explains the values.
@@ -31,7 +32,10 @@ _ONE_LINE = re.compile(r"#{1,6}\s|[=*-]{2,}\s*$|[^|\n]*\|")  # blocks that end w
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The content that is compared: stems of key terms, and numbers in a normal form."""
+    """The content that is compared: stems of key terms, and numbers in a normal form.
+
+    An address is one term, beside the words of its host: the words and numbers in its path state nothing.
+    """
 
     terms: frozenset[str]
     numbers: frozenset[str]
@@ -120,17 +124,18 @@ def _read_statements(sentences: Sequence[str], *, common: frozenset[str]) -> lis
     statements = []
     not_terms = common | NUMBER_WORDS
     for sentence in sentences:
-        plain = _LIST_NUMBER.sub("", _MARKS.sub("", sentence))
+        plain, addresses = extract_addresses(_LIST_NUMBER.sub("", _MARKS.sub("", sentence)))
         terms = _extract_terms([word for word in text.words(plain) if word not in not_terms])
-        content = _Content(terms, read_numbers(plain, pronouns=False))
+        content = _Content(terms | addresses, read_numbers(plain, pronouns=False))
         if content.terms or content.numbers:
             statements.append(_Statement(content, tuple(_MARKS.findall(sentence))))
     return statements
 
 
 def _read_source(source: Passage) -> _Content:
-    passage = "\n".join((source.title, source.chapter or "", source.content))
-    return _Content(_extract_terms(text.words(passage)), read_numbers(passage, pronouns=True))
+    passage = "\n".join((source.title, source.chapter or "", source.content, *source.urls))
+    terms = _extract_terms(text.words(passage)) | collect_addresses([passage])
+    return _Content(terms, read_numbers(extract_addresses(passage)[0], pronouns=True))
 
 
 def _extract_terms(words: Sequence[str]) -> frozenset[str]:

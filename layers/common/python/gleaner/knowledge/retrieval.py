@@ -128,6 +128,7 @@ def _from_hit(hit: RecordHit) -> Passage:
         page_number=record.page_number,
         chunk_index=record.chunk_index,
         urls=(record.source_url,) if record.source_url else (),
+        is_own=True,
     )
 
 

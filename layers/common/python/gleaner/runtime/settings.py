@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import KB_ID_PATTERN
 from gleaner.runtime.pricing import ModelPrices, Prices
-from gleaner.runtime.variables import is_web_address, read_positive, read_url, require
+from gleaner.runtime.variables import read_positive, read_url, require
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # required unless the keys are in a secret
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable

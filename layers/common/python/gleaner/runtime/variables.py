@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
+from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
 
 
@@ -23,16 +23,6 @@ def read_url(env: Mapping[str, str], name: str) -> str | None:
     if not is_web_address(value):
         raise ConfigurationError(f"{name} must be an http or https URL.")
     return value
-
-
-def is_web_address(value: str) -> bool:
-    """Return whether `value` is an http or https URL with a host, without white space and invisible characters."""
-    try:
-        parts = urlsplit(value)
-        has_host = bool(parts.hostname) and parts.port != 0
-        return has_host and parts.scheme in ("http", "https") and value.isprintable() and " " not in value
-    except ValueError:  # an invalid host or port
-        return False
 
 
 def read_positive(env: Mapping[str, str], name: str, default: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
@@ -19,10 +20,17 @@ from pydantic import (
 from gleaner import text
 from gleaner.errors import ToolCallRejected
 from gleaner.guards import disclosure
-from gleaner.guards.answer_text import find_marked_ids, keep_marks, remove_foreign_links, remove_marks, split_marks
+from gleaner.guards.answer_text import (
+    AllowedLinks,
+    find_marked_ids,
+    keep_marks,
+    remove_foreign_links,
+    remove_marks,
+    split_marks,
+)
 from gleaner.guards.support import judge_support
 from gleaner.guards.untrusted import restore_tokens
-from gleaner.model import JsonObject, ToolSpec
+from gleaner.model import JsonObject, Passage, ToolSpec
 from gleaner.prompts import read_all_prompts
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import AcceptedAnswer, Workspace
@@ -66,7 +74,7 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
     cited_ids = list(dict.fromkeys([*map(_strip_brackets, arguments.sources), *find_marked_ids(draft)]))
     source_ids = _keep_known(cited_ids, workspace)
     sources = tuple(passage for source_id in source_ids if (passage := workspace.passage(source_id)))
-    answer = _filter(draft, source_ids, {url for passage in sources for url in passage.urls}, workspace)
+    answer = _filter(draft, source_ids, _collect_links(sources), workspace)
     if not _WORD.search(remove_marks(answer)):
         raise ToolCallRejected("The answer contains only links, images or instructions. Write it in words.")
     workspace.answer = AcceptedAnswer(
@@ -78,10 +86,19 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
     return {"formatted_response": answer, "metadata": {"sources": source_ids}}
 
 
-def _filter(draft: str, source_ids: list[str], allowed_urls: set[str], workspace: Workspace) -> str:
+def _collect_links(sources: Sequence[Passage]) -> AllowedLinks:
+    """What an answer from these sources may link to: their pages, and what the owner's documents hold."""
+    own = [passage for passage in sources if passage.is_own]
+    return AllowedLinks.of(
+        {url for passage in sources for url in passage.urls},
+        own=[text for passage in own for text in (passage.content, *passage.urls)],
+    )
+
+
+def _filter(draft: str, source_ids: list[str], allowed: AllowedLinks, workspace: Workspace) -> str:
     """Remove instructions, foreign links and other marks until nothing changes: what is left may join to new ones."""
     for _ in range(_MAX_FILTERINGS):
-        linked = remove_foreign_links(_remove_instructions(draft, workspace).strip(), allowed_urls)
+        linked = remove_foreign_links(_remove_instructions(draft, workspace).strip(), allowed)
         answer = keep_marks(linked, source_ids)
         if answer == draft:
             return answer

@@ -20,7 +20,9 @@ _SAMPLE_ROWS = 100
 _MAX_CELL_CHARS = 1_000_000
 
 
-def read_delimited(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_delimited(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document, with its rows as tables under their headers; its title is the file name. Raises NotText."""
     text = decode(source_file_path, data, declared=guess_encoding(data)).lstrip("\ufeff")
     collector = SectionCollector()

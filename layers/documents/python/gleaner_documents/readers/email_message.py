@@ -36,7 +36,9 @@ _SUPERSETS = {"us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-1": "windows-1252
               "ks_c_5601-1987": "cp949", "euc-kr": "cp949", "shift_jis": "cp932"}  # fmt: skip
 
 
-def read_email(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_email(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The message; its title is the subject, else `fallback_title`. Attachments are named. Raises BrokenFile."""
     message = email.message_from_bytes(data, policy=email.policy.default)
     if not isinstance(message, EmailMessage) or not any(message[name] for name in ("From", "Date", "Subject", "To")):

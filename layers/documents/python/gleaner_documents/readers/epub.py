@@ -34,7 +34,9 @@ class _Item(NamedTuple):
     properties: frozenset[str]
 
 
-def read_epub(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_epub(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The book; its title is that of its metadata, else the first H1, else `fallback_title`.
 
     Pages outside the reading order and the list of contents are left out. Raises BrokenFile, RefusedFile and NotText.

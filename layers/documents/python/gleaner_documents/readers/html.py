@@ -26,7 +26,7 @@ _NESTING = ("li", "table", "blockquote")
 Event = tuple[Literal["open", "close", "text"], PageElement]
 
 
-def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_html(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The document; its title is the first H1, else <title>, else `fallback_title`. Raises NotText."""
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     soup = parse_html(decode(source_file_path, data, declared=declared))
@@ -36,6 +36,7 @@ def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Doc
         source_file_path=source_file_path,
         title=collector.first_h1 or shorten(title) or fallback_title,
         sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 

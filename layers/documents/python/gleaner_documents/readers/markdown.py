@@ -27,7 +27,9 @@ _FORMATTING = re.compile(
 )
 
 
-def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_markdown(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document; its title is the first H1, else the front matter's title, else `fallback_title`.
 
     Raises NotText.
@@ -41,6 +43,7 @@ def read_markdown(source_file_path: str, data: bytes, *, fallback_title: str) ->
         source_file_path=source_file_path,
         title=collector.first_h1 or (shorten(title.group(2)) if title else "") or fallback_title,
         sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 

@@ -19,7 +19,9 @@ _TERMINAL_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b.|[\x00-\x08\x0b-
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
-def read_notebook(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_notebook(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document; code and outputs are code blocks, outputs are cut short and pictures are left out.
 
     Its title is as in Markdown. Raises BrokenFile and NotText.

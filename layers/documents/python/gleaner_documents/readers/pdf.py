@@ -26,7 +26,7 @@ _MAX_PATH_DEPTH = 6  # HTML also has six levels of headings
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
-def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The document, with a section for each page with text; its title is the metadata's, else `fallback_title`.
 
     A page's chapter is the path of the first bookmark that points to the page, else that of the page before.
@@ -49,6 +49,7 @@ def read_pdf(source_file_path: str, data: bytes, *, fallback_title: str) -> Docu
         source_file_path=source_file_path,
         title=title or fallback_title,
         sections=tuple(_sections(pages, chapters)),
+        source_url=source_url,
     )
 
 

@@ -37,7 +37,9 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def read_restructured_text(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_restructured_text(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document; its title is the first heading of the first level, else `fallback_title`. Raises NotText."""
     text = decode(source_file_path, data)
     with sphinx_markup(text):

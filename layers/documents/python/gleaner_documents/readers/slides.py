@@ -35,7 +35,9 @@ _LEFT_OUT = frozenset(
 _MAX_GROUP_DEPTH = 20
 
 
-def read_slides(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_slides(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document; a slide's chapter is its number and title: "Slide 4 › Mooring fees".
 
     The title is that of the properties, else the first slide's, else `fallback_title`. Hidden slides are left out.

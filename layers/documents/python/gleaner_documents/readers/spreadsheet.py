@@ -28,7 +28,9 @@ MAX_CELLS = 1_000_000  # of the file, with a value
 _MAX_ROW_NUMBER = 1_048_576
 
 
-def read_spreadsheet(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_spreadsheet(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document, with the visible sheets' values as they are shown; its title is the metadata's, else the name.
 
     Formulas appear with the result that was saved with them. Raises BrokenFile and RefusedFile.

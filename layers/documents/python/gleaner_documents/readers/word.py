@@ -37,7 +37,9 @@ _CONTENTS_STYLES = "\n".join(
 _BLOCKS = ("p", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def read_word(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_word(
+    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
+) -> Document:
     """The document as it reads with all changes accepted, without comments, page headers and page footers.
 
     Its title is that of the properties, else the first H1, else `fallback_title`. Raises BrokenFile and RefusedFile.
