@@ -81,11 +81,12 @@ def test_markdown_becomes_sections_under_heading_paths() -> None:
     assert document.title == "Keywords"
     assert document.source_file_path == "docs/keywords.md"
     assert texts(document) == [
-        ("Keywords", "Intro with `code`, a link and List<String>, AT&T. Second line."),
+        ("Keywords", "Intro with `code`, a [link](https://example.org) and List<String>, AT&T. Second line."),
         (
             "Keywords › Merging duplicates",
             "| Field | Meaning |\n| --- | --- |\n| `id` | the key |\n\n1. first\n2. second\n  - nested",
         ),
+        ("Keywords › Merging duplicates › Empty heading", "Empty heading"),
         ("Keywords › Code", "```\nmake   run\n\nmake test\n```\n\nA quoted heading\n\nquoted"),
     ]
 

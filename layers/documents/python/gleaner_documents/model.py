@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gleaner.errors import InvalidInput
 
 HEADING_SEPARATOR = " › "
+MAX_ADDRESS_CHARS = 2_000  # of an address in a document; as long as that of a web page may be
 
 
 class UnreadableDocument(InvalidInput):

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal
+from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
-from bs4.element import NavigableString, PageElement
+from bs4.element import NavigableString
 
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
+from gleaner_documents.readers._page_survey import PageSurvey, survey_page
+from gleaner_documents.readers._page_walk import walk
 from gleaner_documents.readers._sections import SectionCollector, shorten
-from gleaner_documents.readers._text_layout import TextLayout
+from gleaner_documents.readers._text_layout import TextLayout, lays_out
 
-# Not part of the page's text: scripts, controls, navigation.
-_NOISE = frozenset("head title script style noscript template nav svg iframe button select textarea input".split())
 _HEADING = re.compile(r"h[1-6]")
 # What a page may leave open, each after the last end of its kind.
 _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
 # A heading inside one of these labels a part of it and does not open a section.
-_NESTING = ("li", "table", "blockquote")
-
-Event = tuple[Literal["open", "close", "text"], PageElement]
+_NESTING = ("li", "dt", "table", "blockquote", "pre", "summary")
 
 
-def read_html(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
+def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
     """The document; its title is the first H1, else <title>, else `fallback_title`. Raises NotText."""
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     soup = parse_html(decode(source_file_path, data, declared=declared))
     title = soup.title.get_text() if soup.title else ""
-    collector = collect_sections(soup)
+    base = _attribute(soup, "base", "href")
+    source_url = _web_address(base, _attribute(soup, "link", "href", rel="canonical"))
+    collector = collect_sections(soup, base_url=urljoin(source_url or "", base) or None)
     return Document(
         source_file_path=source_file_path,
         title=collector.first_h1 or shorten(title) or fallback_title,
         sections=tuple(collector.sections),
         source_url=source_url,
+        description=" ".join(_attribute(soup, "meta", "content", name="description").split()),
     )
 
 
@@ -48,62 +48,92 @@ def parse_html(html: str) -> BeautifulSoup:
     return BeautifulSoup(html, "html.parser")
 
 
-def collect_sections(soup: BeautifulSoup) -> SectionCollector:
-    """Collect the sections of a parsed page, or of its <main> or only <article> if it has one."""
-    root = _find_root(soup)
-    collector = SectionCollector()
-    layout = TextLayout()
-    nesting = 0
-    for event, node in _walk(root):
-        if isinstance(node, Tag):
-            nesting += (node.name in _NESTING) * (1 if event == "open" else -1)
-            if _HEADING.fullmatch(node.name) and not nesting:
-                text = layout.take()
-                if event == "open":
-                    collector.add_text(text)
-                else:
-                    collector.open_section(int(node.name[1]), text)
+def collect_sections(soup: BeautifulSoup, *, base_url: str | None = None) -> SectionCollector:
+    """Collect the sections of a parsed page, or of its <main> or only <article> if its text stands there.
+
+    Relative links are resolved against `base_url`.
+    """
+    survey = survey_page(soup)
+    reader = _SectionReader(survey, base_url)
+    for root in survey.roots:
+        for event, node in walk(root, survey.tabs):
+            if isinstance(node, Tag):
+                reader.handle_tag(node, opens=event == "open")
+            elif isinstance(node, NavigableString):
+                reader.layout.add_string(node)
+    reader.collector.add_text(reader.layout.take())
+    return reader.collector
+
+
+class _SectionReader:
+    """Passes text to the layout, and cuts it at headings and at the summaries of details."""
+
+    def __init__(self, survey: PageSurvey, base_url: str | None) -> None:
+        self.collector = SectionCollector()
+        self.layout = TextLayout(base_url)
+        self._panel_titles = survey.panel_titles
+        self._nesting = 0
+        self._parts: list[Tag] = []  # open <details> that are sections
+
+    def handle_tag(self, tag: Tag, *, opens: bool) -> None:
+        if tag.name in _NESTING and not (tag.name == "table" and lays_out(tag)):
+            self._nesting += 1 if opens else -1
+        level = _heading_level(tag)
+        if level and not self._nesting:
+            text = self.layout.take()
+            if opens:
+                self.collector.add_text(text)
             else:
-                layout.add_tag(node, opens=event == "open")
-        elif isinstance(node, NavigableString):
-            layout.add_string(node)
-    collector.add_text(layout.take())
-    return collector
+                self.collector.open_section(level, text)
+        elif tag.name == "summary" and self._nesting == opens and _titles_a_part(tag):
+            self._handle_summary(tag, opens=opens)
+        else:
+            self.layout.add_tag(tag, opens=opens)
+            if opens and id(tag) in self._panel_titles:
+                self.layout.add_label(self._panel_titles[id(tag)])
+            if not opens and self._parts and self._parts[-1] is tag:
+                self._parts.pop()
+                self.collector.add_text(self.layout.take())
+                self.collector.close_part()
+
+    def _handle_summary(self, tag: Tag, *, opens: bool) -> None:
+        text = self.layout.take()
+        if opens:
+            self.collector.add_text(text)
+        elif self.collector.open_part(text) and tag.parent is not None:
+            self._parts.append(tag.parent)
 
 
-def _find_root(soup: BeautifulSoup) -> Tag:
-    # No CSS selectors: soupsieve 4.1 cannot parse any on Python 3.11.2, which Debian 12 has.
-    articles = []
-    for event, node in _walk(soup):
-        if event == "open" and isinstance(node, Tag):
-            if node.name == "main":
-                return node
-            if node.name == "article":
-                articles.append(node)
-    return articles[0] if len(articles) == 1 else soup.body or soup
+def _heading_level(tag: Tag) -> int:
+    """1 to 6, or 0 for what is no heading."""
+    if _HEADING.fullmatch(tag.name):
+        return int(tag.name[1])
+    if tag.attrs and tag.get("role") == "heading":
+        level = str(tag.get("aria-level") or "2")  # the default of WAI-ARIA
+        return min(int(level), 6) if level.isdecimal() and len(level) < 3 else 2
+    return 0
 
 
-def _is_noise(tag: Tag) -> bool:
-    """Includes hidden elements, those hidden from screen readers, the page's footer and the "¶" after headings."""
-    if tag.name in _NOISE or tag.has_attr("hidden") or tag.get("role") == "navigation":
-        return True
-    if tag.name == "footer":
-        return tag.parent is not None and tag.parent.name == "body"
-    return tag.get("aria-hidden") == "true" or "headerlink" in (tag.get("class") or ())
+def _titles_a_part(summary: Tag) -> bool:
+    """Whether anything follows a summary in its <details>."""
+    if summary.parent is None or summary.parent.name != "details":
+        return False
+    for sibling in summary.next_siblings:
+        if isinstance(sibling, Tag) or sibling.strip():
+            return True
+    return False
 
 
-def _walk(root: Tag) -> Iterator[Event]:
-    """Yield every tag twice (open, close) and every string once, without noise; not recursive: pages nest deeply."""
-    pending: list[Event] = [("close", root)]
-    pending += [("open", child) for child in reversed(root.contents)]
-    while pending:
-        event, node = pending.pop()
-        if not isinstance(node, Tag):
-            yield "text", node
-            continue
-        if event == "open" and _is_noise(node):
-            continue
-        yield event, node
-        if event == "open":
-            pending.append(("close", node))
-            pending += [("open", child) for child in reversed(node.contents)]
+def _attribute(soup: BeautifulSoup, element: str, attribute: str, **others: str) -> str:
+    """An attribute of the first such element that has it, or ""."""
+    tag = soup.find(element, attrs={attribute: True, **others})
+    return str(tag[attribute]).strip() if isinstance(tag, Tag) else ""
+
+
+def _web_address(base: str, address: str) -> str | None:
+    try:
+        absolute = urljoin(base, address)
+        parts = urlsplit(absolute)
+    except ValueError:  # no address in brackets
+        return None
+    return absolute if address and parts.scheme in ("http", "https") and parts.hostname else None

@@ -36,7 +36,7 @@ def read_notebook(
     language = _language(notebook)
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _write_cell(cell, language)]
     markdown = "\n\n".join(blocks).encode("utf-8", "replace")
-    return read_markdown(source_file_path, markdown, fallback_title=fallback_title)
+    return read_markdown(source_file_path, markdown, fallback_title=fallback_title, source_url=source_url)
 
 
 def _cells(notebook: dict[str, Any]) -> object:

@@ -47,7 +47,7 @@ def read_restructured_text(
     soup = parse_html(html)
     for literal in soup.find_all("span", class_="literal"):
         literal.name = "code"
-    collector = collect_sections(soup)
+    collector = collect_sections(soup, base_url=source_url)
     return Document(
         source_file_path=source_file_path,
         title=collector.first_h1 or fallback_title,
