@@ -272,7 +272,7 @@ def encrypted_pdf() -> bytes:
         ("a.pdf", make_pdf(["text"])[:200], BrokenPdf, "not a readable PDF"),
         ("a.pdf", encrypted_pdf(), BrokenPdf, "password"),
         ("a.pdf", make_pdf(["", ""]), NoTextFound, "OCR"),
-        ("a.docx", b"x", UnknownFileType, ".md"),
+        ("a.odt", b"x", UnknownFileType, ".md"),
         ("Makefile", b"x", UnknownFileType, ".pdf"),
     ],
 )

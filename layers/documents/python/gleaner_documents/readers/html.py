@@ -23,13 +23,13 @@ _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
 _NESTING = ("li", "dt", "table", "blockquote", "pre", "summary")
 
 
-def read_html(source_file_path: str, data: bytes, *, fallback_title: str) -> Document:
+def read_html(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The document; its title is the first H1, else <title>, else `fallback_title`. Raises NotText."""
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     soup = parse_html(decode(source_file_path, data, declared=declared))
     title = soup.title.get_text() if soup.title else ""
     base = _attribute(soup, "base", "href")
-    source_url = _web_address(base, _attribute(soup, "link", "href", rel="canonical"))
+    source_url = _web_address(base, _attribute(soup, "link", "href", rel="canonical")) or source_url
     collector = collect_sections(soup, base_url=urljoin(source_url or "", base) or None)
     return Document(
         source_file_path=source_file_path,
