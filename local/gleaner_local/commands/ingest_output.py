@@ -110,7 +110,7 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
 
 def _left_out(report: IngestReport) -> str:
     """The kinds of files that were left out, the most frequent ones first: " Left out: 3 .png, 2 .zip."."""
-    kinds = sorted(report.left_out.items(), key=lambda kind: (-kind[1], kind[0]))
+    kinds = sorted(report.left_out.items(), key=lambda kind: (-kind[1], not kind[0], kind[0]))
     shown = [f"{count} {ending or 'without an ending'}" for ending, count in kinds[:_MAX_KINDS]]
     if more := sum(count for _, count in kinds[_MAX_KINDS:]):
         shown.append(f"{more} of other types")
