@@ -98,7 +98,7 @@ def make_epub(pages: Mapping[str, str], *, title: str = "A book", nav: str = "",
     )
     return make_zip(
         {
-            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>',
+            "META-INF/container.xml": '<container><rootfile full-path="OPS/book.opf"/></container>',
             "OPS/book.opf": package,
             "OPS/nav.xhtml": f'<html><body><nav epub:type="toc"><ol>{nav}</ol></nav></body></html>',
             **{f"OPS/{name}": page for name, page in pages.items()},

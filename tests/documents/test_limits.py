@@ -58,16 +58,56 @@ def test_a_worker_that_dies_names_the_file() -> None:
 @pytest.mark.parametrize(
     ("name", "make", "error", "reason"),
     [
-        pytest.param("bomb.docx", lambda: make_docx("", parts={"a.bin": b"\0" * 301 * 1024**2}), RefusedFile, "unpacks to more", id="bomb"),
-        pytest.param("a.docx", lambda: make_docx(paragraph("&amp;a;"), doctype=ENTITY), RefusedFile, "entities", id="external entity"),
-        pytest.param("a.docx", lambda: make_docx("", parts={"word/styles.xml": ENTITY.encode("utf-16")}), RefusedFile, "entities", id="entity in UTF-16"),
-        pytest.param("a.epub", lambda: make_zip({"META-INF/container.xml": ENTITY}), RefusedFile, "entities", id="entity in a book"),
-        pytest.param("a.docx", lambda: make_docx("<w:ins>" * 3000 + "</w:ins>" * 3000), ReaderFailed, "not understood", id="nested tags"),
-        pytest.param("a.pptx", lambda: make_docx(paragraph("Text.")), BrokenFile, "no PPTX", id="another Office format"),
+        pytest.param(
+            "bomb.docx",
+            lambda: make_docx("", parts={"a.bin": b"\0" * 301 * 1024**2}),
+            RefusedFile,
+            "unpacks to more",
+            id="bomb",
+        ),
+        pytest.param(
+            "a.docx",
+            lambda: make_docx(paragraph("&amp;a;"), doctype=ENTITY),
+            RefusedFile,
+            "entities",
+            id="external entity",
+        ),
+        pytest.param(
+            "a.docx",
+            lambda: make_docx("", parts={"word/styles.xml": ENTITY.encode("utf-16")}),
+            RefusedFile,
+            "entities",
+            id="entity in UTF-16",
+        ),
+        pytest.param(
+            "a.epub",
+            lambda: make_zip({"META-INF/container.xml": ENTITY}),
+            RefusedFile,
+            "entities",
+            id="entity in a book",
+        ),
+        pytest.param(
+            "a.docx",
+            lambda: make_docx("<w:ins>" * 3000 + "</w:ins>" * 3000),
+            ReaderFailed,
+            "not understood",
+            id="nested tags",
+        ),
+        pytest.param(
+            "a.pptx", lambda: make_docx(paragraph("Text.")), BrokenFile, "no PPTX", id="another Office format"
+        ),
         pytest.param("a.xlsx", lambda: make_xlsx([["Text"]])[:-40], BrokenFile, "damaged", id="cut off"),
-        pytest.param("a.docx", lambda: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512), BrokenFile, "password", id="locked"),
+        pytest.param(
+            "a.docx", lambda: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512), BrokenFile, "password", id="locked"
+        ),
         pytest.param("a.ipynb", lambda: b"[" * 100_000, BrokenFile, "not JSON", id="nested lists"),
-        pytest.param("a.eml", lambda: b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 3000, ReaderFailed, "not understood", id="messages within messages"),
+        pytest.param(
+            "a.eml",
+            lambda: b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 3000,
+            ReaderFailed,
+            "not understood",
+            id="messages within messages",
+        ),
     ],
 )
 def test_hostile_and_broken_files_are_refused_with_a_reason(

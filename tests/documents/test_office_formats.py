@@ -23,14 +23,15 @@ STYLES = word_part(
     "styles",
     '<w:style w:type="paragraph" w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style>'
     '<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="Own clause"/><w:basedOn w:val="Base"/></w:style>'
-    '<w:style w:type="paragraph" w:styleId="Base"><w:name w:val="Base"/><w:pPr><w:outlineLvl w:val="1"/></w:pPr></w:style>'
+    '<w:style w:type="paragraph" w:styleId="Base"><w:name w:val="Base"/>'
+    "<w:pPr><w:outlineLvl w:val='1'/></w:pPr></w:style>"
     '<w:style w:type="paragraph" w:styleId="Toc"><w:name w:val="toc 1"/></w:style>',
 )
 FOOTNOTES = word_part("footnotes", f'<w:footnote w:id="2">{paragraph("Except on Sundays.")}</w:footnote>')
 BODY = (
     paragraph("Fees ... 3", "Toc")
     + paragraph("Mooring", "berschrift1")
-    + '<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>10</w:delText></w:r></w:del>'
+    + "<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>10</w:delText></w:r></w:del>"
     "<w:ins><w:r><w:t>12 euros</w:t></w:r></w:ins>"
     '<w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
     + paragraph("It is paid at the office.")
@@ -62,7 +63,12 @@ def test_a_word_document_reads_with_its_changes_accepted_and_notes_below_their_p
 
 @pytest.mark.parametrize(
     ("stated", "title"),
-    [("Harbour rules", "Harbour rules"), ("Microsoft Word - rules.doc", "a.docx"), ("Untitled", "a.docx"), ("", "a.docx")],
+    [
+        ("Harbour rules", "Harbour rules"),
+        ("Microsoft Word - rules.doc", "a.docx"),
+        ("Untitled", "a.docx"),
+        ("", "a.docx"),
+    ],
 )
 def test_a_title_that_the_program_wrote_is_no_title(stated: str, title: str) -> None:
     assert read_document("a.docx", make_docx(paragraph("Text."), title=stated)).title == title

@@ -10,13 +10,12 @@ from typing import NamedTuple, Protocol
 from gleaner.addresses import is_page_address
 from gleaner_documents.model import (
     Document,
-    NothingToRead,
     NoTextFound,
+    NothingToRead,
     ReaderFailed,
     UnknownFileType,
     UnreadableDocument,
 )
-
 
 # Of YAML, TOML and JSON. Section pages of site generators often have nothing else.
 _FRONT_MATTER_MARKS = (b"---", b"+++", b"{")

@@ -114,10 +114,14 @@ def _show_point(text: str) -> str:
 
 def _write_plain_table(rows: Sequence[Sequence[str]]) -> str:
     names = ["th"] + ["td"] * (len(rows) - 1)
-    return "<table>" + "".join(
-        "<tr>" + "".join(f"<{name}>{escape(cell)}</{name}>" for cell in row) + "</tr>"
-        for name, row in zip(names, rows, strict=True)
-    ) + "</table>"
+    return (
+        "<table>"
+        + "".join(
+            "<tr>" + "".join(f"<{name}>{escape(cell)}</{name}>" for cell in row) + "</tr>"
+            for name, row in zip(names, rows, strict=True)
+        )
+        + "</table>"
+    )
 
 
 def _diagram_texts(shape: Any) -> Iterator[str]:
@@ -126,6 +130,7 @@ def _diagram_texts(shape: Any) -> Iterator[str]:
         relation = shape.part.rels.get(ids.get(_DIAGRAM_REFERENCE))
         if relation is None or relation.reltype != _DIAGRAM_DATA or relation.is_external:
             continue
-        for paragraph in ElementTree.fromstring(relation.target_part.blob).iter(f"{_A}p"):  # noqa: S314 - see the import
+        diagram = ElementTree.fromstring(relation.target_part.blob)  # noqa: S314 - see the import
+        for paragraph in diagram.iter(f"{_A}p"):
             if text := "".join(paragraph.itertext()).strip():
                 yield text

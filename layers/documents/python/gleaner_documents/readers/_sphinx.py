@@ -22,14 +22,14 @@ _CODE = frozenset(
 )
 # Lists of other pages, settings, and what a program would write there.
 _DROPPED = frozenset(
-    "toctree index highlight highlightlang currentmodule module py:module py:currentmodule default-domain tabularcolumns "
-    "contents sectnum include literalinclude raw meta date title default-role autosummary automodule sectionauthor "
-    "codeauthor moduleauthor cssclass rst-class bibliography acks genindex".split()
+    "toctree index highlight highlightlang currentmodule module py:module py:currentmodule default-domain "
+    "tabularcolumns contents sectnum include literalinclude raw meta date title default-role autosummary automodule "
+    "sectionauthor codeauthor moduleauthor cssclass rst-class bibliography acks genindex".split()
 )
 # The argument is a setting, not a title.
 _WITHOUT_TITLE = frozenset(
-    "only ifconfig container grid grid-item grid-item-card tab-set tabs hlist class versions details toggle panels card-carousel "
-    "glossary list-table table".split()
+    "only ifconfig container grid grid-item grid-item-card tab-set tabs hlist class versions details toggle panels "
+    "card-carousel glossary list-table table".split()
 )
 _OBJECT_ROLES = frozenset("func meth attr class exc data const mod obj type macro member".split())
 _TITLES = {
@@ -64,7 +64,7 @@ class _AnyOptions(dict[str, Callable[[str | None], str]]):
         return lambda value: value or ""
 
 
-class _UnknownDirective(Directive):
+class _UnknownDirective(Directive):  # type: ignore[misc]  # docutils has no types
     """A directive that docutils does not know: its body is text, and its argument the title of that."""
 
     optional_arguments = 1
@@ -124,15 +124,13 @@ class _UnknownDirective(Directive):
     def _parse_body(self) -> list[nodes.Node]:
         node = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, node, match_titles=1)
-        return node.children
+        return list(node.children)
 
 
 def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], list[nodes.Node]]]:
     """A role that reads as its text: `:ref:`fees <fees>`` as "fees", `:class:`~gleaner.Document`` as "Document"."""
 
-    def read(
-        name: str, rawtext: str, text: str, lineno: int, inliner: object, options: object = None, content: object = ()
-    ) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    def read(name: str, rawtext: str, text: str, *_: object, **__: object) -> tuple[list[nodes.Node], list[nodes.Node]]:
         plain = unescape(text).strip()
         kind = name.lower().rpartition(":")[2]
         explicit = _EXPLICIT_TITLE.fullmatch(plain)

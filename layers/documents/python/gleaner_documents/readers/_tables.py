@@ -134,9 +134,7 @@ def _write_row(row: Row) -> str:
 
 def _write_record(header: Row, row: Row) -> Iterator[str]:
     """A row that is too wide for a table, as a line for each cell; every part begins with the row's first cell."""
-    key, *lines = [
-        f"- {name}: {cell}" if name else f"- {cell}" for name, cell in zip(header, row, strict=True) if cell
-    ]
+    key, *lines = [f"- {name}: {cell}" if name else f"- {cell}" for name, cell in zip(header, row, strict=True) if cell]
     part = [key]
     part_size = key_size = _size([key])
     for line in lines:

@@ -27,7 +27,12 @@ def read_delimited(
     text = decode(source_file_path, data, declared=guess_encoding(data)).lstrip("\ufeff")
     collector = SectionCollector()
     add_rows(collector, _rows(text), level=1)
-    return Document(source_file_path=source_file_path, title=fallback_title, sections=tuple(collector.sections))
+    return Document(
+        source_file_path=source_file_path,
+        title=fallback_title,
+        sections=tuple(collector.sections),
+        source_url=source_url,
+    )
 
 
 def _rows(text: str) -> Iterator[list[str]]:

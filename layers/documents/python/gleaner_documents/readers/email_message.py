@@ -32,13 +32,11 @@ _OUTLOOK = re.compile(
 )
 _QUOTE_SIGNS = re.compile(r"^(?:> ?)+", re.MULTILINE)
 # Charset names that mail programs use for supersets of these encodings (WHATWG Encoding, "Names and labels").
-_SUPERSETS = {"us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-1": "windows-1252", "gb2312": "gb18030", "gbk": "gb18030",
-              "ks_c_5601-1987": "cp949", "euc-kr": "cp949", "shift_jis": "cp932"}  # fmt: skip
+_SUPERSETS = {"us-ascii": "utf-8", "ascii": "utf-8", "iso-8859-1": "windows-1252", "gb2312": "gb18030",
+              "gbk": "gb18030", "ks_c_5601-1987": "cp949", "euc-kr": "cp949", "shift_jis": "cp932"}  # fmt: skip
 
 
-def read_email(
-    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
-) -> Document:
+def read_email(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The message; its title is the subject, else `fallback_title`. Attachments are named. Raises BrokenFile."""
     message = email.message_from_bytes(data, policy=email.policy.default)
     if not isinstance(message, EmailMessage) or not any(message[name] for name in ("From", "Date", "Subject", "To")):
@@ -46,7 +44,10 @@ def read_email(
     collector = SectionCollector()
     title = _add_message(collector, message, depth=0)
     return Document(
-        source_file_path=source_file_path, title=title or fallback_title, sections=tuple(collector.sections)
+        source_file_path=source_file_path,
+        title=title or fallback_title,
+        sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 

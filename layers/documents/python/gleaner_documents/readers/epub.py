@@ -34,9 +34,7 @@ class _Item(NamedTuple):
     properties: frozenset[str]
 
 
-def read_epub(
-    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
-) -> Document:
+def read_epub(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The book; its title is that of its metadata, else the first H1, else `fallback_title`.
 
     Pages outside the reading order and the list of contents are left out. Raises BrokenFile, RefusedFile and NotText.
@@ -62,7 +60,10 @@ def read_epub(
         sections += (replace(section, chapter=_join(chapter, section.chapter)) for section in collector.sections)
     title = shorten(next((element.text or "" for element in _descendants(package, "title")), ""))
     return Document(
-        source_file_path=source_file_path, title=title or first_h1 or fallback_title, sections=tuple(sections)
+        source_file_path=source_file_path,
+        title=title or first_h1 or fallback_title,
+        sections=tuple(sections),
+        source_url=source_url,
     )
 
 

@@ -91,7 +91,9 @@ def _close_fence(markdown: str) -> str:
 
 
 def _write_outputs(outputs: object) -> Iterator[str]:
-    texts = [_output_text(output) for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    texts = (
+        [_output_text(output) for output in outputs if isinstance(output, dict)] if isinstance(outputs, list) else []
+    )
     text = _shorten("\n".join(filter(None, texts)))
     if text.strip():
         yield "Output:\n\n" + _fence(text)

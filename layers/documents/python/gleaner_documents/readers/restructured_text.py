@@ -52,4 +52,5 @@ def read_restructured_text(
         source_file_path=source_file_path,
         title=collector.first_h1 or fallback_title,
         sections=tuple(collector.sections),
+        source_url=source_url,
     )

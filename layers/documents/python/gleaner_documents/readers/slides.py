@@ -35,9 +35,7 @@ _LEFT_OUT = frozenset(
 _MAX_GROUP_DEPTH = 20
 
 
-def read_slides(
-    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
-) -> Document:
+def read_slides(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The document; a slide's chapter is its number and title: "Slide 4 › Mooring fees".
 
     The title is that of the properties, else the first slide's, else `fallback_title`. Hidden slides are left out.
@@ -55,7 +53,10 @@ def read_slides(
         raise BrokenFile(source_file_path, "is damaged or no PPTX file") from error
     title = core_title(archive) or (_title(slides[0]) if slides else "")
     return Document(
-        source_file_path=source_file_path, title=title or fallback_title, sections=tuple(collector.sections)
+        source_file_path=source_file_path,
+        title=title or fallback_title,
+        sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 

@@ -46,7 +46,10 @@ def read_spreadsheet(
         raise BrokenFile(source_file_path, "is damaged or no XLSX file") from error
     title = shorten(str(workbook.properties.title or ""))
     return Document(
-        source_file_path=source_file_path, title=title or fallback_title, sections=tuple(collector.sections)
+        source_file_path=source_file_path,
+        title=title or fallback_title,
+        sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 

@@ -37,9 +37,7 @@ _CONTENTS_STYLES = "\n".join(
 _BLOCKS = ("p", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def read_word(
-    source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
-) -> Document:
+def read_word(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
     """The document as it reads with all changes accepted, without comments, page headers and page footers.
 
     Its title is that of the properties, else the first H1, else `fallback_title`. Raises BrokenFile and RefusedFile.
@@ -57,11 +55,12 @@ def read_word(
     soup = parse_html(html)
     _move_notes(soup)
     _mark_headers(soup)
-    collector = collect_sections(soup)
+    collector = collect_sections(soup, base_url=source_url)
     return Document(
         source_file_path=source_file_path,
         title=core_title(archive) or collector.first_h1 or fallback_title,
         sections=tuple(collector.sections),
+        source_url=source_url,
     )
 
 
