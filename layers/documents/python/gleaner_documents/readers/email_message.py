@@ -22,7 +22,8 @@ _MAX_HEADER_CHARS = 500  # a list of recipients can be longer than the message
 # The line above a quotation: "On Monday, Ada wrote:" in the languages of common programs, and Outlook's.
 _INTRODUCTION = re.compile(
     r"(?:On|Am|Le|El|Il|Em|Op|Den|Dne|Dnia|W dniu)\b[^\n]{5,200}\n?[^\n]{0,100}:[ \t]*\Z"
-    r"|[^\n]{3,200}(?:wrote|schrieb[^\n]*|a écrit|escribió|ha scritto|escreveu|schreef[^\n]*|写道|пишет)\s?[:：][ \t]*\Z",
+    r"|[^\n]{3,200}(?:wrote|schrieb[^\n]*|a écrit|escribió|ha scritto|escreveu|schreef[^\n]*|写道|пишет)"
+    r"\s?[:：][ \t]*\Z",
     re.IGNORECASE,
 )
 _OUTLOOK = re.compile(
