@@ -20,6 +20,7 @@ from gleaner_documents.model import (
     UnreadableDocument,
 )
 from gleaner_documents.reading import format_names, is_known_type, known_extensions, read_document
+from tests.documents.small_files import make_docx, make_epub, make_pptx, make_xlsx, paragraph
 from tests.documents.small_pdf import make_pdf
 from tests.examples import examples
 
@@ -33,13 +34,24 @@ def texts(document: Document) -> list[tuple[str | None, str]]:
 
 
 def test_every_known_extension_has_a_reader_and_a_format() -> None:
-    data = {".pdf": make_pdf(["Some text."])}
+    data = {
+        ".pdf": make_pdf(["Some text."]),
+        ".docx": make_docx(paragraph("Some text.")),
+        ".pptx": make_pptx("Some text."),
+        ".xlsx": make_xlsx([["Some text."]]),
+        ".epub": make_epub({"one.xhtml": "<p>Some text.</p>"}),
+        ".ipynb": b'{"cells": [{"cell_type": "markdown", "source": "Some text."}]}',
+        ".eml": b"Subject: Fees\n\nSome text.",
+    }
 
     for extension in known_extensions():
         name = f"docs/FILE{extension.upper()}"
         assert is_known_type(name)
         assert "Some text." in read(name, data.get(extension, b"Some text.")).sections[0].text
-    assert format_names() == ["Markdown", "text", "HTML", "PDF"]
+    assert format_names() == [
+        "Markdown", "text", "HTML", "PDF", "Word", "PowerPoint", "Excel", "CSV", "EPUB", "Jupyter notebook",
+        "reStructuredText", "e-mail",
+    ]  # fmt: skip
 
 
 MARKDOWN = """\
@@ -273,7 +285,7 @@ def encrypted_pdf() -> bytes:
         ("a.pdf", make_pdf(["text"])[:200], BrokenPdf, "not a readable PDF"),
         ("a.pdf", encrypted_pdf(), BrokenPdf, "password"),
         ("a.pdf", make_pdf(["", ""]), NoTextFound, "OCR"),
-        ("a.docx", b"x", UnknownFileType, ".md"),
+        ("a.odt", b"x", UnknownFileType, ".md"),
         ("Makefile", b"x", UnknownFileType, ".pdf"),
     ],
 )

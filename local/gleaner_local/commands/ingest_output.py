@@ -16,6 +16,7 @@ from gleaner_local.commands import terminal
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 
 _SECONDS_BETWEEN_LINES = 5.0
+_MAX_KINDS = 20
 
 
 def ingest_and_report(
@@ -30,7 +31,7 @@ def ingest_and_report(
 ) -> int:
     """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
 
-    Returns the exit code: 0 if every given file was loaded, else 1. Does not raise GleanerError.
+    Returns the exit code: 0 if every given file was loaded or has nothing to read, else 1. Does not raise GleanerError.
     """
     out = console or Console(highlight=False)
     try:
@@ -86,6 +87,8 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
         _print_line(out, f"Removed {name}")
     for problem in report.skipped:
         _print_line(out, f"Skipped {problem}")
+    for note in report.empty:
+        _print_line(out, f"Note: {note}; there is nothing to load")
     parts = [
         f"{len(names)} {verb}"
         for names, verb in (
@@ -93,16 +96,25 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
             (report.replaced, "replaced"),
             (report.unchanged, "unchanged"),
             (report.removed, "removed"),
+            (report.empty, "with nothing to read"),
             (report.skipped, "skipped"),
         )
         if names
     ]
-    ignored = f" Files of other types ignored: {report.ignored}." if report.ignored else ""
     _print_line(
         out,
         f"Knowledge base {kb_id}: {', '.join(parts) or 'no files found'}; "
-        f"{report.chunks_written} chunks written.{ignored}",
+        f"{report.chunks_written} chunks written.{_left_out(report)}",
     )
+
+
+def _left_out(report: IngestReport) -> str:
+    """The kinds of files that were left out, the most frequent ones first: " Left out: 3 .png, 2 .zip."."""
+    kinds = sorted(report.left_out.items(), key=lambda kind: (-kind[1], not kind[0], kind[0]))
+    shown = [f"{count} {ending or 'without an ending'}" for ending, count in kinds[:_MAX_KINDS]]
+    if more := sum(count for _, count in kinds[_MAX_KINDS:]):
+        shown.append(f"{more} of other types")
+    return f" Left out: {', '.join(shown)}." if shown else ""
 
 
 def _print_line(out: Console, text: str) -> None:

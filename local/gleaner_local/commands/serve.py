@@ -86,6 +86,7 @@ def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:
     if not paths:
         return
     from gleaner.clients import pinecone
+    from gleaner_documents.reading_process import stop_shared_process
     from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.service.parts import LOCAL_KEY
 
@@ -94,3 +95,4 @@ def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:
     kb_id = read_default_kb_id(os.environ)
     claim_roots(data_dir, paths, kb_id, None)
     ingest_and_report(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)
+    stop_shared_process()

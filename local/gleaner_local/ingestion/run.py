@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.model import Record
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
-from gleaner_documents.model import Document, UnreadableDocument
+from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
     content_hash,
@@ -19,7 +20,7 @@ from gleaner_documents.plan import (
     make_plan,
     record_id,
 )
-from gleaner_documents.reading import read_document
+from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
@@ -48,7 +49,8 @@ class IngestReport:
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     skipped: list[UnreadableDocument] = field(default_factory=list)
-    ignored: int = 0  # files of unknown type in the directories
+    empty: list[NothingToRead] = field(default_factory=list)  # sound files with nothing to read, no failures
+    left_out: Counter[str] = field(default_factory=Counter)  # files of unknown type in the directories, by ending
     chunks_written: int = 0
 
 
@@ -86,7 +88,7 @@ def ingest(
     report = IngestReport(
         unchanged=[file.source_file_path for file in plan.unchanged],
         skipped=[*scan.unreadable, *plan.unreadable],
-        ignored=scan.ignored,
+        left_out=scan.left_out,
     )
     writer = _Writer(kb_id, knowledge_base, progress, files_total=len(plan.new) + len(plan.changed))
     for group in _group(_read_versions(plan, report, chunking)):
@@ -116,6 +118,9 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
         for file in files:
             try:
                 records = _read_records(file, chunking)
+            except NothingToRead as note:
+                report.empty.append(note)
+                continue
             except UnreadableDocument as problem:
                 report.skipped.append(problem)
                 continue
@@ -125,7 +130,7 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
 
 def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
     data = file.read()
-    document = read_document(file.source_file_path, data, source_url=file.source_url)
+    document = read_document_safely(file.source_file_path, data, source_url=file.source_url)
     version = content_hash(file, data, chunking)
     return [_make_record(document, chunk, version) for chunk in chunk_document(document, chunking)]
 

@@ -285,7 +285,7 @@ def test_hidden_files_unknown_types_and_link_loops_are_skipped(kb: KnowledgeBase
 
     assert len(report.loaded) == 4
     assert report.skipped == []
-    assert report.ignored == 3
+    assert report.left_out == {".png": 1, ".md": 1, "": 1}
 
 
 def test_links_to_directories_outside_are_followed(kb: KnowledgeBase, kb_id: str, docs: Path, tmp_path: Path) -> None:
@@ -302,14 +302,14 @@ def test_unreadable_files_are_reported_and_the_rest_is_loaded(
 ) -> None:
     (docs / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
     (docs / "latin.txt").write_bytes(b"Gr\xf6\xdfe")
-    (tmp_path / "table.xlsx").write_bytes(b"x")
+    (tmp_path / "table.xls").write_bytes(b"x")
 
-    report = run(kb, kb_id, docs, tmp_path / "absent.md", tmp_path / "table.xlsx")
+    report = run(kb, kb_id, docs, tmp_path / "absent.md", tmp_path / "table.xls")
 
     assert len(report.loaded) == 4
     assert [Path(problem.source_file_path).name for problem in report.skipped] == [
         "absent.md",
-        "table.xlsx",
+        "table.xls",
         "bad.pdf",
         "latin.txt",
     ]
@@ -440,10 +440,11 @@ def command(
 
 
 def test_the_command_reports_what_it_did(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
-    (docs / "image.png").write_bytes(b"x")
+    for name in ("image.png", "part/photo.PNG", "backup.zip", "Makefile"):
+        (docs / name).write_bytes(b"x")
     code, output = command(kb, kb_id, docs)
     assert code == 0
-    assert "4 loaded; 6 chunks written. Files of other types ignored: 1." in output
+    assert "4 loaded; 6 chunks written. Left out: 2 .png, 1 .zip, 1 without an ending." in output
 
     (docs / "keywords.md").write_text("New.")
     (docs / "book.pdf").unlink()
@@ -453,6 +454,16 @@ def test_the_command_reports_what_it_did(kb: KnowledgeBase, kb_id: str, docs: Pa
     assert "Removed docs/book.pdf\n" in output
     assert "Skipped docs/part/[bold]x[.md: is empty\n" in output
     assert "1 replaced, 2 unchanged, 1 removed, 1 skipped; 1 chunks written." in output
+
+
+def test_a_section_page_with_front_matter_alone_is_no_failure(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
+    (docs / "_index.md").write_text("---\nweight: 3\n---\n")
+
+    code, output = command(kb, kb_id, docs)
+
+    assert code == 0
+    assert "Note: docs/_index.md: has front matter alone; there is nothing to load" in output
+    assert "4 loaded, 1 with nothing to read; 6 chunks written." in output
 
 
 def test_the_command_shows_a_progress_bar_on_a_terminal(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:

@@ -30,6 +30,18 @@ class BrokenPdf(UnreadableDocument):
     """The file is not a PDF, is damaged, or needs a password."""
 
 
+class NothingToRead(NoTextFound):
+    """The file is sound but describes only itself, such as a section page with nothing but front matter."""
+
+
+class BrokenFile(UnreadableDocument):
+    """The file is damaged, needs a password or is of another format than its name says."""
+
+
+class RefusedFile(UnreadableDocument):
+    """Reading the file would take more time or memory than one file may, or the file holds XML entities."""
+
+
 class ReaderFailed(UnreadableDocument):
     """The parser of the file's format does not understand the file."""
 

@@ -8,7 +8,17 @@ from pathlib import PurePosixPath
 from typing import NamedTuple, Protocol
 
 from gleaner.addresses import is_page_address
-from gleaner_documents.model import Document, NoTextFound, ReaderFailed, UnknownFileType, UnreadableDocument
+from gleaner_documents.model import (
+    Document,
+    NoTextFound,
+    NothingToRead,
+    ReaderFailed,
+    UnknownFileType,
+    UnreadableDocument,
+)
+
+# Of YAML, TOML and JSON. Section pages of site generators often have nothing else.
+_FRONT_MATTER_MARKS = (b"---", b"+++", b"{")
 
 
 class _Reader(Protocol):
@@ -43,7 +53,8 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
     """Read the bytes of a file, which is named by `source_file_path` (POSIX, from the root).
 
     The document's `source_url` is the one that the file states, if that is the address of a page, else `source_url`.
-    Raises UnreadableDocument: UnknownFileType, NotText, BrokenPdf, ReaderFailed or NoTextFound.
+    Without limits of time and memory; `reading_process` has them. Raises UnreadableDocument: UnknownFileType, NotText,
+    BrokenPdf, BrokenFile, RefusedFile, ReaderFailed or NoTextFound.
     """
     known_format = _FORMATS.get(_extension(source_file_path))
     if known_format is None:
@@ -55,16 +66,22 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
         document = read(
             source_file_path, data, fallback_title=PurePosixPath(source_file_path).name, source_url=source_url
         )
-    except UnreadableDocument:
+    except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
         raise ReaderFailed(
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
         ) from error
     if not document.sections:
-        raise NoTextFound(source_file_path, "holds no text")
+        raise _no_text(source_file_path, data, known_format)
     stated = document.source_url
     return replace(document, source_url=stated if stated and is_page_address(stated) else source_url)
+
+
+def _no_text(source_file_path: str, data: bytes, known_format: _Format) -> NoTextFound:
+    if known_format is _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
+        return NothingToRead(source_file_path, "has front matter alone")
+    return NoTextFound(source_file_path, "holds no text")
 
 
 def _extension(source_file_path: str) -> str:
@@ -98,6 +115,54 @@ def _load_pdf() -> _Reader:
     return read_pdf
 
 
+def _load_word() -> _Reader:
+    from gleaner_documents.readers.word import read_word
+
+    return read_word
+
+
+def _load_slides() -> _Reader:
+    from gleaner_documents.readers.slides import read_slides
+
+    return read_slides
+
+
+def _load_spreadsheet() -> _Reader:
+    from gleaner_documents.readers.spreadsheet import read_spreadsheet
+
+    return read_spreadsheet
+
+
+def _load_delimited() -> _Reader:
+    from gleaner_documents.readers.delimited import read_delimited
+
+    return read_delimited
+
+
+def _load_epub() -> _Reader:
+    from gleaner_documents.readers.epub import read_epub
+
+    return read_epub
+
+
+def _load_notebook() -> _Reader:
+    from gleaner_documents.readers.notebook import read_notebook
+
+    return read_notebook
+
+
+def _load_restructured_text() -> _Reader:
+    from gleaner_documents.readers.restructured_text import read_restructured_text
+
+    return read_restructured_text
+
+
+def _load_email() -> _Reader:
+    from gleaner_documents.readers.email_message import read_email
+
+    return read_email
+
+
 class _Format(NamedTuple):
     name: str
     load_reader: Callable[[], _Reader]
@@ -106,6 +171,7 @@ class _Format(NamedTuple):
 _MARKDOWN = _Format("Markdown", _load_markdown)
 _TEXT = _Format("text", _load_plain_text)
 _HTML = _Format("HTML", _load_html)
+_DELIMITED = _Format("CSV", _load_delimited)
 
 _FORMATS = {
     ".md": _MARKDOWN,
@@ -117,4 +183,13 @@ _FORMATS = {
     ".htm": _HTML,
     ".xhtml": _HTML,
     ".pdf": _Format("PDF", _load_pdf),
+    ".docx": _Format("Word", _load_word),
+    ".pptx": _Format("PowerPoint", _load_slides),
+    ".xlsx": _Format("Excel", _load_spreadsheet),
+    ".csv": _DELIMITED,
+    ".tsv": _DELIMITED,
+    ".epub": _Format("EPUB", _load_epub),
+    ".ipynb": _Format("Jupyter notebook", _load_notebook),
+    ".rst": _Format("reStructuredText", _load_restructured_text),
+    ".eml": _Format("e-mail", _load_email),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from gleaner_documents.reading import is_known_type, unknown_type
 
 # A file is kept in memory with its text and chunks, and embedding 50 MB of text takes a quarter of an hour.
 MAX_FILE_BYTES = 50 * 1024 * 1024
+_MAX_ENDING_CHARS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,15 @@ def find_roots(paths: Iterable[Path], *, name: str | None = None, base_url: str 
 
 @dataclass(slots=True, kw_only=True)
 class ScanResult:
-    """What was found under the given paths: `roots` are the directories, `ignored` counts files of unknown type."""
+    """What was found under the given paths: `roots` are the directories.
+
+    `left_out` counts the files of unknown type in them by the ending of their names, "" for those without one.
+    """
 
     files: list[SourceFile] = field(default_factory=list)
     roots: list[Root] = field(default_factory=list)
     unreadable: list[UnreadableDocument] = field(default_factory=list)
-    ignored: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_url: str | None = None) -> ScanResult:
@@ -132,7 +137,13 @@ def _add_directory(result: ScanResult, root: Root) -> None:
         if is_known_type(path.name) and path.is_file():
             _add_file(result, path, root)
         else:
-            result.ignored += 1
+            result.left_out[_ending(path)] += 1
+
+
+def _ending(path: Path) -> str:
+    """What people call the kind of the file. A long ending is a part of a name: "report.draft of monday"."""
+    ending = _printable(path.suffix.lower())
+    return ending if len(ending) <= _MAX_ENDING_CHARS and ending.isprintable() and " " not in ending else ""
 
 
 def _add_file(result: ScanResult, path: Path, root: Root) -> None:
