@@ -20,6 +20,8 @@ _TITLES = (
     "alt",
     "content",
     "term_id",
+    "status",
+    "date",
 )
 _DESCRIPTIONS = ("description", "subtitle")
 _GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
@@ -81,7 +83,8 @@ def _read_title(name: str, attributes: str) -> str:
     titles = (*_TITLES, "value") if name.casefold() in _VALUE_TITLES else _TITLES
     title = next((values[key] for key in titles if values.get(key)), "")
     description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")
-    return ": ".join(dict.fromkeys(filter(None, (title, description))))
+    endpoint = f"{values['method'].upper()} {values['path']}" if values.get("method") and values.get("path") else ""
+    return ": ".join(dict.fromkeys(filter(None, (endpoint, title, description)))).replace("**", "")
 
 
 def read_attributes(text: str) -> Mapping[str, str]:
