@@ -141,3 +141,11 @@ def test_the_settings_bound_the_size_and_have_a_fingerprint_of_their_own() -> No
     assert max(estimated_pieces(chunk) for chunk in chunk_text("one two three. " * 100, small)) <= 20
     assert small.fingerprint() == ChunkSettings(max_pieces=20).fingerprint()
     assert small.fingerprint() != DEFAULT_CHUNK_SETTINGS.fingerprint()
+
+
+def test_chunks_have_about_as_many_words_in_other_alphabets() -> None:
+    english = chunk_text("The lighthouse keeper wrote a letter every evening. " * 100)
+    russian = chunk_text("Смотритель маяка каждый вечер писал кому-то письмо. " * 100)
+    hindi = chunk_text("प्रकाशस्तंभ का रखवाला हर शाम एक लंबा पत्र लिखता था। " * 100)
+    assert len(russian) <= 2 * len(english)
+    assert len(hindi) <= 2 * len(english)
