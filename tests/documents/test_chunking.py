@@ -151,3 +151,11 @@ def test_sentences_end_where_a_reader_expects() -> None:
     ]
     assert split_sentences("これは文です。次の文です。") == ["これは文です。", "次の文です。"]
     assert split_sentences("- one\n- two") == ["- one", "- two"]
+
+
+def test_chunks_have_about_as_many_words_in_other_alphabets() -> None:
+    english = chunk_text("The lighthouse keeper wrote a letter every evening. " * 100)
+    russian = chunk_text("Смотритель маяка каждый вечер писал кому-то письмо. " * 100)
+    hindi = chunk_text("प्रकाशस्तंभ का रखवाला हर शाम एक लंबा पत्र लिखता था। " * 100)
+    assert len(russian) <= 2 * len(english)
+    assert len(hindi) <= 2 * len(english)
