@@ -78,7 +78,7 @@ make test
 def test_markdown_becomes_sections_under_heading_paths() -> None:
     document = read("docs/keywords.md", MARKDOWN)
 
-    assert document.title == "Keywords"
+    assert document.title == "Front"
     assert document.source_file_path == "docs/keywords.md"
     assert texts(document) == [
         ("Keywords", "Intro with `code`, a link and List<String>, AT&T. Second line."),
@@ -86,6 +86,7 @@ def test_markdown_becomes_sections_under_heading_paths() -> None:
             "Keywords › Merging duplicates",
             "| Field | Meaning |\n| --- | --- |\n| `id` | the key |\n\n1. first\n2. second\n  - nested",
         ),
+        ("Keywords › Merging duplicates › Empty heading", "Empty heading"),
         ("Keywords › Code", "```\nmake   run\n\nmake test\n```\n\nA quoted heading\n\nquoted"),
     ]
 
@@ -99,7 +100,7 @@ def test_markdown_becomes_sections_under_heading_paths() -> None:
         ("# First\n\na\n\n# Second\n\nb", "First"),
     ],
 )
-def test_title_is_the_first_h1_else_front_matter_else_the_file_name(content: str, title: str) -> None:
+def test_title_is_the_front_matters_else_the_first_h1_else_the_file_name(content: str, title: str) -> None:
     assert read("dir/name.md", content).title == title
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
 from gleaner_documents.readers._markup_tags import match_template_tag, read_attributes
@@ -18,7 +19,9 @@ MAX_BLOCK_CHARS = 20_000  # how far the end of a comment or of templated code is
 
 _INDENTED = re.compile(r"(?:!!!|\?\?\?\+?)[ \t]*(?P<params>\S.*)|===[!+]*[ \t]+(?P<tab>[\"'].*)")
 _CONTAINER = re.compile(r":{3,}[ \t]*(?P<params>[^:]*|[^:].*)|/{3,}[ \t]*(?P<block>[\w-]+(?:[ \t]*\|.*)?)?")
-_PARAMETERS = re.compile(r"(?:\{[ \t]*(?P<directive>[\w:-]+)[ \t]*\}|(?P<name>[a-z][\w-]*)(?=[\s\[{|\"']|$))?(?P<rest>.*)")
+_PARAMETERS = re.compile(
+    r"(?:\{[ \t]*(?P<directive>[\w:-]+)[ \t]*\}|(?P<name>[a-z][\w-]*)(?=[\s\[{|\"']|$))?(?P<rest>.*)"
+)
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
 _BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
@@ -37,7 +40,7 @@ _ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
 
 def add_block_rules(renderer: MarkdownIt) -> None:
     """Add the rules before those of CommonMark: "===" after a line would underline a heading."""
-    ends_paragraph = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     rules = (_indented, _container, _no_text, _tag_code, _closing_tag)
     for name, rule in zip(("indented", "container", "no_text", "tag_code", "closing_tag"), rules, strict=True):
         renderer.block.ruler.before("fence", name, rule, ends_paragraph)
@@ -107,12 +110,14 @@ def _container(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     _push_label(state, read_title(parameters), start)
     state.line = start + 1
     option = _BLOCK_OPTION if match["block"] else _OPTION if parameters.startswith("{") else None
-    while option and state.line < end and option.fullmatch(state.src, state.bMarks[state.line], state.eMarks[state.line]):
+    while (
+        option and state.line < end and option.fullmatch(state.src, state.bMarks[state.line], state.eMarks[state.line])
+    ):
         state.line += 1
     return True
 
 
-def _closing_tag(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _closing_tag(state: StateBlock, start: int, _: int, silent: bool) -> bool:
     """A closing tag on a line of its own ends the paragraph or table before it."""
     begin = state.bMarks[start] + state.tShift[start]
     tag = None if state.is_code_block(start) else match_template_tag(state.src, begin)

@@ -12,14 +12,16 @@ MAX_DEPTH = 10  # of directives in directives; deeper ones stay code
 _DIRECTIVE = re.compile(r"\{\s*(?P<name>[\w:.-]+)\s*\}[ \t]*(?P<argument>.*)", re.DOTALL)
 # Bodies that are Markdown. Any other name in braces is a language of Quarto or R Markdown, or code for Sphinx.
 _TEXT = frozenset(
-    "note tip hint important warning caution danger error attention seealso admonition todo versionadded versionchanged "
-    "deprecated dropdown details card card-carousel grid grid-item grid-item-card tab-set tab-item tabs tab tabbed panels "
-    "topic sidebar margin epigraph pull-quote highlights compound container figure figure-md table list-table glossary "
-    "exercise solution proof prf:proof prf:theorem prf:definition theorem definition lemma example rubric centered only "
-    "div aside div-content button-link button-ref hlist field-list abstract".split()
+    "note tip hint important warning caution danger error attention seealso admonition todo versionadded "
+    "versionchanged deprecated dropdown details card card-carousel grid grid-item grid-item-card tab-set tab- "
+    "item tabs tab tabbed panels topic sidebar margin epigraph pull-quote highlights compound container figure "
+    "figure-md table list-table glossary exercise solution proof prf:proof prf:theorem prf:definition theorem "
+    "definition lemma example rubric centered only div aside div-content button-link button-ref hlist field- "
+    "list abstract".split()
 )
 _NAVIGATION = frozenset(("toctree", "contents", "include", "image", "bibliography", "tableofcontents"))
 _FILE_ARGUMENT = frozenset(("figure", "figure-md", "include", "image", "button-link", "button-ref"))
+_FILE_NAMES = ("title", "filename", "file", "name", "caption")
 _OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:(?:[ \t][^\n]*)?(?:\n|\Z))+|---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _OPTION = re.compile(r":(?:header|caption|title|alt|label-text):[ \t]*([^\n]+)")
 
@@ -51,4 +53,6 @@ def without_options(info: str, content: str) -> str:
 def read_code_title(info: str) -> str:
     """The name of the file that a code block shows, which generators put above it: ```` ```yaml title="a.yml" ````."""
     attributes = read_attributes(info)
-    return label(next((attributes[key] for key in ("title", "filename", "file", "name", "caption") if attributes.get(key)), ""))
+    return label(
+        next((attributes[key] for key in ("title", "filename", "file", "name", "caption") if attributes.get(key)), "")
+    )

@@ -18,7 +18,9 @@ _ATTRIBUTE = r"(?:[#.][\w:.-]+|-|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"
 _ATTRIBUTES = re.compile(rf"[ \t]*\{{(?::[^{{}}\n]*|\s*{_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*\s*)\}}")
 # After a link, an image or code, attributes may also be without a value: `{ data-preview }`.
 _BARE_ATTRIBUTES = re.compile(rf"\{{\s*(?:{_ATTRIBUTE}|[\w-]+)(?:\s+(?:{_ATTRIBUTE}|[\w-]+))*\s*\}}")
-_EXPRESSION = re.compile(r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL)
+_EXPRESSION = re.compile(
+    r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL
+)
 _COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
 # Critic Markup: an insertion stays, a deletion and a comment go.
 _CRITIC = re.compile(r"\{\+\+(.*?)\+\+\}|\{--.*?--\}|\{~~.*?~>(.*?)~~\}|\{>>.*?<<\}|\{==(.*?)==\}", re.DOTALL)
@@ -27,6 +29,7 @@ _ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 _WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\s|][^\[\]|]*)(?:\\?\|([^\[\]]+))?\]\]")
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|webm|mp3)$", re.IGNORECASE)
 _TEMPLATE_ADDRESS = re.compile(r"\([^()\n{]{0,1000}(?:\{\{[^}\n]*\}\}|\{%[^}\n]*%\})[^()\n]*\)")
+_COMPONENT_NAME = re.compile(r"<(?:/|(?=>)|([A-Z][\w.]*)(?![^<>]*/>))?")
 _REFERENCE = re.compile(r"\[[\w.:/ -]*\](?!\[)")
 _EMOJI = re.compile(r":([a-z][a-z0-9_+-]{0,60}):(?![\w:])(?:\{[^{}]*\})?")
 _EMOJI_SIGNS = {"check": "✓", "x": "✗", "close": "✗", "cross": "✗"}
@@ -41,7 +44,12 @@ def add_inline_rules(renderer: MarkdownIt, *, components: bool) -> None:
     for name, rule in (("template_link", _template_link), ("wiki_link", _wiki_link)):
         ruler.before("link", name, rule)
     ruler.after("link", "unknown_reference", _unknown_reference)
-    for name, rule in (("role", _role), ("template_tag", _template_tag), ("critic", _critic), ("attributes", _attributes)):
+    for name, rule in (
+        ("role", _role),
+        ("template_tag", _template_tag),
+        ("critic", _critic),
+        ("attributes", _attributes),
+    ):
         ruler.before("emphasis", name, rule)
     if components:
         ruler.before("emphasis", "expression", _expression)
@@ -125,7 +133,13 @@ def _template_tag(state: StateInline, silent: bool) -> bool:
 
 
 def _component(state: StateInline, silent: bool) -> bool:
-    return state.src[state.pos] == "<" and _tag(match_component, state, silent)
+    """A tag of a component; not `List<String>`, and not a lone `<Name>` in a sentence."""
+    before = state.src[state.pos - 1 : state.pos]
+    match = _COMPONENT_NAME.match(state.src, state.pos) if state.src[state.pos] == "<" else None
+    if match is None or (match[1] and before.isalnum()):
+        return False
+    is_placeholder = match[1] and before not in ("", "\n", ">") and f"</{match[1]}" not in state.src
+    return not is_placeholder and _tag(match_component, state, silent)
 
 
 def _role(state: StateInline, silent: bool) -> bool:

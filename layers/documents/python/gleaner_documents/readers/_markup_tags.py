@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not become a search through the file
-_TITLES = ("title", "label", "heading", "header", "question", "caption", "summary", "name", "text", "alt", "content", "term_id")
+_TITLES = tuple("title label heading header question caption summary name text alt content term_id".split())
 _DESCRIPTIONS = ("description", "subtitle")
 _GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
 _VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label
@@ -17,9 +17,7 @@ _LIQUID_TAG = re.compile(r"\{%-?[^%]{0,1000}-?%\}|\{\{[<%][^}]{0,1000}[>%]\}\}")
 _NAME = re.compile(r"\s*(/?\s*[\w./@-]*)")
 _JSX_NAME = re.compile(r"</?([A-Z][\w.]*)(?=[\s/>])|</?>")
 # The end of a tag is a ">" outside strings and expressions; expressions may hold two further levels of braces.
-_JSX_REST = re.compile(
-    r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>"""
-)
+_JSX_REST = re.compile(r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>""")
 _ATTRIBUTE = re.compile(
     r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
 )

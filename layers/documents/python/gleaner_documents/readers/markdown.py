@@ -80,7 +80,11 @@ def _create_renderer(*, components: bool) -> MarkdownIt:
     renderer.block.ruler.at("html_block", _read_html_block, {"alt": ["paragraph", "reference", "blockquote"]})
     if components:
         renderer.disable("code")  # in MDX, indented text is text: components are indented
-    for name, rule in (("html_inline", _render_inline_html), ("html_block", _render_html_block), ("fence", _render_fence)):
+    for name, rule in (
+        ("html_inline", _render_inline_html),
+        ("html_block", _render_html_block),
+        ("fence", _render_fence),
+    ):
         renderer.add_render_rule(name, rule)
     renderer.add_render_rule("math_inline", _render_math)
     renderer.add_render_rule("math_block", _render_math_block)
@@ -118,7 +122,7 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
     title, text = directive
     nested = {"depth": depth + 1, "references": env.get("references", {})}
     body = _create_renderer(components=False).render(text, nested)
-    return (f"<p>{escape(title)}</p>\n" if title else "") + body
+    return f"<p>{escape(title)}</p>\n{body}" if title else str(body)
 
 
 def _render_math(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
