@@ -123,7 +123,7 @@ def test_pages_of_docusaurus_are_mdx_whatever_their_name_is() -> None:
         ("10^6^ and $a_1 \\\\ b_2$ for $5 and $6.", "10^6 and $a_1 \\\\ b_2$ for $5 and $6."),
         ("*[HTML]: Hyper Text", "HTML: Hyper Text"),
         ("The [`url`][mkdocs.url] of a[i][j].", "The `url` of a[i][j]."),
-        ("Term\n:   Its text.", "Term\nIts text."),
+        ("Term\n:   Its text.", "Term: Its text."),
         ("See [docs][d].\n\n[d]: https://example.org", "docs"),
     ],
 )
