@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gleaner_local.index.embedded import FILE_NAME, EmbeddedIndex
+from gleaner_local.index.embedded import ANALYSIS_VERSION, FILE_NAME, EmbeddedIndex
 from gleaner_local.index.embedder import DIMENSIONS
 from gleaner_local.index.filters import Predicate, compile_filter
 from gleaner_local.index.store import RecordStore, StoredRecord
-from gleaner_local.index.terms import count_terms
+from gleaner_local.index.terms import NO_TERMS, count_terms
 from harness.own_environment import positive
 
 WORDS = 50_000
@@ -43,9 +43,12 @@ def fill(directory: Path, chunks: int, draw: Callable[[int], str], random: np.ra
         store.put(
             NAMESPACE,
             [
-                StoredRecord(f"doc#{first + i}", {"text": text, "number": first + i}, *count_terms(text), vector)
+                StoredRecord(
+                    f"doc#{first + i}", {"text": text, "number": first + i}, count_terms(text), NO_TERMS, 1.0, vector
+                )
                 for i, (text, vector) in enumerate(zip(texts, vectors, strict=True))
             ],
+            ANALYSIS_VERSION,
         )
     store.close()
 

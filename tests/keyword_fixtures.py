@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
+import Stemmer
 
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -16,6 +19,8 @@ from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
+from gleaner.stores.schema import keyword_id as keyword_key_id
+from gleaner.text import fold
 from gleaner_local.aws import ministack
 from tests.table_pool import TablePool
 
@@ -44,6 +49,28 @@ class Keywords:
         """Index keywords for a query."""
         values = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
         return self.store.index(keywords, KeywordUse(query_id=query_id, **values), deadline=Deadline.after(20))
+
+    def index_by_the_former_rules(self, keyword: str) -> None:
+        """Index a keyword, and replace its look-up entries by those that version 0.1 wrote."""
+        self.index(keyword)
+        keyword_id = keyword_key_id(fold(keyword))
+        entries = [item for item in self.items() if item["pk"].startswith("T#") and item["keyword_id"] == keyword_id]
+        deletions = [self.table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in entries]
+        words = re.findall(r"[^\W_]+[+#]*", fold(keyword))
+        stems = list(dict.fromkeys(Stemmer.Stemmer("english").stemWords(words)))
+        keys = [(f"T#default_kb#{stem[:3]}", f"{stem}#{len(stems):02}#{keyword_id}") for stem in stems]
+        keys += [(f"T#default_kb#{one} {two}", f"#{len(stems):02}#{keyword_id}") for one, two in pairwise(stems)]
+        additions = [
+            self.table.update(
+                {"pk": partition, "sk": sort_key},
+                expression="SET #keyword_id = :id, #keyword_text = :text",
+                condition="attribute_not_exists(#pk)",
+                values={":id": keyword_id, ":text": keyword},
+            )
+            for partition, sort_key in keys
+        ]
+        for actions in (deletions, additions):
+            self.table.transact(actions, deadline=Deadline.after(20))
 
     def find(self, query: str, kb_id: str = "default_kb") -> list[str]:
         """Texts of the keywords found, best first."""

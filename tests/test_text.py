@@ -101,6 +101,59 @@ def test_terms_exclude_words_without_a_topic() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "stems"),
+    [
+        ("हिन्दी पुस्तकालय", ["हिंद", "पुस्तकालय"]),
+        ("রেলওয়ে স্টেশন", ["রেলওযে", "স্টেশন"]),
+        ("图书馆周一几点开门？", ["图书", "书馆", "馆周", "一", "开门"]),
+        ("借七本书", ["借", "七", "本书"]),
+        ("灯台の番人は誰ですか", ["灯台", "番人"]),
+        ("バイオリン", ["ばいお", "いおり", "おりん"]),
+        ("도서관은 언제 여나요?", ["도서", "서관", "여"]),
+        ("ไม้ซีดาร์", ["ไม้ซี", "ซีดา", "ดาร์"]),
+        ("ព្រះរាជា", ["ព្រះរា", "រាជា"]),
+        ("Wann war die Eröffnung?", ["eroffnung"]),
+        ("I fear that bees die in a war", ["fear", "bee", "die", "war"]),
+        ("l'amende d'aujourd'hui", ["amend", "aujourd"]),
+        ("c++ and c#", ["c++", "c#"]),
+    ],
+)
+def test_words_are_split_in_every_script(value: str, stems: list[str]) -> None:
+    assert text.stems(value) == stems
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("مَكْتَبَةٌ", "المكتبة"),
+        ("مكـــتبة", "مكتبة"),
+        ("إدارة", "ادارة"),
+        ("הַסִּפְרִיָּה", "ספרייה"),
+        ("צה״ל", 'צה"ל'),
+        ("לוחות", "לוח"),
+        ("ज़रूरत", "जरूरत"),
+        ("İstanbul", "ISTANBUL"),
+        ("ışık", "IŞIK"),
+        ("библиотека", "библиотеке"),
+        ("ещё́нок", "ещенок"),
+        ("リンゴ酒", "りんご酒"),
+        ("ﾊﾟﾝ屋", "パン屋"),
+        ("Ａ棟", "a棟"),
+        ("комп'ютер", "комп’ютер"),
+        ("cœur", "coeur"),
+    ],
+)
+def test_variants_of_a_word_share_a_stem(one: str, other: str) -> None:
+    assert set(text.stems(one)) & set(text.stems(other))
+
+
+@given(any_text | tangled_text)
+def test_splitting_keeps_every_letter_that_carries_meaning(value: str) -> None:
+    assert all(text.stem(word) for word in text.words(value))
+    assert text.words(text.fold(value)) == text.words(value)
+
+
 def test_inflections_share_a_stem() -> None:
     assert text.stems("merging merged merges") == ["merg"]
 

@@ -32,6 +32,20 @@ def judge(answer: str, content: str = MERGING) -> Support:
 
 
 @pytest.mark.parametrize(
+    ("content", "answer", "support"),
+    [
+        ("图书馆周一开门。逾期每天罚款两元。", "图书馆周一开门。[kb-1]逾期每天罚款两元。 [kb-1]", Support.FOUND),
+        ("图书馆周一开门。逾期每天罚款两元。", "灯塔的守卫给灯加油。[kb-1]", Support.NONE),
+        ("पुस्तकालय सोमवार को खुलता है।", "सोमवार को पुस्तकालय खुलता है। [kb-1]", Support.FOUND),
+        ("ห้องสมุดเปิดวันจันทร์", "วันจันทร์ห้องสมุดเปิด [kb-1]", Support.FOUND),
+        ("تفتح المكتبة يوم الاثنين.", "تُفتح مكتبةٌ يوم الاثنين. [kb-1]", Support.FOUND),
+    ],
+)
+def test_statements_are_judged_in_every_script(content: str, answer: str, support: Support) -> None:
+    assert judge(answer, content) == support
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         "Duplicate keywords are merged by a conditional write. [kb-1]",

@@ -13,6 +13,14 @@ ODD = ["\r\n", "\r", "\u2028", "\t", "\ufeff", "\u200b", "\u200d", "\ufe0f", "\u
 TEXTS = st.lists(st.sampled_from([*ODD, "lamp", "oil ", "e", "x" * 400]), max_size=60).map("".join)
 
 
+def test_a_long_chinese_selection_gives_the_passage_that_the_question_is_about() -> None:
+    doors = "".join(f"第{number}号仓库的门漆成灰色，里面放着绳子和木板。" for number in range(400))
+    selection = Selection(doors + "灯塔的守卫每周三给灯加油。", None)
+    best = selection.search("灯塔的守卫什么时候加油？", top_k=5)[0]
+    assert best.content.endswith("灯塔的守卫每周三给灯加油。")
+    assert all(passage.content.endswith("。") for passage in selection.search("门", top_k=100))
+
+
 @given(TEXTS)
 def test_a_passage_starts_at_its_position(original: str) -> None:
     passages = Selection(original, None).search("lamp", top_k=1_000)

@@ -349,3 +349,11 @@ def test_concurrent_runs_prune_each_keyword_once(keywords: Keywords) -> None:
     records = keywords.items("K#")
     assert len({item["keyword_id"] for item in records}) == len(records) == 40
     assert {item["status"] for item in keywords.items("A#")} == {"archived"}
+
+
+@pytest.mark.parametrize("keyword", ["港口图书馆", "Öffnungszeiten", "पुस्तकालय"])
+def test_entries_of_an_earlier_version_are_pruned(keywords: Keywords, keyword: str) -> None:
+    keywords.index_by_the_former_rules(keyword)
+    age(keywords, keyword, days=100)
+    run(keywords)
+    assert [item for item in keywords.items() if item["pk"].startswith("T#")] == []

@@ -60,12 +60,14 @@ class Postings:
                 )
             )
 
-    def score(self, query: Keys, lengths: NDArray[np.float32], alive: NDArray[np.bool_]) -> Scores:
+    def score(
+        self, query: Keys, lengths: NDArray[np.float32], alive: NDArray[np.bool_], absent_share: float = 1.0
+    ) -> Scores:
         """The BM25 score of each row, relative to a text of average length that holds every query term once.
 
         It is 0 without a common term, about 1 when all terms occur, and at most K1 + 1 if they repeat. A query term
-        that no document holds weighs as much as the rarest one, so even the best row scores low for a question that
-        the collection does not cover. `lengths` are in words.
+        that no document holds weighs `absent_share` of the rarest one, so even the best row scores low for a question
+        that the collection does not cover. `lengths` are in words.
         """
         scores = np.zeros(len(lengths), dtype=np.float32)
         documents = int(alive.sum())
@@ -79,7 +81,7 @@ class Postings:
             frequency = sum(len(rows) if all_alive else int(alive[rows].sum()) for rows, _ in postings)
             total = documents + ASSUMED_DOCUMENTS
             weight = float(np.log1p((total - frequency + 0.5) / (frequency + 0.5)))
-            expected += weight
+            expected += weight if frequency else absent_share * weight
             for rows, counts in postings:
                 scores[rows] += weight * (K1 + 1) * counts / (counts + norm[rows])
         return scores / np.float32(expected)

@@ -10,15 +10,20 @@ from numpy.typing import NDArray
 
 from gleaner_local.index._postings import Postings, Scores
 from gleaner_local.index.embedder import DIMENSIONS, Vectors
-from gleaner_local.index.terms import Terms, query_parts, query_terms
+from gleaner_local.index.terms import Terms, consists_of_pairs, query_parts, query_terms
 
 # The share of the dense score in the fused score of a text that the embedder knows; the lexical score has the rest.
 # See docs/decisions/0002.
 DENSE_WEIGHT = 0.75
 # The share of the parts of words in the lexical score of a text that the embedder does not know.
 PARTS_WEIGHT = 0.5
-# Most rows share parts of words with a question by chance. Their median is that level, unless there are few of them.
+# Most rows share parts of words with a question by chance. The level that few of them exceed is that of chance, unless
+# there are few rows. Below it a score keeps its order, but hardly counts.
+CHANCE_QUANTILE = 0.95
 FEW_ROWS = 10
+CHANCE_SHARE = 0.1
+# A pair of characters that no text has is mostly no word, but the end of one and the start of the next.
+ABSENT_PAIR_SHARE = 0.5
 FIRST_SORT_ROWS = 1000
 
 
@@ -92,7 +97,7 @@ class NamespaceRows:
         alive = self._alive.view
         scores = self._lexical_scores(text)
         if vector is not None:
-            weight = DENSE_WEIGHT * self._familiarity.view
+            weight = np.float32(DENSE_WEIGHT) * self._familiarity.view
             scores = weight * self._cosines(vector) + (1 - weight) * scores
         candidates = np.flatnonzero(alive & (scores > 0))
         for rows in _best_first(candidates, scores[candidates]):
@@ -101,12 +106,13 @@ class NamespaceRows:
     def _lexical_scores(self, text: str) -> Scores:
         """By words where the embedder knows the text, and by words and their parts where it does not."""
         alive = self._alive.view
-        scores = self._words.score(query_terms(text), self._lengths.view, alive)
+        absent = ABSENT_PAIR_SHARE if consists_of_pairs(text) else 1.0
+        scores = self._words.score(query_terms(text), self._lengths.view, alive, absent)
         cut = alive & (self._part_lengths.view > 0)
         if not cut.any():
             return scores
-        share = PARTS_WEIGHT * (1 - self._familiarity.view[cut])
-        parts = self._parts.score(query_parts(text), self._part_lengths.view, cut)
+        share = np.float32(PARTS_WEIGHT) * (1 - self._familiarity.view[cut])
+        parts = self._parts.score(query_parts(text), self._part_lengths.view, cut, absent)
         scores[cut] = _above_chance((1 - share) * scores[cut] + share * parts[cut])
         return scores
 
@@ -121,9 +127,9 @@ class NamespaceRows:
 
 
 def _above_chance(scores: Scores) -> Scores:
-    """Stretch the scores so that the level of chance is 0 and a complete match remains 1."""
-    level = float(np.median(scores)) * len(scores) / (len(scores) + FEW_ROWS)
-    return np.maximum((scores - level) / (1 - level), 0.0) if level < 1 else scores
+    """Stretch the scores so that the level of chance is about 0 and a complete match remains 1, in the same order."""
+    level = float(np.quantile(scores, CHANCE_QUANTILE)) * len(scores) / (len(scores) + FEW_ROWS)
+    return np.maximum((scores - level) / (1 - level), CHANCE_SHARE * scores) if level < 1 else scores
 
 
 def _best_first(rows: NDArray[np.int64], scores: Scores) -> Iterator[NDArray[np.int64]]:

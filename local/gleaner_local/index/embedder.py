@@ -27,8 +27,8 @@ WINDOW_OVERLAP = 32
 # A batch is padded to its longest window, so batches are small and their windows similar in length.
 BATCH_WINDOWS = 16
 # The vocabulary was made from English: English text has 3.6 to 5.3 letters in a piece, Spanish 2.5 to 3.1, and text in
-# other scripts at most one. Below the first bound the model is taken not to know a text, from the second one on it does.
-UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 2.6, 3.5
+# other scripts at most one. Below the first bound the model does not know a text, from the second one on it does.
+UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 2.9, 3.5
 UNKNOWN_PIECE = "[UNK]"
 
 logger = logging.getLogger(__name__)

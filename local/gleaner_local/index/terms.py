@@ -56,6 +56,12 @@ def query_parts(text: str) -> Keys:
     return _distinct(key for word in _topic_words(text) for key in _part_keys(word))
 
 
+def consists_of_pairs(text: str) -> bool:
+    """Whether most words are pairs of characters, as in scripts without spaces: many pairs lie across two words."""
+    topic_words = _topic_words(text)
+    return 2 * sum(map(_is_pair, topic_words)) > len(topic_words)
+
+
 def _topic_words(text: str) -> list[str]:
     all_words = words(text)
     no_topics = find_stop_words(all_words)
@@ -82,8 +88,12 @@ def _key(word: str) -> int:
 
 @lru_cache(maxsize=100_000)
 def _part_keys(word: str) -> tuple[int, ...]:
-    if len(word) <= _MAX_PAIR and not _ALPHABET.match(word):
+    if _is_pair(word):
         return (crc32(word.encode()),)
     letters = PART_LETTERS if _ALPHABET.search(word) else SHORT_PART_LETTERS
-    marked = f" {stem(word)} "  # a part at the start or end of a word differs from one inside
+    marked = f" {word} "  # a part at the start or end of a word differs from one inside
     return tuple(crc32(marked[i : i + letters].encode()) for i in range(max(1, len(marked) - letters + 1)))
+
+
+def _is_pair(word: str) -> bool:
+    return len(word) <= _MAX_PAIR and word.isalpha() and not word.isascii() and not _ALPHABET.match(word)

@@ -41,6 +41,13 @@ def test_a_follow_up_gets_the_topic_of_the_previous_question(question: str) -> N
     assert "tool" in query and "stores" in query
 
 
+def test_a_chinese_follow_up_gets_the_topic_of_the_previous_question() -> None:
+    earlier = [("user", "港口图书馆的咖啡馆在哪里？"), ("assistant", "咖啡馆在地下一层。")]
+    query = standalone_query("几点开门？", earlier)
+    assert query.startswith("几点开门？") and "咖啡馆" in query
+    assert standalone_query("自行车停在港口的哪个门旁边？", earlier) == "自行车停在港口的哪个门旁边？"
+
+
 def test_a_pronoun_also_adds_the_names_in_the_answer() -> None:
     assert "index_keywords" in standalone_query("How many keywords does it take?", EARLIER)
 

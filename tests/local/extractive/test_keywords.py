@@ -23,6 +23,13 @@ def test_keywords_are_phrases_shared_by_question_title_and_answer() -> None:
     assert "Python" in keywords
 
 
+def test_text_without_spaces_is_cut_at_its_function_words() -> None:
+    keywords = extract_keywords("太阳能板应该多久清洗一次？", ["太阳能板的保养"], "太阳能板每年清洗两次。")
+    assert {"太阳能板", "保养"} <= set(keywords)
+    hindi = extract_keywords("सौर पैनल कितनी बार साफ़ करें?", ["सौर पैनल की देखभाल"], "")
+    assert {"सौर पैनल", "देखभाल"} <= set(hindi)
+
+
 def test_marks_links_and_code_give_no_keywords() -> None:
     answer = "See https://example.org/path [web-1] and [2].\n```\nsecret_call()\n```"
     keywords = " ".join(extract_keywords("How do transactions work in DynamoDB?", [], answer)).lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gleaner_local.index._postings import K1, Postings
-from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.index.embedded import FILE_NAME, EmbeddedIndex
 from gleaner_local.index.embedder import Embedder
 from gleaner_local.index.filters import compile_filter
 from gleaner_local.index.terms import count_terms, query_terms
@@ -102,9 +103,53 @@ def test_without_weights_only_words_are_searched_and_vectors_are_added_later(
     lexical = EmbeddedIndex(tmp_path, None)
     lexical.upsert("kb", [(name, {"text": text}) for name, text in PASSAGES.items()])
     assert search_ids(lexical, "pruning keywords")[0] == "prune"
-    assert search_ids(lexical, "preparing pasta") == []
+    assert search_ids(lexical, "lunch") == []
     lexical.close()
     assert search_ids(EmbeddedIndex(tmp_path, embedder), "preparing pasta")[0] == "boil"
+
+
+def test_a_directory_of_an_earlier_version_is_analysed_again(tmp_path: Path, embedder: Embedder) -> None:
+    index = EmbeddedIndex(tmp_path, embedder)
+    index.upsert("kb", [("ru", {"text": "Маяк построили рыбаки в тысяча девятьсот пятом году."})])
+    index.close()
+    with sqlite3.connect(tmp_path / FILE_NAME) as file:  # the columns of the first version
+        for column in ("parts", "part_counts", "familiarity", "version"):
+            file.execute(f"ALTER TABLE records DROP COLUMN {column}")
+        file.execute("UPDATE records SET terms = x'', counts = x''")
+    file.close()
+    for _ in range(2):
+        index = EmbeddedIndex(tmp_path, embedder)
+        assert index.search("kb", "Кто строил маяки?", top_k=1)[0].score > 0.2
+        index.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("Кто построил маяк?", "Маяк построили рыбаки.", "Мельницу купили крестьяне."),
+        ("من بنى المنارة؟", "بنى الصيادون منارة الميناء.", "اشترى الفلاحون طاحونة القرية."),
+        ("प्रकाशस्तंभ किसने बनाया?", "मछुआरों ने प्रकाशस्तंभ बनाया।", "किसानों ने चक्की खरीदी।"),
+        ("灯塔是谁建造的?", "渔民建造了灯塔。", "农民买了磨坊。"),
+        ("Wer baute den Leuchtturm?", "Die Leuchttürme bauten Fischer.", "Die Mühle kauften Bauern."),
+        ("등대는 누가 지었습니까?", "어부들이 등대를 지었다.", "농부들이 방앗간을 샀다."),
+        ("Ποιος έχτισε τον φάρο;", "Οι ψαράδες έχτισαν τους φάρους.", "Οι αγρότες αγόρασαν τον μύλο."),
+    ],
+    ids=["ru", "ar", "hi", "zh", "de", "ko", "el"],
+)
+def test_text_that_the_model_does_not_know_is_ranked_by_words_and_their_parts(
+    tmp_path: Path, embedder: Embedder, question: str, answer: str, other: str
+) -> None:
+    index = EmbeddedIndex(tmp_path, embedder)
+    index.upsert("kb", [("other", {"text": other}), ("answer", {"text": answer})])
+    best, *rest = index.search("kb", question, top_k=2)
+    assert best.id == "answer"
+    assert best.score > 0.2
+    assert all(hit.score < 0.5 * best.score for hit in rest)
+
+
+def test_a_question_in_another_script_scores_below_an_answer(index: EmbeddedIndex) -> None:
+    for question in ("Как объединяются ключевые слова?", "关键词是怎么合并的?", "कीवर्ड कैसे मिलाए जाते हैं?"):
+        assert all(hit.score < 0.3 for hit in index.search("kb", question, top_k=1))
 
 
 def test_finds_words_in_scripts_without_spaces_and_with_accents(tmp_path: Path) -> None:
@@ -173,7 +218,7 @@ def test_readers_and_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert {hit.id for hit in index.search("kb", "stable", top_k=50)} == {f"d#{i}" for i in range(20)}
 
 
-WORDS = ("apple", "berry", "cherry", "damson")
+WORDS = ("apple", "berry", "quince", "damson")
 IDS = st.sampled_from(["a#0", "a#1", "b#0", "b#1", "c#0"])
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
 STEPS = st.lists(

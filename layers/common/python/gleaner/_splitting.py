@@ -50,10 +50,15 @@ _RUN = re.compile(
     rf"|(?P<clusters>[{_SOUTHEAST}]+)|(?P<other>[^{_UNSPACED}{_HANGUL}]+)"
 )
 _HAN_BUT_NUMERALS = re.compile(f"[{_NUMERALS}]+|[^{_NUMERALS}]+")
+# The marks of these scripts alone.
+_SOUTHEAST_MARKS = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060"
+    "\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u17b4-\u17d3\u17dd"
+)
 # A consonant with the vowel before it, its marks, subjoined consonants (Khmer, Burmese) and the vowel after it.
 _CLUSTER = re.compile(
-    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[^\W\d_](?:[\u1039\u17d2][^\W\d_]|[{_MARKS}])*[\u0e30\u0e32\u0e45\u0eb0\u0eb2]?"
-    rf"|[^\s]"
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[^\W\d_](?:[\u1039\u17d2][^\W\d_]|[{_SOUTHEAST_MARKS}])*"
+    r"[\u0e30\u0e32\u0e45\u0eb0\u0eb2]?|[^\s]"
 )
 # Letters that French and Italian put before a word, and endings that Turkish and English put after a name.
 _ELISION = re.compile(r"(?<![^\W_])(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quelqu|all|dell|nell|sull)['’](?=[^\W_])")
@@ -119,7 +124,7 @@ def _split_runs(text: str) -> Iterator[str]:
         elif run["pairs"]:
             for part in _HAN_BUT_NUMERALS.findall(run[0]):
                 yield from (part,) if part[0] in _NUMERALS else _sequences(part, 2)
-        else:
+        elif any(map(str.isalnum, run[0])):
             yield run[0]
 
 

@@ -30,7 +30,7 @@ _HEBREW_FINALS = str.maketrans("ךםןףץ", "כמנפצ")
 
 # Words are compared by their first letters in languages that the English stemmer does not know: five letters find as
 # much in Turkish as a full analysis does (Can et al., "Information retrieval on Turkish texts", 2008).
-_MIN_BEGINNING = 5
+MIN_BEGINNING = 5
 _BEGINNING_SHARE = 0.6
 
 _lock = threading.Lock()  # a Snowball stemmer is not thread-safe
@@ -57,7 +57,7 @@ def stem_english(word: str) -> str:
 
 def shorten(stem: str) -> str:
     """Return the beginning that a stem shares with other inflections of its word, for languages with many endings."""
-    return stem[: max(_MIN_BEGINNING, math.ceil(_BEGINNING_SHARE * len(stem)))]
+    return stem[: max(MIN_BEGINNING, math.ceil(_BEGINNING_SHARE * len(stem)))]
 
 
 def _snowball(language: str, word: str) -> str:

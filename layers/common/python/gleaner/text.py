@@ -10,9 +10,10 @@ from typing import Literal
 
 from gleaner._function_words import Language, read_languages
 from gleaner._splitting import WORD, cut_phrases, find_words, split
-from gleaner._stemming import shorten, stem, stem_english
+from gleaner._stemming import MIN_BEGINNING, shorten, stem, stem_english
 
 __all__ = (
+    "MIN_BEGINNING",
     "WORD",
     "beginnings",
     "clean",

@@ -20,9 +20,9 @@ from gleaner_documents.model import HEADING_SEPARATOR, Document
 _DEFAULT_MAX_PIECES = 220
 
 # Each match counts as one word piece: 8 Latin letters, 4 letters with their marks of another alphabet, 3 digits, or any
-# other character (a Chinese character is a word of its own). MiniLM has a piece for nearly every Cyrillic, Arabic or Hindi
-# letter, but chunks of 220 letters hold no thought: such text is found by its words, so chunks have about as many words
-# in every language.
+# other character (a Chinese character is a word of its own). MiniLM has a piece for nearly every Cyrillic, Arabic or
+# Hindi letter, but chunks of 220 letters hold no thought: such text is found by its words, so chunks have about as many
+# words in every language.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u31ff\u3400-\u9fff\ua000-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 )

@@ -42,10 +42,15 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
 
 def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:
     """The stems of `source`; one that begins as a stem of the query does counts as that stem."""
-    stems = set(text.stems(source))
-    inflections = ((stem, other) for stem, start in beginnings.items() if start != stem for other in stems - {stem})
-    aligned = {other: stem for stem, other in inflections if other.startswith(beginnings[stem])}
-    return {aligned.get(stem, stem) for stem in stems}
+    starts: dict[str, list[tuple[str, str]]] = {}
+    for stem, start in beginnings.items():
+        if start != stem:
+            starts.setdefault(start[: text.MIN_BEGINNING], []).append((start, stem))
+    aligned = set()
+    for stem in text.stems(source):
+        likely = starts.get(stem[: text.MIN_BEGINNING], ()) if stem not in beginnings else ()
+        aligned.add(next((own for start, own in likely if stem.startswith(start)), stem))
+    return aligned
 
 
 def _query_share(query_weights: Mapping[str, float], places: Mapping[str, float]) -> float:

@@ -1,7 +1,7 @@
 """Finds look-up entries that earlier versions wrote, which split words at marks and took a Chinese sentence as a word.
 
-Such entries are never rewritten: a keyword gets present ones beside them when it is learned again, and pruning deletes
-both. Questions whose words were always split in this way, such as English ones, look up nothing more.
+Such entries are never rewritten; pruning deletes them. Questions whose words were always split in this way, such as
+English ones, look up nothing more.
 """
 
 from __future__ import annotations
