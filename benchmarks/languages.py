@@ -1,148 +1,128 @@
-"""Measures the embedded index and the extractive model's refusals on collections in any language.
+"""Measures answers in thirteen languages: the passage found, the sentence quoted, refusals, and learned answers.
 
-    python benchmarks/languages.py DIR… [--limit N] [--ranking-only]
+    python benchmarks/languages.py [--language CODE…] [--misses]
 
-Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is
-first: by meaning, by words, and by the index, which fuses both. The second has the share of questions
-that the model takes as answered by the passages instead of asking the web. It needs documents in groups of five paragraphs of one article, in
-order (XQuAD): half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are
-loaded, and questions about the others ("near") and about them ("covered") are asked.
+The documents and questions are in benchmarks/language_questions. Each language is a knowledge base of its own, searched
+through the embedded index; the extractive model answers from the five best passages. An unrelated question is refused
+if the answer cites nothing. Learned answers are stored with the keywords of the service and looked up for another
+question, in a knowledge base without documents: the share of those found first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
-import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gleaner_documents.chunking import chunk_text
 from gleaner_local.extractive.judging import Judge
-from gleaner_local.extractive.model import ANSWER, SEARCH, WEB, ExtractiveModel
-from gleaner_local.index.embedded import EmbeddedIndex, ScoredRecord
-from gleaner_local.index.embedder import Embedder, unit_mean
-from harness.document_collections import Collection, read_collection
-from harness.own_environment import positive
-from retrieval import ndcg
+from gleaner_local.extractive.model import ANSWER, SEARCH, ExtractiveModel
+from gleaner_local.index.embedded import EmbeddedIndex
+from harness.keyword_learning import Thread, find_learned
+from harness.keyword_tables import Database, database
+from harness.language_questions import LANGUAGES, LanguageQuestions, read_questions
 
-NAMESPACE = "languages"
-TOP_K = 50
-PASSAGES = 5
-PARAGRAPHS = 5  # of each article
-SEED = 11
-Ranking = list[str]
+TOP_K = 5
+BARS = {"passage first": 0.9, "sentence quoted": 0.8, "refused": 0.85}
 
 
-def chunks_of(documents: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The chunks of all documents, each with its document."""
-    return [(document, chunk) for document, text in documents.items() for chunk in chunk_text(text)]
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer's text, the title of its first source or None, and the title of the best passage."""
+
+    text: str
+    source: str | None
+    best_title: str
 
 
-@contextmanager
-def loaded(chunks: Sequence[tuple[str, str]], embedder: Embedder | None) -> Iterator[EmbeddedIndex]:
-    """An index that holds the chunks; without an embedder it searches by words."""
-    with tempfile.TemporaryDirectory() as directory:
-        index = EmbeddedIndex(Path(directory), embedder)
-        index.upsert(NAMESPACE, [(f"{document}#{i}", {"text": text}) for i, (document, text) in enumerate(chunks)])
-        yield index
-        index.close()
+class Answering:
+    """Answers questions from the documents of one language."""
+
+    def __init__(self, index: EmbeddedIndex, model: ExtractiveModel, language: LanguageQuestions) -> None:
+        self._index = index
+        self._model = model
+        self._namespace = language.language
+        records = [
+            (title, {"text": document, "title": title, "chapter": title})
+            for title, document in language.documents.items()
+        ]
+        index.upsert(self._namespace, records)
+
+    def ask(self, question: str) -> Reply:
+        """Search, and let the extractive model answer without the web."""
+        hits = self._index.search(self._namespace, question, top_k=TOP_K)
+        chunks = [
+            {"id": f"kb-{n}", "content": hit.fields["text"], "score": round(hit.score, 4), "title": hit.id}
+            for n, hit in enumerate(hits, 1)
+        ]
+        call = {"id": "1", "function": {"name": SEARCH, "arguments": "{}"}}
+        messages: list[dict[str, Any]] = [
+            {"role": "user", "content": question},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": json.dumps({"chunks": chunks}, ensure_ascii=False)},
+        ]
+        [reply] = self._model.next_calls(messages, [ANSWER])
+        arguments = json.loads(reply.arguments)
+        titles = {chunk["id"]: chunk["title"] for chunk in chunks}
+        sources = [titles[source] for source in arguments["sources"]]
+        return Reply(arguments["answer"], sources[0] if sources else None, hits[0].id if hits else "")
 
 
-def by_index(index: EmbeddedIndex) -> Callable[[str], Ranking]:
-    """A function that ranks documents by the index."""
-    return lambda text: _documents(hit.id for hit in index.search(NAMESPACE, text, top_k=TOP_K))
+def measure(answering: Answering, language: LanguageQuestions, *, misses: bool) -> dict[str, float]:
+    """The share of each kind of success, and on request a line for each failure."""
+    results: dict[str, list[bool]] = {name: [] for name in BARS}
+    for item in language.answerable:
+        reply = answering.ask(item.question)
+        results["passage first"].append(item.title in (reply.source, reply.best_title))
+        results["sentence quoted"].append(item.sentence in reply.text)
+        if misses and not (results["passage first"][-1] and results["sentence quoted"][-1]):
+            print(f"  {item.question} -> {reply.best_title}: {reply.text!r}")
+    for question in language.unrelated:
+        reply = answering.ask(question)
+        results["refused"].append(reply.source is None)
+        if misses and reply.source is not None:
+            print(f"  {question} -> {reply.text!r}")
+    return {name: sum(values) / len(values) for name, values in results.items()}
 
 
-def by_meaning(chunks: Sequence[tuple[str, str]], embedder: Embedder) -> Callable[[str], Ranking]:
-    """A function that ranks documents by the cosine of their best window alone."""
-    windows = embedder.embed([text for _, text in chunks])
-
-    def rank(text: str) -> Ranking:
-        vector = unit_mean(embedder.embed([text])[0])
-        cosines = [float((own @ vector).max()) for own in windows]
-        return _documents(f"{chunks[row][0]}#" for row in np.argsort(cosines)[::-1][:TOP_K])
-
-    return rank
-
-
-def _documents(ids: Iterator[str]) -> Ranking:
-    return list(dict.fromkeys(record_id.rpartition("#")[0] for record_id in ids))
-
-
-def print_ranking(collection: Collection, questions: Sequence[str], embedder: Embedder) -> None:
-    """Print how each side and the index rank the collection."""
-    chunks = chunks_of(collection.documents)
-    with loaded(chunks, None) as words, loaded(chunks, embedder) as fused:
-        sides = {"meaning": by_meaning(chunks, embedder), "words": by_index(words), "fused": by_index(fused)}
-        for side, rank in sides.items():
-            rankings = {question: rank(collection.queries[question]) for question in questions}
-            gain = statistics.fmean(ndcg(rankings[q], collection.relevance[q], 10) for q in questions)
-            first = statistics.fmean(
-                rankings[q][:1] != [] and rankings[q][0] in collection.relevance[q] for q in questions
-            )
-            print(f"{collection.name:<14} {side:<8} nDCG@10 {gain:.3f}, right document first {first:.3f}", flush=True)
-
-
-def print_answered(collection: Collection, limit: int, embedder: Embedder) -> None:
-    """Print the share of questions of another article, of a missing and of a loaded paragraph that are answered."""
-    place = {document: number for number, document in enumerate(collection.documents)}
-    about = {query: place[next(iter(grades))] for query, grades in collection.relevance.items() if grades}
-    splits: dict[str, tuple[Callable[[int], bool], Callable[[int], bool]]] = {
-        "other": (lambda n: n // PARAGRAPHS % 2 == 0, lambda n: n // PARAGRAPHS % 2 == 1),
-        "near": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 1),
-        "covered": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 0),
-    }
-    model = ExtractiveModel(Judge.installed())
-    for name, (is_loaded, is_asked) in splits.items():
-        chunks = chunks_of({d: text for d, text in collection.documents.items() if is_loaded(place[d])})
-        questions = sample([query for query, number in about.items() if is_asked(number)], limit)
-        with loaded(chunks, embedder) as index:
-            share = statistics.fmean(_is_answered(model, index, collection.queries[q]) for q in questions)
-        print(f"{collection.name:<14} {name:<8} answered {share:.3f}", flush=True)
-
-
-def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> bool:
-    passages = index.search(NAMESPACE, question, top_k=PASSAGES)
-    call = {"id": "call", "type": "function", "function": {"name": SEARCH, "arguments": "{}"}}
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": question},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call", "content": json.dumps({"chunks": [*map(_passage, passages)]})},
+def measure_learned(running: Database, language: LanguageQuestions, *, misses: bool) -> float:
+    """The share of paraphrases that find their learned answer first."""
+    threads = [
+        Thread(id=f"W{n}", title=item.title, text=item.answer, questions=(item.question, item.paraphrase))
+        for n, item in enumerate(language.learned)
     ]
-    return model.next_calls(messages, (WEB, ANSWER))[0].name == ANSWER
-
-
-def _passage(hit: ScoredRecord) -> dict[str, str | float]:
-    return {"id": hit.id, "content": str(hit.fields["text"]), "score": hit.score, "source_type": "internal"}
-
-
-def sample(questions: Sequence[str], limit: int) -> list[str]:
-    """At most `limit` of the questions, always the same ones."""
-    return random.Random(SEED).sample(sorted(questions), min(limit, len(questions)))  # noqa: S311 - no secret
+    found = find_learned(running, f"languages-{language.language}", threads)
+    if misses:
+        for thread, keys in zip(threads, found, strict=True):
+            if keys[:1] != [thread.id]:
+                print(f"  {thread.questions} -> {keys}")
+    return sum(keys[:1] == [thread.id] for thread, keys in zip(threads, found, strict=True)) / len(threads)
 
 
 def main() -> None:
-    """Print both tables for each collection."""
+    """Print one line of figures for each language."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path)
-    parser.add_argument("--limit", type=positive, default=250, help="questions of each kind")
-    parser.add_argument("--ranking-only", action="store_true", help="for collections that are not XQuAD")
+    parser.add_argument("--language", choices=LANGUAGES, nargs="+", default=LANGUAGES)
+    parser.add_argument("--misses", action="store_true", help="print each failure")
     options = parser.parse_args()
-    embedder = Embedder.installed()
-    for directory in options.directories:
-        collection = read_collection(directory)
-        print_ranking(
-            collection, sample([q for q in collection.queries if collection.relevance.get(q)], options.limit), embedder
-        )
-        if not options.ranking_only:
-            print_answered(collection, options.limit, embedder)
+    print("language", *(f"{name:>16}" for name in (*BARS, "learned found")))
+    with tempfile.TemporaryDirectory() as directory, database() as running:
+        index = EmbeddedIndex.open(Path(directory))
+        model = ExtractiveModel(Judge.installed())
+        for code in options.language:
+            language = read_questions(code)
+            figures = measure(Answering(index, model, language), language, misses=options.misses)
+            learned = measure_learned(running, language, misses=options.misses)
+            print_line(code, [*figures.values(), learned])
+        index.close()
+
+
+def print_line(code: str, figures: Sequence[float]) -> None:
+    """Print the figures of a language in percent."""
+    print(f"{code:<8}", *(f"{100 * figure:>16.0f}" for figure in figures), flush=True)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ class NamespaceRows:
         scores = self._lexical_scores(text)
         if vector is not None:
             weight = DENSE_WEIGHT * self._familiarity.view
-            scores = weight * self._cosines(vector) + (1 - weight) * scores
+            scores = (weight * self._cosines(vector) + (1 - weight) * scores).astype(np.float32)
         candidates = np.flatnonzero(alive & (scores > 0))
         for rows in _best_first(candidates, scores[candidates]):
             yield from zip(self._keys.view[rows].tolist(), np.minimum(scores[rows], 1.0).tolist(), strict=True)
@@ -113,7 +113,8 @@ class NamespaceRows:
             return scores
         share = PARTS_WEIGHT * (1 - self._familiarity.view[cut])
         parts = self._parts.score(query_parts(text), self._part_lengths.view, cut, absent)
-        scores[cut] = _above_chance((1 - share) * scores[cut] + share * parts[cut])
+        mixed: Scores = ((1 - share) * scores[cut] + share * parts[cut]).astype(np.float32)
+        scores[cut] = _above_chance(mixed)
         return scores
 
     def _cosines(self, vector: Vectors) -> Scores:

@@ -1,0 +1,150 @@
+"""Measures the embedded index and the extractive model's refusals on collections in any language.
+
+    python benchmarks/language_collections.py DIR… [--limit N] [--ranking-only]
+
+Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is
+first: by meaning, by words, and by the index, which fuses both. The second has the share of questions
+that the model takes as answered by the passages instead of asking the web.
+It needs documents in groups of five paragraphs of one article, in
+order (XQuAD): half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are
+loaded, and questions about the others ("near") and about them ("covered") are asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gleaner_documents.chunking import chunk_text
+from gleaner_local.extractive.judging import Judge
+from gleaner_local.extractive.model import ANSWER, SEARCH, WEB, ExtractiveModel
+from gleaner_local.index.embedded import EmbeddedIndex, ScoredRecord
+from gleaner_local.index.embedder import Embedder, unit_mean
+from harness.document_collections import Collection, read_collection
+from harness.own_environment import positive
+from retrieval import ndcg
+
+NAMESPACE = "languages"
+TOP_K = 50
+PASSAGES = 5
+PARAGRAPHS = 5  # of each article
+SEED = 11
+Ranking = list[str]
+
+
+def chunks_of(documents: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The chunks of all documents, each with its document."""
+    return [(document, chunk) for document, text in documents.items() for chunk in chunk_text(text)]
+
+
+@contextmanager
+def loaded(chunks: Sequence[tuple[str, str]], embedder: Embedder | None) -> Iterator[EmbeddedIndex]:
+    """An index that holds the chunks; without an embedder it searches by words."""
+    with tempfile.TemporaryDirectory() as directory:
+        index = EmbeddedIndex(Path(directory), embedder)
+        index.upsert(NAMESPACE, [(f"{document}#{i}", {"text": text}) for i, (document, text) in enumerate(chunks)])
+        yield index
+        index.close()
+
+
+def by_index(index: EmbeddedIndex) -> Callable[[str], Ranking]:
+    """A function that ranks documents by the index."""
+    return lambda text: _documents(hit.id for hit in index.search(NAMESPACE, text, top_k=TOP_K))
+
+
+def by_meaning(chunks: Sequence[tuple[str, str]], embedder: Embedder) -> Callable[[str], Ranking]:
+    """A function that ranks documents by the cosine of their best window alone."""
+    windows = embedder.embed([text for _, text in chunks])
+
+    def rank(text: str) -> Ranking:
+        vector = unit_mean(embedder.embed([text])[0])
+        cosines = [float((own @ vector).max()) for own in windows]
+        return _documents(f"{chunks[row][0]}#" for row in np.argsort(cosines)[::-1][:TOP_K])
+
+    return rank
+
+
+def _documents(ids: Iterator[str]) -> Ranking:
+    return list(dict.fromkeys(record_id.rpartition("#")[0] for record_id in ids))
+
+
+def print_ranking(collection: Collection, questions: Sequence[str], embedder: Embedder) -> None:
+    """Print how each side and the index rank the collection."""
+    chunks = chunks_of(collection.documents)
+    with loaded(chunks, None) as words, loaded(chunks, embedder) as fused:
+        sides = {"meaning": by_meaning(chunks, embedder), "words": by_index(words), "fused": by_index(fused)}
+        for side, rank in sides.items():
+            rankings = {question: rank(collection.queries[question]) for question in questions}
+            gain = statistics.fmean(ndcg(rankings[q], collection.relevance[q], 10) for q in questions)
+            first = statistics.fmean(
+                rankings[q][:1] != [] and rankings[q][0] in collection.relevance[q] for q in questions
+            )
+            print(f"{collection.name:<14} {side:<8} nDCG@10 {gain:.3f}, right document first {first:.3f}", flush=True)
+
+
+def print_answered(collection: Collection, limit: int, embedder: Embedder) -> None:
+    """Print the share of questions of another article, of a missing and of a loaded paragraph that are answered."""
+    place = {document: number for number, document in enumerate(collection.documents)}
+    about = {query: place[next(iter(grades))] for query, grades in collection.relevance.items() if grades}
+    splits: dict[str, tuple[Callable[[int], bool], Callable[[int], bool]]] = {
+        "other": (lambda n: n // PARAGRAPHS % 2 == 0, lambda n: n // PARAGRAPHS % 2 == 1),
+        "near": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 1),
+        "covered": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 0),
+    }
+    model = ExtractiveModel(Judge.installed())
+    for name, (is_loaded, is_asked) in splits.items():
+        chunks = chunks_of({d: text for d, text in collection.documents.items() if is_loaded(place[d])})
+        questions = sample([query for query, number in about.items() if is_asked(number)], limit)
+        with loaded(chunks, embedder) as index:
+            share = statistics.fmean(_is_answered(model, index, collection.queries[q]) for q in questions)
+        print(f"{collection.name:<14} {name:<8} answered {share:.3f}", flush=True)
+
+
+def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> bool:
+    passages = index.search(NAMESPACE, question, top_k=PASSAGES)
+    call = {"id": "call", "type": "function", "function": {"name": SEARCH, "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call", "content": json.dumps({"chunks": [*map(_passage, passages)]})},
+    ]
+    return model.next_calls(messages, (WEB, ANSWER))[0].name == ANSWER
+
+
+def _passage(hit: ScoredRecord) -> dict[str, str | float]:
+    return {"id": hit.id, "content": str(hit.fields["text"]), "score": hit.score, "source_type": "internal"}
+
+
+def sample(questions: Sequence[str], limit: int) -> list[str]:
+    """At most `limit` of the questions, always the same ones."""
+    return random.Random(SEED).sample(sorted(questions), min(limit, len(questions)))  # noqa: S311 - no secret
+
+
+def main() -> None:
+    """Print both tables for each collection."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("directories", metavar="DIR", nargs="+", type=Path)
+    parser.add_argument("--limit", type=positive, default=250, help="questions of each kind")
+    parser.add_argument("--ranking-only", action="store_true", help="for collections that are not XQuAD")
+    options = parser.parse_args()
+    embedder = Embedder.installed()
+    for directory in options.directories:
+        collection = read_collection(directory)
+        print_ranking(
+            collection, sample([q for q in collection.queries if collection.relevance.get(q)], options.limit), embedder
+        )
+        if not options.ranking_only:
+            print_answered(collection, options.limit, embedder)
+
+
+if __name__ == "__main__":
+    main()
