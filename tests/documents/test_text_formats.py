@@ -193,7 +193,7 @@ def test_what_restructured_text_says_to_sphinx_is_no_text() -> None:
 Fees
 ====
 
-See :ref:`quay-size` and :ref:`winter_fees-2026`. :Status: open
+See :ref:`quay-size` and :ref:`winter_fees-2026`, :pep:`the rules <503#names>`. :Status: open
 
 .. _quay-size:
 
@@ -210,7 +210,7 @@ See :ref:`quay-size` and :ref:`winter_fees-2026`. :Status: open
     document = read_document("a.rst", content.encode())
 
     assert texts(document) == [
-        ("Fees", "See quay.size and winter fees 2026. :Status: open"),
+        ("Fees", "See quay.size and winter fees 2026, the rules. :Status: open"),
         ("Fees › `quay.size`", "|  | Day | Night |\n| --- | --- | --- |\n| Berth | 4 | 9 |"),
     ]
 

@@ -33,6 +33,7 @@ class AnswerKind(StrEnum):
     REASON = "reason"
     DEFINITION = "definition"
     ADDRESS = "address"
+    METHOD = "method"
     OPEN = "open"
 
 
@@ -40,6 +41,13 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     (
         AnswerKind.DATE,
         re.compile(r"\b(when|what year|which year|what date|which date|what day|what month|since when)\b"),
+    ),
+    (
+        AnswerKind.METHOD,
+        re.compile(
+            r"\b(how (do|can|should|must|would) (i|you|we|one|they)\b|how to\b|(what|which) (\w+ )?(command|flag|option|"
+            r"setting|function|method|query string|extensions?)\b)"
+        ),
     ),
     (
         AnswerKind.NUMBER,
@@ -67,6 +75,7 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
 )
 _CUES = {
+    AnswerKind.METHOD: re.compile(r"`"),
     AnswerKind.ADDRESS: re.compile(r"(?:https?|ftp)://|\bwww\.|[\w.]@\w", re.IGNORECASE),
     # "X is …", "X means …" and "X: …" at the beginning of a sentence.
     AnswerKind.DEFINITION: re.compile(r"^[^.,;:]{1,60}?(?:\s(?:is|are|was|were|means|refers to)\s|:\s)"),

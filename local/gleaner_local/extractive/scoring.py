@@ -20,6 +20,7 @@ MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
+INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
 NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
@@ -44,12 +45,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """The sentence at `position` of the passage `text_id`. `score` orders sentences; it may exceed 1."""
+    """The sentence at `position` of the passage `text_id`. `score` orders sentences; it may exceed 1.
+
+    `parts` is the list or table that the sentence introduces. `is_code`: the sentence ends with a block of code.
+    """
 
     text_id: str
     position: int
     text: str
     score: float
+    parts: str = ""
+    is_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +133,16 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / total_weight
         nearby_share = sum(weight for key, weight in weights.items() if key in nearby) / total_weight
         match = (own_share + CONTEXT_SHARE * nearby_share) * _length_factor(len(sequence))
-        if sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
+        if sentence.parts:
+            match *= INTRODUCTION_FACTOR
+        elif sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
         score = match + bonus + PASSAGE_SHARE * text.prior
-        scored_sentences.append(ScoredSentence(text.id, position, sentence.text, score))
+        scored_sentences.append(
+            ScoredSentence(text.id, position, sentence.text, score, sentence.parts, sentence.is_code)
+        )
         previous = own
     coverage = sum(weight for key, weight in weights.items() if key in passage_stems) / total_weight
     return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences))

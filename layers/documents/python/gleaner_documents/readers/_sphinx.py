@@ -159,6 +159,17 @@ def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], 
     return read
 
 
+def _with_title(known: Callable[..., Any], read: Callable[..., Any]) -> Callable[..., Any]:
+    """A role of docutils that may have a title in Sphinx: `:pep:`the rules <503#names>``."""
+
+    def run(name: str, rawtext: str, text: str, *context: Any, **options: Any) -> Any:
+        return (read if _EXPLICIT_TITLE.fullmatch(unescape(text).strip()) else known)(
+            name, rawtext, text, *context, **options
+        )
+
+    return run
+
+
 def without_metadata(text: str) -> str:
     """The text without the fields at its top that are for Sphinx."""
     return _METADATA.sub("", text)
@@ -181,7 +192,9 @@ def sphinx_markup(text: str) -> Iterator[None]:
 
     def role(name: str, *context: Any) -> Any:
         known, messages = find_role(name, *context)
-        return (known, messages) if known is not None and name.lower() != "code" else (read, [])
+        if known is None or name.lower() == "code":
+            return read, []
+        return (_with_title(known, read) if name.lower() in ("pep", "rfc") else known), messages
 
     directives.directive, roles.role = directive, role
     try:
