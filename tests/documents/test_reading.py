@@ -325,3 +325,17 @@ def test_a_file_that_a_parser_gives_up_on_is_read_or_named(name: str, markup: st
         assert str(error).startswith(f"{name}: ") and "\n" not in str(error)
     else:
         assert document.sections
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("**Risks**\n\n- Fog\n- Ice", "Risks:\n- Fog\n- Ice"),
+        ("__May I moor?__\n\nYes, you may.", "May I moor? Yes, you may."),
+        ("**Never moor here.**\n\nIt is shallow.", "Never moor here.\n\nIt is shallow."),
+        ("**Ann**\n\n**Bo**\n\n## Next\n\na", "Ann\n\nBo"),
+        ("**Fees** are due.\n\n- Now", "Fees are due.\n\n- Now"),
+    ],
+)
+def test_a_bold_line_names_what_stands_below_it(content: str, text: str) -> None:
+    assert read("a.md", content).sections[0].text == text
