@@ -49,7 +49,7 @@ class _Quote:
 
 def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     """The arguments of `generate_response`: quotes from the passages, or the text that there is no answer."""
-    if not (judgement.ranked and (judgement.usable or not judgement.question.has_topic)):
+    if not (judgement.ranked and (judgement.usable or judgement.question.only_asks)):
         return _no_answer(state)
     quotes = _select_quotes(judgement)
     if not quotes:

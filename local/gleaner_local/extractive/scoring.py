@@ -21,6 +21,8 @@ KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
 INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
+# A heading with this share of the question's weight asks the same, and what stands right below it is the answer.
+MIN_HEADING_SHARE, OPENING_BONUS = 0.9, 0.1
 NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
@@ -95,6 +97,15 @@ def score_texts(question: Question, texts: Sequence[Text]) -> list[ScoredText]:
     return [_score_text(question, weights, text) for text in texts]
 
 
+def share_of_missing_names(question: Question, texts: Sequence[Text]) -> float:
+    """The share of the question's weight that lies on names which stand in none of the texts nor above them."""
+    if not question.names:
+        return 0.0
+    present = {key for text in texts for key in _aligned(f"{text.context} {text.content}", question)}
+    missing = sum(question.weights[name] for name in question.names - present)
+    return missing / sum(question.weights.values())
+
+
 def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
     """Drop the sentences that repeat an earlier one, judged by their words."""
     selection: list[ScoredSentence] = []
@@ -123,6 +134,7 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
     total_weight = sum(weights.values()) or 1.0
     sentences = _sentences(text.content)
     context = set(_aligned(text.context, question))
+    is_answered = sum(weight for key, weight in weights.items() if key in context) >= MIN_HEADING_SHARE * total_weight
     passage_stems = context.union(*(_aligned(part, question) for s in sentences for part in (s.text, s.heading)))
     scored_sentences = []
     previous: set[str] = set()
@@ -133,7 +145,10 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / total_weight
         nearby_share = sum(weight for key, weight in weights.items() if key in nearby) / total_weight
         match = (own_share + CONTEXT_SHARE * nearby_share) * _length_factor(len(sequence))
-        if sentence.parts:
+        opens_answer = is_answered and not position
+        if opens_answer:
+            match += OPENING_BONUS
+        elif sentence.parts:
             match *= INTRODUCTION_FACTOR
         elif sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
             match *= FRAGMENT_FACTOR
