@@ -39,7 +39,10 @@ ASK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question about a collection; `holds` stands in each of `files`, in the kind of text that `place` names."""
+    """A question about a collection, the `files` that answer it, and what the answer must hold.
+
+    `place` is the kind of text in which it stands in the first of the files.
+    """
 
     collection: str
     question: str
@@ -91,7 +94,9 @@ def measure(url: str, questions: Sequence[Question], *, misses: bool) -> Iterato
         is_first, is_quoted = reply.source in question.files, _plain(question.holds) in _plain(reply.text)
         if misses and not (is_first and is_quoted):
             wrong = " and ".join(["file"] * (not is_first) + ["quote"] * (not is_quoted))
-            print(f"  [{question.place}; wrong {wrong}] {question.question} -> {reply.source}: {reply.text!r}")
+            print(
+                f"  [{question.place}; wrong {wrong}] {question.question} -> {reply.source}: {reply.text!r}", flush=True
+            )
         yield question, is_first, is_quoted
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive.question import Question, read_question
-from gleaner_local.extractive.scoring import ScoredText, Text, score_texts, share_of_missing_names
+from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
 from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
 
 
@@ -85,7 +85,7 @@ class Judge:
         passage_texts = [self._to_text(query, passage) for passage in passages if passage.content]
         texts = score_texts(question, passage_texts)
         # Passages about another town than the one that is asked for resemble the question and do not answer it.
-        certainty = 1.0 - share_of_missing_names(question, passage_texts)
+        certainty = 1.0 - missing_share(question, passage_texts)
         evidence = {text.id: certainty * self._evidence(text) for text in texts}
         # The search mostly orders its own passages correctly; word coverage does not improve their order.
         relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}

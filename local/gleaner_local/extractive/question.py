@@ -51,8 +51,8 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     (
         AnswerKind.METHOD,
         re.compile(
-            r"\b(how (do|can|should|must|would) (i|you|we|one|they)\b|how to\b|(what|which) (\w+ )?(command|flag|option|"
-            r"setting|function|method|query string|extensions?)\b)"
+            r"\b(how (do|can|should|must|would) (i|you|we|one|they)\b|how to\b|(what|which) (\w+ )?"
+            r"(command|flag|option|setting|function|method|extensions?)\b)"
         ),
     ),
     (

@@ -23,6 +23,7 @@ FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little wi
 INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
 # A heading with this share of the question's weight asks the same, and what stands right below it is the answer.
 MIN_HEADING_SHARE, OPENING_BONUS = 0.9, 0.1
+MAX_FEW_WORDS, MISSING_WORD_SHARE = 2, 0.85
 NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
@@ -97,13 +98,21 @@ def score_texts(question: Question, texts: Sequence[Text]) -> list[ScoredText]:
     return [_score_text(question, weights, text) for text in texts]
 
 
-def share_of_missing_names(question: Question, texts: Sequence[Text]) -> float:
-    """The share of the question's weight that lies on names which stand in none of the texts nor above them."""
-    if not question.names:
+def missing_share(question: Question, texts: Sequence[Text]) -> float:
+    """The share of the question's weight that the texts say nothing about, as far as words can tell.
+
+    A name that stands in none of the texts nor above them counts in full. Another word may stand there in other words,
+    so it counts only in a question of few words, and a little less.
+    """
+    total = sum(question.weights.values())
+    if not total:
         return 0.0
     present = {key for text in texts for key in _aligned(f"{text.context} {text.content}", question)}
-    missing = sum(question.weights[name] for name in question.names - present)
-    return missing / sum(question.weights.values())
+    missing = question.weights.keys() - present
+    names = sum(question.weights[key] for key in missing & question.names) / total
+    if len(question.weights) > MAX_FEW_WORDS:
+        return names
+    return max(names, MISSING_WORD_SHARE * sum(question.weights[key] for key in missing) / total)
 
 
 def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:

@@ -186,7 +186,8 @@ def _is_code_tab(text: str, begin: int, end: int) -> bool:
     """Docsy's tabs hold code, unless they or the pane around them say that they hold text."""
     if not text.startswith("{{<", begin):
         return False
-    pane = _TAB_PANE.match(text, text.rfind("{", 0, max(0, text.rfind("tabpane", max(0, begin - MAX_BLOCK_CHARS), begin))) - 1)
+    name = text.rfind("tabpane", max(0, begin - MAX_BLOCK_CHARS), begin)
+    pane = _TAB_PANE.match(text, text.rfind("{", 0, max(0, name)) - 1)
     return not _TEXT_PANE.search(pane[0]) if pane else _CODE_TAB.search(text, begin, end) is not None
 
 

@@ -136,7 +136,6 @@ def _role(state: StateInline, silent: bool) -> bool:
     return write(state, _ROLE_TARGET.sub("", text) or text, match.end(), silent)
 
 
-
 def _attributes(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "{":
         return False
@@ -151,6 +150,3 @@ def _expression(state: StateInline, silent: bool) -> bool:
     """MDX: a string in braces is text, a name stands for a value that is not known."""
     match = _EXPRESSION.match(state.src, state.pos, state.pos + MAX_MARK_CHARS) if state.src[state.pos] == "{" else None
     return match is not None and write(state, next(filter(None, match.groups()), ""), match.end(), silent)
-
-
-

@@ -178,9 +178,8 @@ def without_metadata(text: str) -> str:
 @contextmanager
 def sphinx_markup(text: str) -> Iterator[None]:
     """Let docutils know the markup of Sphinx while it reads `text`."""
-    titles = {
-        match.group(2).lower(): _TITLE_MARKUP.sub(r"\1", match.group(4)).strip() for match in _LABELED_TITLE.finditer(text)
-    }
+    labels = _LABELED_TITLE.finditer(text)
+    titles = {match[2].lower(): _TITLE_MARKUP.sub(r"\1", match[4]).strip() for match in labels}
     find_directive, find_role = directives.directive, roles.role
     read = _read_role(titles)
 
