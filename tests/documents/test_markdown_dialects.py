@@ -213,6 +213,10 @@ def test_the_panes_of_docsy_hold_code_unless_they_say_text() -> None:
     assert read(f"{{{{< tabpane >}}}}\n{tab}\n{{{{< /tabpane >}}}}") == code
     assert read(f"{{{{< tabpane >}}}}\n{untyped}\n{{{{< /tabpane >}}}}") == code
     assert read(f"{{{{< tabpane text=true >}}}}\n{tab}\n{{{{< /tabpane >}}}}") == "Toml: a = 1 b = 2"
+    empty = '{{< tab header="Formats" disabled=true />}}'
+    assert read(f"{{{{< tabpane >}}}}\n{empty}\n{tab}\n{{{{< /tabpane >}}}}") == f"Formats:\n\n{code}"
+    pair = '{{% tab header="A" %}}\n```\na\n```\n{{% /tab %}} {{% tab header="B" %}}\n```\nb\n```\n{{% /tab %}}'
+    assert read(pair) == "A:\n\n```\na\n```\n\nB:\n\n```\nb\n```"
     assert read('{{% tab header="**English**" lang="en" %}}\nWelcome.\n{{% /tab %}}') == "English: Welcome."
 
 

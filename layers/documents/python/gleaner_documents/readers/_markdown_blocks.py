@@ -184,7 +184,7 @@ def _tag_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _is_code_tab(text: str, begin: int, end: int) -> bool:
     """Docsy's tabs hold code, unless they or the pane around them say that they hold text."""
-    if not text.startswith("{{<", begin):
+    if not text.startswith("{{<", begin) or text.endswith("/>}}", begin, end):
         return False
     name = text.rfind("tabpane", max(0, begin - MAX_BLOCK_CHARS), begin)
     pane = _TAB_PANE.match(text, text.rfind("{", 0, max(0, name)) - 1)

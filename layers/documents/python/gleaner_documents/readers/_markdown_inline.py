@@ -11,7 +11,13 @@ from markdown_it.rules_inline import StateInline
 
 from gleaner_documents.readers._markdown_blocks import label
 from gleaner_documents.readers._markdown_marks import MAX_MARK_CHARS, add_mark_rules, parse_inside, write
-from gleaner_documents.readers._markup_tags import MarkupTag, match_component, match_template_tag
+from gleaner_documents.readers._markup_tags import (
+    MAX_TAG_CHARS,
+    MarkupTag,
+    match_component,
+    match_template_tag,
+    without_template_tags,
+)
 
 _ATTRIBUTE = r"(?:[#.][\w:.-]+|-|data-[\w-]+(?=[\s}])|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"'=]+))"
 # `{#id .class}` of Pandoc and Docusaurus, `{: .class }` of kramdown and Python-Markdown.
@@ -104,7 +110,8 @@ def _tag(match_tag: Callable[[str, int], MarkupTag | None], state: StateInline, 
     tag = match_tag(state.src, state.pos)
     if tag is None or tag.end > state.posMax:
         return False
-    before = state.src[state.src.rfind("\n", 0, state.pos) + 1 : state.pos].strip()
+    line_start = max(state.src.rfind("\n", 0, state.pos) + 1, state.pos - MAX_TAG_CHARS)
+    before = without_template_tags(state.src[line_start : state.pos]).strip()
     newline = state.src.find("\n", tag.end)
     after = state.src[tag.end : newline if newline >= 0 else len(state.src)].strip()
     text = tag.title
