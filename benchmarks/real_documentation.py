@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import httpx
 
@@ -59,6 +60,15 @@ class Reply:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Whether the right file came first and the answer was quoted."""
+
+    place: str
+    is_first: bool
+    is_quoted: bool
+
+
 def read_questions() -> dict[str, list[Question]]:
     """The questions of each collection."""
     collections: dict[str, list[Question]] = defaultdict(list)
@@ -87,8 +97,8 @@ def ask(url: str, question: Question) -> Reply:
     return Reply(response["answer"], (first or "").removeprefix(f"{question.collection}/"))
 
 
-def measure(url: str, questions: Sequence[Question], *, misses: bool) -> Iterator[tuple[Question, bool, bool]]:
-    """Yield each question with whether the right file comes first, and whether the answer is quoted."""
+def measure(url: str, questions: Sequence[Question], *, misses: bool) -> Iterator[Result]:
+    """Ask each question and yield how it went."""
     for question in questions:
         reply = ask(url, question)
         is_first, is_quoted = reply.source in question.files, _plain(question.holds) in _plain(reply.text)
@@ -97,7 +107,7 @@ def measure(url: str, questions: Sequence[Question], *, misses: bool) -> Iterato
             print(
                 f"  [{question.place}; wrong {wrong}] {question.question} -> {reply.source}: {reply.text!r}", flush=True
             )
-        yield question, is_first, is_quoted
+        yield Result(question.place, is_first, is_quoted)
 
 
 def _plain(text: str) -> str:
@@ -105,9 +115,9 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("`", "").split()).casefold()
 
 
-def print_shares(name: str, results: Sequence[tuple[Question, bool, bool]]) -> None:
+def print_shares(name: str, results: Sequence[Result]) -> None:
     """Print a line of the shares of both kinds of success in percent."""
-    shares = [sum(result[column] for result in results) / len(results) for column in (1, 2)]
+    shares = (mean(result.is_first for result in results), mean(result.is_quoted for result in results))
     print(f"{name:<20}{len(results):>10}", *(f"{100 * share:>17.0f}" for share in shares), flush=True)
 
 
@@ -136,7 +146,7 @@ def main() -> None:
     parser.add_argument("--data-dir", metavar="DIR", type=Path, help="keep what was loaded in this directory")
     options = parser.parse_args()
     collections = read_questions()
-    results: list[tuple[Question, bool, bool]] = []
+    results: list[Result] = []
     with _directory(options.data_dir) as data_dir, service(data_dir) as running:
         for name, directory in options.collections:
             print(f"{name} loaded in {ingest(data_dir, name, directory):.0f} s", flush=True)
@@ -148,11 +158,11 @@ def main() -> None:
     print_places(results)
 
 
-def print_places(results: Sequence[tuple[Question, bool, bool]]) -> None:
+def print_places(results: Sequence[Result]) -> None:
     """Print the shares for each place at which answers stand, and for all."""
-    places: Mapping[str, list[tuple[Question, bool, bool]]] = defaultdict(list)
+    places: Mapping[str, list[Result]] = defaultdict(list)
     for result in results:
-        places[result[0].place].append(result)
+        places[result.place].append(result)
     for place, part in sorted(places.items()):
         print_shares(place, part)
     print_shares("all", results)
