@@ -9,9 +9,10 @@ from typing import Any
 
 from gleaner_local.extractive._answering import answer_from_passages, answer_from_web
 from gleaner_local.extractive._conversation import Conversation, Message, WebAnswer, read_conversation
-from gleaner_local.extractive._follow_up import reword, standalone_query
+from gleaner_local.extractive._follow_up import Reading, reword, understand
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
+from gleaner_local.extractive.question import Question, read_question
 
 MODEL = "gleaner-extractive"
 
@@ -40,11 +41,12 @@ class ExtractiveModel:
         state = read_conversation(messages)
         if not state.question:
             return []
-        query = standalone_query(state.question, state.earlier)
+        reading = understand(state.question, state.earlier)
+        query = reading.query
         if SEARCH in offered and not state.searched:
             return [_call(SEARCH, {"query": query})]
         wording = reword(query) if state.refused else query
-        judgement = self._judge.judge(query, list(state.passages.values()))
+        judgement = self._judge.judge(query, list(state.passages.values()), _question_of(reading))
         if INDEX in offered and state.web is not None and not state.indexed:
             calls = [_call(INDEX, _keyword_arguments(query, state.web))]
             if ANSWER in offered and parallel:
@@ -55,6 +57,13 @@ class ExtractiveModel:
         if ANSWER in offered:
             return [_call(ANSWER, _answer(state, judgement))]
         return _search_again(offered, wording)
+
+
+def _question_of(reading: Reading) -> Question | None:
+    """The question by which sentences are scored; None if it stands alone."""
+    if not reading.terms and not reading.replaces:
+        return None
+    return read_question(reading.text, asked=reading.asked, terms=reading.terms, replaces=reading.replaces)
 
 
 def _search_again(offered: Collection[str], query: str) -> list[Call]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,6 +22,7 @@ NAME_WEIGHT = 1.5
 NUMBER_WEIGHT = 1.6
 COMMON_WEIGHT = 0.5
 ASKING_WEIGHT = 0.35
+EARLIER_SHARE = 0.3  # of the weight of a word from an earlier turn
 
 
 class AnswerKind(StrEnum):
@@ -93,7 +95,8 @@ _CUES = {
 class Question:
     """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
 
-    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them.
+    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `required` are the
+    stems of which an answer must have one, if it is not empty: "And the windmill?" is not answered by the ferry.
     """
 
     text: str
@@ -101,6 +104,7 @@ class Question:
     weights: dict[str, float]
     kind: AnswerKind
     beginnings: dict[str, str]
+    required: frozenset[str] = frozenset()
 
     @property
     def has_topic(self) -> bool:
@@ -108,19 +112,35 @@ class Question:
         return any(weight > COMMON_WEIGHT for weight in self.weights.values())
 
 
-def read_question(text: str) -> Question:
-    """Analyse the question in `text`."""
+def read_question(
+    text: str, *, asked: str | None = None, terms: Sequence[str] = (), replaces: bool = False
+) -> Question:
+    """Analyse the question in `text`.
+
+    `terms` are words from earlier turns: they tell what the question is about, not what it asks for, so that they weigh
+    little unless the question has no topic. `asked` is the question that tells the kind of answer, if it is another.
+    With `replaces` an answer must have one of the topic words of `text`.
+    """
+    weights = _weigh_words(text)
+    own = frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
+    for key, weight in _weigh_words(" ".join(terms)).items():
+        weights.setdefault(key, EARLIER_SHARE * weight if own else weight)
+    order = tuple(stem(word) for word in words(text) if stem(word) in weights)
+    starts = {**beginnings(" ".join(terms)), **beginnings(text)}
+    inflected = {key: start for key, start in starts.items() if start != key and key in weights}
+    return Question(text, order, weights, _kind(fold(asked or text)), inflected, own if replaces else frozenset())
+
+
+def _weigh_words(text: str) -> dict[str, float]:
     names = {stem(word) for name in _NAME.findall(text) for word in words(name)}
-    weights: dict[str, float] = {}
     function_words = _FUNCTION_WORDS | (find_stop_words(words(text)) - english_stop_words())
+    weights: dict[str, float] = {}
     for word in words(text):
         if word in function_words or _LETTER.fullmatch(word):
             continue
         key = stem(word)
         weights.setdefault(key, _weight(word, key, is_name=key in names))
-    order = tuple(stem(word) for word in words(text) if stem(word) in weights)
-    inflected = {key: start for key, start in beginnings(text).items() if start != key and key in weights}
-    return Question(text, order, weights, _kind(fold(text)), inflected)
+    return weights
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:

@@ -54,13 +54,17 @@ class ScoredSentence:
 
 @dataclass(frozen=True, slots=True)
 class ScoredText:
-    """A passage with its sentences in order; `coverage` is its weighted share of the question's words (0 to 1)."""
+    """A passage with its sentences in order.
+
+    `coverage` is its weighted share of the question's words (0 to 1), `matches` are the stems of those it has.
+    """
 
     id: str
     prior: float
     stored: bool
     coverage: float
     sentences: tuple[ScoredSentence, ...]
+    matches: frozenset[str] = frozenset()
 
     @property
     def best(self) -> float:
@@ -134,8 +138,9 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         score = match + bonus + PASSAGE_SHARE * text.prior
         scored_sentences.append(ScoredSentence(text.id, position, sentence.text, score))
         previous = own
-    coverage = sum(weight for key, weight in weights.items() if key in passage_stems) / total_weight
-    return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences))
+    matches = passage_stems & weights.keys()
+    coverage = sum(weights[key] for key in matches) / total_weight
+    return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences), frozenset(matches))
 
 
 def _aligned(text: str, question: Question) -> tuple[str, ...]:
