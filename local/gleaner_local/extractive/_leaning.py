@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from gleaner.text import cut_phrases, find_stop_words, find_words, stem, words
 from gleaner_local.extractive._languages import Language, find_language, tokenize
@@ -17,7 +18,7 @@ MAX_CHARS, MAX_TOPIC_WORDS = 400, 8
 MAX_INCOMPLETE = 2
 MAX_FRAGMENT = 5  # words that name something without asking
 MAX_UNSPACED_FRAGMENT = 8  # characters of the same in scripts without spaces
-MAX_FULL_QUESTION = 2  # topic words of "And what …?" that may still lean on the turn before
+MIN_FULL_QUESTION = 2  # topic words of an "And what …?" that stands alone
 
 _ASKING_STEMS = frozenset(stem(word) for word in read_words("asking"))
 _QUESTION_MARK = re.compile(r"[?？؟]\W*$")
@@ -44,6 +45,7 @@ class Message:
     refers_back: bool = False
 
 
+@lru_cache(maxsize=1024)
 def read_leaning(text: str, before: str = "") -> Message:
     """How `text` leans on earlier turns, of which `before` tells the language. Long messages stand alone."""
     if len(text) > MAX_CHARS or len(topic_words(text)) > MAX_TOPIC_WORDS:
@@ -55,11 +57,12 @@ def read_leaning(text: str, before: str = "") -> Message:
     return _read_question(text if rest is None else rest, language)
 
 
-def topic_words(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def topic_words(text: str) -> tuple[str, ...]:
     """The words of `text` that carry a topic, in their original spelling."""
     no_topics = find_stop_words(words(text)) | find_language(text).function_words
     candidates = [piece for word in _find_terms(text) for piece in cut_phrases(word.strip(".-'’"))]
-    return [word for word in candidates if not _says_nothing(words(word), no_topics)]
+    return tuple(word for word in candidates if not _says_nothing(words(word), no_topics))
 
 
 def has_name(text: str) -> bool:
@@ -127,7 +130,7 @@ def _read_continuation(text: str, rest: str, language: Language, *, refers: bool
     if not _asks(rest, language):
         is_short = len(tokenize(rest)) <= MAX_FRAGMENT
         return Message(rest, Leaning.INSTEAD) if is_short else Message(text, Leaning.CONTINUES)
-    is_full = len(topic_words(rest)) > MAX_FULL_QUESTION or _defines(rest, language)
+    is_full = len(topic_words(rest)) >= MIN_FULL_QUESTION or _defines(rest, language)
     return Message(rest, Leaning.ALONE) if is_full else Message(text, Leaning.CONTINUES)
 
 

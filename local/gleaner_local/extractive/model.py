@@ -7,9 +7,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gleaner_local.extractive._answering import answer_from_passages, answer_from_web
+from gleaner.small_talk import recognize
+from gleaner_local.extractive._answering import answer_from_passages, answer_from_selection, answer_from_web
 from gleaner_local.extractive._conversation import Conversation, Message, WebAnswer, read_conversation
 from gleaner_local.extractive._follow_up import Reading, reword, understand
+from gleaner_local.extractive._selection import ABOUT_THE_WHOLE, asks_for_whole, has_beginning, quote_beginning
+from gleaner_local.extractive._small_talk import reply_to
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 from gleaner_local.extractive.question import Question, read_question
@@ -41,12 +44,17 @@ class ExtractiveModel:
         state = read_conversation(messages)
         if not state.question:
             return []
+        small_talk = recognize(state.question)
         reading = understand(state.question, state.earlier)
-        query = reading.query
+        query = reading.query if small_talk is None else state.question
         if SEARCH in offered and not state.searched:
             return [_call(SEARCH, {"query": query})]
+        if ANSWER in offered and small_talk is not None:
+            return [_call(ANSWER, reply_to(small_talk, about_selection=state.about_selection))]
         wording = reword(query) if state.refused else query
         judgement = self._judge.judge(query, list(state.passages.values()), _question_of(reading))
+        if ANSWER in offered and state.about_selection:
+            return [_answer_about_selection(state, judgement, offered)]
         if INDEX in offered and state.web is not None and not state.indexed:
             calls = [_call(INDEX, _keyword_arguments(query, state.web))]
             if ANSWER in offered and parallel:
@@ -57,6 +65,15 @@ class ExtractiveModel:
         if ANSWER in offered:
             return [_call(ANSWER, _answer(state, judgement))]
         return _search_again(offered, wording)
+
+
+def _answer_about_selection(state: Conversation, judgement: Judgement, offered: Collection[str]) -> Call:
+    """Answer from the selection; first search for its beginning if the whole is asked for."""
+    if asks_for_whole(state.question) or not judgement.question.has_topic:
+        if SEARCH in offered and not has_beginning(state) and state.searches == 1:
+            return _call(SEARCH, {"query": ABOUT_THE_WHOLE})
+        return _call(ANSWER, quote_beginning(state))
+    return _call(ANSWER, answer_from_selection(state, judgement))
 
 
 def _question_of(reading: Reading) -> Question | None:

@@ -123,6 +123,9 @@ def read_question(
     """
     weights = _weigh_words(text)
     own = frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
+    if terms and not own:  # "How high is it?": common words are all that it asks for
+        weights = {key: 1.0 if weight == COMMON_WEIGHT else weight for key, weight in weights.items()}
+        own = frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
     for key, weight in _weigh_words(" ".join(terms)).items():
         weights.setdefault(key, EARLIER_SHARE * weight if own else weight)
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
