@@ -25,13 +25,15 @@ class Reading:
     """A question as it is understood in its conversation.
 
     `text` scores sentences, and `terms` come from earlier turns. `asked` is the question that tells the kind of answer:
-    an earlier one if `text` only names something. `replaces`: the answer must be about the words of `text`.
+    an earlier one if `text` only names something. The answer must be about the words of `required`; `said` is the
+    answer before.
     """
 
     text: str
     asked: str
     terms: tuple[str, ...] = ()
-    replaces: bool = False
+    required: str = ""
+    said: str = ""
 
     @property
     def query(self) -> str:
@@ -80,29 +82,29 @@ def _read(text: str, before: Reading | None, answer: str) -> Reading:
             return Reading(message.text, message.text)
         case Leaning.CONTINUES:
             names = _find_names(answer) if message.refers_back else []
-            return _continue(message, before, names)
+            return _continue(message, before, names, answer)
         case Leaning.INSTEAD | Leaning.CORRECTS:
             return _replace(message, before)
 
 
-def _continue(message: Message, before: Reading, names: Sequence[str]) -> Reading:
-    terms = [*_terms_of(before), *names[:MAX_ADDED_NAMES]]
+def _continue(message: Message, before: Reading, names: Sequence[str], answer: str) -> Reading:
+    terms = _without_known([*_terms_of(before), *names[:MAX_ADDED_NAMES]], message.text)
     asks = contains_question(message.text, find_language(message.text, before.asked))
-    return Reading(message.text, message.text if asks else before.asked, _without_known(terms, message.text))
+    return Reading(message.text, message.text if asks else before.asked, terms, said=answer)
 
 
 def _replace(message: Message, before: Reading) -> Reading:
     """Ask the earlier question about something else: in its place if that can be told, else beside it."""
     exchanged = _exchange(message.text, before.asked)
     if exchanged is not None:
-        return Reading(message.text, exchanged, _without_known(topic_words(exchanged), message.text), replaces=True)
+        return Reading(exchanged, exchanged, required=message.text)
     terms = () if message.leaning is Leaning.CORRECTS else _without_known(_terms_of(before), message.text)
-    return Reading(message.text, before.asked, terms, replaces=True)
+    return Reading(message.text, before.asked, terms, required=message.text)
 
 
 def _exchange(new: str, question: str) -> str | None:
     """`question` about `new` if it has one thing of the same form: one noun with an article, or one name."""
-    phrase = new.strip(" ?!.")
+    phrase = new.strip(" ?!.").removesuffix(" one")
     articles = "|".join(map(re.escape, find_language(question).phrases("articles")))
     noun = re.compile(rf"\b(?:{articles})[ '’]\w+", re.IGNORECASE) if articles else None
     nouns = noun.findall(question) if noun else []
@@ -111,13 +113,13 @@ def _exchange(new: str, question: str) -> str | None:
     names = re.findall(r"(?<=[\w,] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*", question)
     bare = re.sub(rf"^(?:{articles})[ '’]", "", phrase, flags=re.IGNORECASE) if articles else phrase
     if len(names) == 1 and bare[:1].isupper():
-        return question.replace(names[0], bare.removesuffix(" one"))
+        return question.replace(names[0], bare)
     return None
 
 
 def _terms_of(reading: Reading) -> list[str]:
     """The topic of a reading: its own words, and those that came from earlier turns."""
-    return [*topic_words(reading.text), *reading.terms]
+    return [*topic_words(reading.text), *(() if reading.required else reading.terms)]
 
 
 def _without_known(terms: Sequence[str], text: str) -> tuple[str, ...]:

@@ -149,10 +149,15 @@ def refers_back(text: str, language: Language) -> bool:
     if any(token in referring and not _is_named_before(tokens, n, text, language) for n, token in enumerate(tokens)):
         return True
     several = (phrase for phrase in referring if " " in phrase)
-    if any(f" {phrase} " in padded for phrase in several) or tokens[-1:] in (["one"], ["ones"]):
+    if any(f" {phrase} " in padded for phrase in several) or _ends_with_one(tokens):
         return True
     endings = language.phrases("suffixes")
     return bool(endings) and len(topic_words(text)) <= MAX_INCOMPLETE and any(_has_ending(t, endings) for t in tokens)
+
+
+def _ends_with_one(tokens: Sequence[str]) -> bool:
+    """Whether "one" at the end refers back; in "the Porto one" the word before it says which."""
+    return tokens[-1:] in (["one"], ["ones"]) and not topic_words(" ".join(tokens[-2:-1]))
 
 
 def _is_named_before(tokens: Sequence[str], position: int, text: str, language: Language) -> bool:

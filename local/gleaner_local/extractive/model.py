@@ -78,9 +78,10 @@ def _answer_about_selection(state: Conversation, judgement: Judgement, offered: 
 
 def _question_of(reading: Reading) -> Question | None:
     """The question by which sentences are scored; None if it stands alone."""
-    if not reading.terms and not reading.replaces:
+    if not reading.terms and not reading.required:
         return None
-    return read_question(reading.text, asked=reading.asked, terms=reading.terms, replaces=reading.replaces)
+    terms, required, said = reading.terms, reading.required, reading.said
+    return read_question(reading.text, asked=reading.asked, terms=terms, required=required, said=said)
 
 
 def _search_again(offered: Collection[str], query: str) -> list[Call]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,7 +22,7 @@ NAME_WEIGHT = 1.5
 NUMBER_WEIGHT = 1.6
 COMMON_WEIGHT = 0.5
 ASKING_WEIGHT = 0.35
-EARLIER_SHARE = 0.3  # of the weight of a word from an earlier turn
+MAX_EARLIER_SHARE = 0.4  # the weight of all words from earlier turns, as a share of the question's own
 
 
 class AnswerKind(StrEnum):
@@ -96,7 +96,8 @@ class Question:
     """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
 
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `required` are the
-    stems of which an answer must have one, if it is not empty: "And the windmill?" is not answered by the ferry.
+    stems of which an answer must have one, if it is not empty: "And the windmill?" is not answered by the ferry. What
+    was `said` before is a worse answer to a follow-up.
     """
 
     text: str
@@ -105,6 +106,7 @@ class Question:
     kind: AnswerKind
     beginnings: dict[str, str]
     required: frozenset[str] = frozenset()
+    said: str = ""
 
     @property
     def has_topic(self) -> bool:
@@ -113,25 +115,32 @@ class Question:
 
 
 def read_question(
-    text: str, *, asked: str | None = None, terms: Sequence[str] = (), replaces: bool = False
+    text: str, *, asked: str | None = None, terms: Sequence[str] = (), required: str = "", said: str = ""
 ) -> Question:
     """Analyse the question in `text`.
 
     `terms` are words from earlier turns: they tell what the question is about, not what it asks for, so that they weigh
     little unless the question has no topic. `asked` is the question that tells the kind of answer, if it is another.
-    With `replaces` an answer must have one of the topic words of `text`.
+    An answer must have one of the topic words of `required`. `said` is the answer before, which need not be repeated.
     """
     weights = _weigh_words(text)
-    own = frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
+    own = _topic_of(weights)
     if terms and not own:  # "How high is it?": common words are all that it asks for
         weights = {key: 1.0 if weight == COMMON_WEIGHT else weight for key, weight in weights.items()}
-        own = frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
-    for key, weight in _weigh_words(" ".join(terms)).items():
-        weights.setdefault(key, EARLIER_SHARE * weight if own else weight)
+        own = _topic_of(weights)
+    earlier = _weigh_words(" ".join(terms))
+    share = min(1.0, MAX_EARLIER_SHARE * sum(weights.values()) / (sum(earlier.values()) or 1.0)) if own else 1.0
+    for key, weight in earlier.items():
+        weights.setdefault(key, share * weight)
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
     starts = {**beginnings(" ".join(terms)), **beginnings(text)}
     inflected = {key: start for key, start in starts.items() if start != key and key in weights}
-    return Question(text, order, weights, _kind(fold(asked or text)), inflected, own if replaces else frozenset())
+    must_have = _topic_of(_weigh_words(required)) & weights.keys()
+    return Question(text, order, weights, _kind(fold(asked or text)), inflected, must_have, said if own else "")
+
+
+def _topic_of(weights: Mapping[str, float]) -> frozenset[str]:
+    return frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
 
 
 def _weigh_words(text: str) -> dict[str, float]:

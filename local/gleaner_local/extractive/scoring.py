@@ -19,6 +19,7 @@ PAIR_BONUS = 0.12
 MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
+SAID_FACTOR = 0.6  # of a sentence of the answer before, for a follow-up
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
 NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
@@ -135,7 +136,8 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
-        score = match + bonus + PASSAGE_SHARE * text.prior
+        said = SAID_FACTOR if question.said and sentence.text in question.said else 1.0
+        score = said * (match + bonus) + PASSAGE_SHARE * text.prior
         scored_sentences.append(ScoredSentence(text.id, position, sentence.text, score))
         previous = own
     matches = passage_stems & weights.keys()
