@@ -72,7 +72,7 @@ def search_index(index: EmbeddedIndex, namespace: str) -> Search:
 
     def search(query: str) -> dict[str, Any]:
         hits = index.search(namespace, query, top_k=TOP_K)
-        fields = ({"title": hit.fields.get("title", hit.id), "content": hit.fields["text"]} for hit in hits)
+        fields = ({"title": hit.fields.get("title", hit.id), "content": hit.fields["text"][hit.fields.get("text_start") or 0 :]} for hit in hits)
         chunks = [
             {"id": f"kb-{n}", "score": round(hit.score, 4), **own}
             for n, (hit, own) in enumerate(zip(hits, fields, strict=True), 1)
