@@ -26,7 +26,7 @@ Search = Callable[[str], dict[str, Any]]
 
 
 @dataclass(slots=True)
-class Turn:
+class Message:
     """A message and what its answer must and must not say; `unanswered`: it must cite nothing."""
 
     text: str
@@ -43,7 +43,7 @@ class Reply:
     sources: tuple[str, ...]
     queries: tuple[str, ...]
 
-    def meets(self, turn: Turn) -> bool:
+    def meets(self, turn: Message) -> bool:
         """Whether it is what `turn` expects."""
         if turn.unanswered:
             return not self.sources
@@ -51,9 +51,9 @@ class Reply:
         return bool(self.sources) and says and not any(text in self.text for text in turn.avoids)
 
 
-def read_sessions(path: Path) -> Iterator[tuple[str, list[Turn]]]:
+def read_sessions(path: Path) -> Iterator[tuple[str, list[Message]]]:
     """The heading and the turns of each session of a file."""
-    heading, turns = "", list[Turn]()
+    heading, turns = "", list[Message]()
     for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
         sign, _, rest = line.partition(" ")
         if sign in ("", "=") and turns:
@@ -62,7 +62,7 @@ def read_sessions(path: Path) -> Iterator[tuple[str, list[Turn]]]:
         if sign == "=":
             heading = rest
         elif sign in ("?", "!"):
-            turns.append(Turn(rest, unanswered=sign == "!"))
+            turns.append(Message(rest, unanswered=sign == "!"))
         elif sign in ("+", "-"):
             (turns[-1].says if sign == "+" else turns[-1].avoids).append(rest)
 
@@ -102,7 +102,7 @@ def search_selection(selected: str) -> Search:
     return search
 
 
-class Session:
+class LocalSession:
     """A session with the extractive model, without the web."""
 
     def __init__(self, model: ExtractiveModel, search: Search) -> None:
@@ -131,6 +131,6 @@ class Session:
         return Reply(answer, tuple(titles[source] for source in arguments["sources"]), tuple(queries))
 
 
-def ask_all(session: Session, turns: Sequence[Turn]) -> list[Reply]:
+def ask_all(session: LocalSession, turns: Sequence[Message]) -> list[Reply]:
     """The replies to all turns of one session."""
     return [session.ask(turn.text) for turn in turns]
