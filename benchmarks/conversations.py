@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/conversations.py [--messages 1000] [--misses]
 
 The sessions are in benchmarks/session_questions.txt, over the documents in benchmarks/language_questions; the selected
-texts are in benchmarks/selection_questions.txt. A turn counts if its answer says what it must, nothing that it must not,
-and if small talk cites nothing. Questions about the handbook, asked in one session, must be answered as each alone.
+texts are in benchmarks/selection_questions.txt. A turn counts if its answer says what it must and nothing that it must
+not, and if small talk cites nothing. Questions about the handbook, asked in one session, must be answered as each alone.
 cost.py measures the store requests of a turn.
 """
 

@@ -8,7 +8,7 @@ session.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,13 @@ def search_index(index: EmbeddedIndex, namespace: str) -> Search:
 
     def search(query: str) -> dict[str, Any]:
         hits = index.search(namespace, query, top_k=TOP_K)
-        fields = ({"title": hit.fields.get("title", hit.id), "content": hit.fields["text"][hit.fields.get("text_start") or 0 :]} for hit in hits)
+        fields = (
+            {
+                "title": hit.fields.get("title", hit.id),
+                "content": hit.fields["text"][hit.fields.get("text_start") or 0 :],
+            }
+            for hit in hits
+        )
         chunks = [
             {"id": f"kb-{n}", "score": round(hit.score, 4), **own}
             for n, (hit, own) in enumerate(zip(hits, fields, strict=True), 1)
@@ -80,6 +86,11 @@ def search_index(index: EmbeddedIndex, namespace: str) -> Search:
         return {"chunks": chunks}
 
     return search
+
+
+def _text(fields: Mapping[str, Any]) -> str:
+    """The text of a record without the heading before it."""
+    return str(fields["text"])[fields.get("text_start") or 0 :]
 
 
 def search_selection(selected: str) -> Search:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gleaner.small_talk import recognize, without_small_talk
 from gleaner.text import cut_phrases, find_stop_words, find_words, fold, stem, words

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import pairwise
 
 from gleaner.text import cut_phrases, find_stop_words, find_words, stem, words
 from gleaner_local.extractive._languages import Language, find_language, tokenize
@@ -162,18 +163,18 @@ def _ends_with_one(tokens: Sequence[str]) -> bool:
 
 def _is_named_before(tokens: Sequence[str], position: int, text: str, language: Language) -> bool:
     """Whether the word at `position` refers to a noun before it in the same question, or is no reference there."""
-    token, before = tokens[position], tokens[:position]
-    if language.name == "German" and before and re.search(rf"(?<=\w )\b{token.capitalize()}\b", text):
+    word, before = tokens[position], tokens[:position]
+    if language.name == "German" and before and re.search(rf"(?<=\w )\b{word.capitalize()}\b", text):
         return True  # "Sie" and "Ihr" are polite
-    if token == "that" and language.name == "English":
+    if word == "that" and language.name == "English":
         return position < len(tokens) - 1 and bool(topic_words(" ".join(before)))  # "the tool that prunes"
-    joined = [n for n, word in enumerate(before) if word in language.phrases("joins")]
+    joined = [n for n, other in enumerate(before) if other in language.phrases("joins")]
     if any(topic_words(" ".join(before[:n])) for n in joined):
         return True
     articles = language.phrases("articles")
-    named = any(a in articles and topic_words(b) for a, b in zip(before, before[1:], strict=False))
+    named = any(a in articles and topic_words(b) for a, b in pairwise(before))
     named = named or any(name.casefold() in before for name in _NAME.findall(text))
-    return named and (language.name != "English" or token in _POSSESSIVES)
+    return named and (language.name != "English" or word in _POSSESSIVES)
 
 
 def _is_incomplete(text: str, language: Language) -> bool:
@@ -217,8 +218,9 @@ def _lacks_subject(text: str, language: Language) -> bool:
     word = tokenize(terms[0])[-1] if terms else ""
     if particles := language.phrases("particles"):
         names = tokens[:-1] if language.is_spaced else [_joined(rest)]
-        return not any(_has_ending(name, particles) or (not language.is_spaced and p in name)
-                       for name in names for p in particles)
+        return not any(
+            _has_ending(name, particles) or (not language.is_spaced and p in name) for name in names for p in particles
+        )
     verbs, nouns = language.phrases("verbs"), language.phrases("nouns")
     return not (
         (verbs and not word.endswith(verbs)) or word.endswith(language.phrases("infinitives")) or word.startswith(nouns)

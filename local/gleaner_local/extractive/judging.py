@@ -82,7 +82,7 @@ class Judge:
             return cls(None)
 
     def judge(self, query: str, passages: Sequence[Passage], question: Question | None = None) -> Judgement:
-        """Score the passages for `query`, a self-contained question; `question` is what it was made from, if another."""
+        """Score the passages for `query`, which stands alone; `question` is what it was made from, if another."""
         rank_by_sentence = RANK_BY_SENTENCE_OF_FOLLOW_UP if question else RANK_BY_SENTENCE
         question = question or read_question(query)
         texts = score_texts(question, [self._to_text(query, p) for p in passages if p.content])

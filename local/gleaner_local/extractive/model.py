@@ -51,20 +51,27 @@ class ExtractiveModel:
             return [_call(SEARCH, {"query": query})]
         if ANSWER in offered and small_talk is not None:
             return [_call(ANSWER, reply_to(small_talk, about_selection=state.about_selection))]
-        wording = reword(query) if state.refused else query
         judgement = self._judge.judge(query, list(state.passages.values()), _question_of(reading))
         if ANSWER in offered and state.about_selection:
             return [_answer_about_selection(state, judgement, offered)]
-        if INDEX in offered and state.web is not None and not state.indexed:
-            calls = [_call(INDEX, _keyword_arguments(query, state.web))]
-            if ANSWER in offered and parallel:
-                calls.append(_call(ANSWER, _answer(state, judgement)))
-            return calls
-        if WEB in offered and not state.web_tried and not judgement.enough:
-            return [_call(WEB, {"query": wording})]
-        if ANSWER in offered:
-            return [_call(ANSWER, _answer(state, judgement))]
-        return _search_again(offered, wording)
+        return _answer_or_search_further(state, judgement, query, offered, parallel=parallel)
+
+
+def _answer_or_search_further(
+    state: Conversation, judgement: Judgement, query: str, offered: Collection[str], *, parallel: bool
+) -> list[Call]:
+    """Index what the web taught, search the web if the passages do not suffice, or answer."""
+    wording = reword(query) if state.refused else query
+    if INDEX in offered and state.web is not None and not state.indexed:
+        calls = [_call(INDEX, _keyword_arguments(query, state.web))]
+        if ANSWER in offered and parallel:
+            calls.append(_call(ANSWER, _answer(state, judgement)))
+        return calls
+    if WEB in offered and not state.web_tried and not judgement.enough:
+        return [_call(WEB, {"query": wording})]
+    if ANSWER in offered:
+        return [_call(ANSWER, _answer(state, judgement))]
+    return _search_again(offered, wording)
 
 
 def _answer_about_selection(state: Conversation, judgement: Judgement, offered: Collection[str]) -> Call:

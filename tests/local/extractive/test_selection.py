@@ -87,8 +87,9 @@ def test_a_part_that_is_named_is_not_the_whole() -> None:
 
 
 def test_the_beginning_is_searched_for_if_other_passages_were_found() -> None:
-    selected = "".join(f"Depot {number} holds rope and tar. " for number in range(150)) + "A summary of summaries. " * 200
-    assert "Depot 0 holds rope and tar. [kb-0]" in ask(selected, "Give me a summary")["answer"]
+    depots = "".join(f"Depot {number} holds rope and tar. " for number in range(150))
+    answer = ask(depots + "A summary of summaries. " * 200, "Give me a summary")["answer"]
+    assert "Depot 0 holds rope and tar. [kb-0]" in answer
 
 
 def test_a_refusal_speaks_of_the_selection() -> None:
