@@ -4,7 +4,7 @@
 
 The sessions are in benchmarks/session_questions.txt, over the documents in benchmarks/language_questions; the selected
 texts are in benchmarks/selection_questions.txt. A turn counts if its answer says what it must and nothing that it must
-not, and if small talk cites nothing. Questions about the handbook, asked in one session, must be answered as each alone.
+not, and if small talk cites nothing. Questions about the handbook, asked in one session, must be answered as alone.
 cost.py measures the store requests of a turn.
 """
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from gleaner.small_talk import recognize, without_small_talk
 from gleaner.text import cut_phrases, find_stop_words, find_words, fold, stem, words
 from gleaner_local.extractive._languages import find_language
-from gleaner_local.extractive._leaning import Leaning, Message, contains_question, read_leaning, topic_words
+from gleaner_local.extractive._leaning import Leaning, Message, contains_question, read_leaning
+from gleaner_local.extractive._topics import topic_words
 
 MAX_QUERY_CHARS = 2000
 MAX_ADDED_TERMS = 8

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from gleaner._function_words import read_languages
-from gleaner.text import fold
+from gleaner.text import fold, function_words
 from gleaner_local.extractive._word_lists import read_words
 
 # Not letters, digits or the marks that belong to them.
@@ -103,7 +102,7 @@ def _in_order(phrases: Iterable[str]) -> tuple[str, ...]:
 @cache
 def _vocabularies() -> dict[str, frozenset[str]]:
     """The function words of the languages in the Latin script, English first."""
-    listed = {language.name: language.words | language.ambiguous for language in read_languages()}
+    listed = function_words()
     scripts = {name for name, _ in _SCRIPTS}
     vocabularies = {}
     for name, language in _read().items():

@@ -10,8 +10,8 @@ from typing import Any
 from gleaner.text import fold
 from gleaner_local.extractive._conversation import Conversation, Passage
 from gleaner_local.extractive._languages import tokenize
-from gleaner_local.extractive._leaning import topic_words
 from gleaner_local.extractive._sentences import split_passage
+from gleaner_local.extractive._topics import topic_words
 from gleaner_local.extractive.judging import Judgement
 from gleaner_local.extractive.question import COMMON_WEIGHT
 
