@@ -1,9 +1,9 @@
 """Measures the embedded index and the extractive model's refusals on collections in any language.
 
-    python benchmarks/refusals.py DIR… [--limit N]
+    python benchmarks/refusals.py DIR… [--limit N] [--ranking-only]
 
-Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first: by
-meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
+Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first:
+by meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
 answered by the passages instead of asking the web. It needs documents in groups of five paragraphs of one article, in
 order (XQuAD): half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are
 loaded, and questions about the others ("near") and about them ("covered") are asked.
@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def print_answered(collection: Collection, limit: int, embedder: Embedder) -> No
 def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> bool:
     passages = index.search(NAMESPACE, question, top_k=PASSAGES)
     call = {"id": "call", "type": "function", "function": {"name": SEARCH, "arguments": "{}"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": question},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call", "content": json.dumps({"chunks": [*map(_passage, passages)]})},

@@ -58,8 +58,8 @@ class Keywords:
         deletions = [self.table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in entries]
         words = re.findall(r"[^\W_]+[+#]*", fold(keyword))
         stems = list(dict.fromkeys(Stemmer.Stemmer("english").stemWords(words)))
-        keys = [(f"T#default_kb#{stem[:3]}", f"{stem}#{len(stems)}#{keyword_id}") for stem in stems]
-        keys += [(f"T#default_kb#{one} {two}", f"#{len(stems)}#{keyword_id}") for one, two in pairwise(stems)]
+        keys = [(f"T#default_kb#{stem[:3]}", f"{stem}#{len(stems):02}#{keyword_id}") for stem in stems]
+        keys += [(f"T#default_kb#{one} {two}", f"#{len(stems):02}#{keyword_id}") for one, two in pairwise(stems)]
         additions = [
             self.table.update(
                 {"pk": partition, "sk": sort_key},

@@ -14,6 +14,7 @@ from gleaner_documents.chunking import (
     chunk_document,
     chunk_text,
     estimated_pieces,
+    heading_of,
 )
 from gleaner_documents.model import Document, Section
 from tests.examples import examples
@@ -149,3 +150,35 @@ def test_chunks_have_about_as_many_words_in_other_alphabets() -> None:
     hindi = chunk_text("प्रकाशस्तंभ का रखवाला हर शाम एक लंबा पत्र लिखता था। " * 100)
     assert len(russian) <= 2 * len(english)
     assert len(hindi) <= 2 * len(english)
+
+
+def test_code_lists_and_tables_stay_with_their_introduction() -> None:
+    filler = "Some words that fill the chunk up to its end here. " * 4
+    for introduction, block in (
+        ("Install the tool like this.", "```\nsnap install orchard\n\nsnap list\n```"),
+        ("The fees are:", "- boats 9 crowns\n- rafts 3 crowns"),
+        ("The floors:", "| Floor | Use |\n| --- | --- |\n| 4 | maps |"),
+    ):
+        for words in range(1, 60, 3):
+            text = f"{filler}{'word ' * words}\n\n{introduction}\n\n{block}\n\n{filler}"
+            chunks = chunk_text(text, ChunkSettings(max_pieces=80))
+            assert any(f"{introduction}\n\n{block}" in chunk for chunk in chunks)
+
+
+def test_an_introduction_that_does_not_fit_with_its_code_is_cut_off() -> None:
+    chunks = chunk_text("word " * 40 + "end:\n\n```\n" + "code " * 40 + "\n```", ChunkSettings(max_pieces=60))
+
+    assert len(chunks) == 2
+
+
+def test_the_heading_of_a_chunk_has_title_chapter_and_description() -> None:
+    sections = (
+        Section(text="About tyres.", chapter="Rule"),
+        Section(text="b", chapter="Tyres › When"),
+        Section(text="c"),
+    )
+    document = Document(source_file_path="a.md", title="Tyres", description="About tyres.", sections=sections)
+
+    headings = [heading_of(document, chunk) for chunk in chunk_document(document)]
+
+    assert headings == ["Tyres › Rule", "Tyres › When\nAbout tyres.", "Tyres\nAbout tyres."]

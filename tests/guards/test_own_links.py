@@ -51,7 +51,7 @@ FOREIGN = (
     "https://pay.harbour.example/Moor?berth=12&night=2",
     "https://pay.harbour.example.evil.example/moor?berth=12&night=2",
     "https://pay.harbour.example@evil.example/moor?berth=12&night=2",
-    "https://name:word@pay.harbour.example/moor?berth=12&night=2",
+    "https://name:word@pay.harbour.example/moor?berth=12&night=2",  # pragma: allowlist secret
     "https://pаy.harbour.example/moor?berth=12&night=2",  # a Cyrillic letter
     "https://pay.harbour.example:8443/moor?berth=12&night=2",
     "https://fees.example/2026#secret",

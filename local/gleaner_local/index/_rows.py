@@ -97,7 +97,7 @@ class NamespaceRows:
         alive = self._alive.view
         scores = self._lexical_scores(text)
         if vector is not None:
-            weight = DENSE_WEIGHT * self._familiarity.view
+            weight = np.float32(DENSE_WEIGHT) * self._familiarity.view
             scores = weight * self._cosines(vector) + (1 - weight) * scores
         candidates = np.flatnonzero(alive & (scores > 0))
         for rows in _best_first(candidates, scores[candidates]):
@@ -111,9 +111,10 @@ class NamespaceRows:
         cut = alive & (self._part_lengths.view > 0)
         if not cut.any():
             return scores
-        share = PARTS_WEIGHT * (1 - self._familiarity.view[cut])
+        share = np.float32(PARTS_WEIGHT) * (1 - self._familiarity.view[cut])
         parts = self._parts.score(query_parts(text), self._part_lengths.view, cut, absent)
-        scores[cut] = _above_chance((1 - share) * scores[cut] + share * parts[cut])
+        mixed: Scores = ((1 - share) * scores[cut] + share * parts[cut]).astype(np.float32)
+        scores[cut] = _above_chance(mixed)
         return scores
 
     def _cosines(self, vector: Vectors) -> Scores:

@@ -165,8 +165,8 @@ def _to_vector(record: StoredRecord) -> dict[str, Any]:
         vector["values"] = unit_mean(record.vectors).tolist()
     else:
         vector["sparseValues"] = {
-            "indices": record.keys.tolist(),
-            "values": record.counts.astype(float).tolist(),
+            "indices": record.terms.keys.tolist(),
+            "values": record.terms.counts.astype(float).tolist(),
         }
     return vector
 

@@ -46,13 +46,48 @@ def test_table_rows_without_a_header_are_kept() -> None:
     assert texts("| query | 50,000 |\n| depth | 3 |") == ["query; 50,000", "depth; 3"]
 
 
-def test_code_blocks_and_images_are_left_out_and_links_stay() -> None:
-    passage = 'See [the docs](https://x.example/a_(b) "t") ![logo](l.png).\n\n```python\nx = 1. Y = 2\n```\n\nEnd.'
-    assert texts(passage) == ['See [the docs](https://x.example/a_(b) "t") .', "End."]
+def test_images_are_left_out_and_links_stay() -> None:
+    passage = 'See [the docs](https://x.example/a_(b) "t") ![logo](l.png).'
+    assert texts(passage) == ['See [the docs](https://x.example/a_(b) "t") .']
+
+
+def test_code_is_quoted_with_the_sentence_that_introduces_it() -> None:
+    assert texts("First. Install it with:\n\n```\nsnap install x\n```\n\nEnd.") == [
+        "First.",
+        "Install it with: `snap install x`",
+        "End.",
+    ]
+    assert texts("Set the port.\n\n```\na: 1\n\nport: 2\n```") == ["Set the port.\n\n```\na: 1\n\nport: 2\n```"]
+    assert texts("```\nalone\n```") == ["`alone`"]
+
+
+def test_long_code_is_cut_at_blank_lines_and_stands_alone_without_an_introduction() -> None:
+    code = "\n\n".join("\n".join(f"key{part}{line}: {line}" for line in range(8)) for part in "abc")
+
+    sentences = split_passage(f"## Ports\n\nSome text.\n\n```\n{code}\n```")
+
+    assert len(sentences) == 4
+    assert sentences[0] == Sentence("Some text.", "Ports")
+    assert all(
+        s.text.startswith("```\nkey") and s.text.count("\n") == 9 and s.heading == "Ports" for s in sentences[1:]
+    )
 
 
 def test_an_unclosed_code_block_extends_to_the_end() -> None:
-    assert texts("Before.\n```\ncode. Code.\n\nmore") == ["Before."]
+    assert texts("Before.\n```\ncode. Code.\n\nmore") == ["Before.\n\n```\ncode. Code.\n\nmore\n```"]
+
+
+def test_items_and_rows_stand_under_their_introduction_and_the_item_above() -> None:
+    passage = (
+        "## Fees\n\nThe boats pay:\n\n- In summer\n  - sails: 9\n- In winter\n\n| Boat | Fee |\n|---|---|\n| raft | 3 |"
+    )
+
+    assert split_passage(passage)[1:] == [
+        Sentence("In summer", "Fees The boats pay:"),
+        Sentence("sails: 9", "Fees The boats pay: In summer"),
+        Sentence("In winter", "Fees The boats pay:"),
+        Sentence("Boat: raft; Fee: 3", "Fees The boats pay: In winter"),
+    ]
 
 
 def test_inline_code_is_not_split() -> None:

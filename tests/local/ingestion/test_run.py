@@ -133,7 +133,7 @@ def test_files_of_every_type_are_loaded_with_all_citation_data(kb: KnowledgeBase
     assert report.chunks_written == 6
     records = stored_records(kb, kb_id)
     merging = records[f"{document_id('docs/keywords.md')}#1"]
-    assert merging.text == "# Keywords › Merging\n\nDuplicates are merged."
+    assert (merging.text, merging.heading) == ("Duplicates are merged.", "Keywords › Merging")
     assert (merging.title, merging.chapter, merging.chunk_index) == ("Keywords", "Keywords › Merging", 1)
     assert merging.source_file_path == "docs/keywords.md"
     assert records[f"{document_id('docs/book.pdf')}#1"].page_number == 2

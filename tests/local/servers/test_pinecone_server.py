@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -64,6 +65,25 @@ def test_search_and_fetch_return_a_record_as_it_was_written(kb: KnowledgeBase, n
     assert hit.record == original
     assert 0.5 < hit.score <= 1
     assert kb.fetch(namespace, [original.id, "guide.md#99"], timeout=30) == {original.id: original}
+
+
+def test_a_heading_is_searched_and_is_no_part_of_the_text(kb: KnowledgeBase, namespace: str) -> None:
+    porto = replace(record(0, "It opens at 8:30. 🎉"), heading="The Porto office › Hours\nWhere to call 🎉.")
+    lyon = replace(record(1, "It opens at 9:10."), heading="The Lyon office › Hours")
+    kb.upsert(namespace, [porto, lyon], timeout=30)
+
+    for name, expected in (("Porto", porto), ("Lyon", lyon)):
+        hits = kb.search(namespace, f"When does the {name} office open?", top_k=2, timeout=30)
+        assert hits[0].record == expected
+
+
+def test_records_of_an_earlier_version_keep_their_whole_text(kb: KnowledgeBase, sdk: Index, namespace: str) -> None:
+    fields = {"_id": "a#0", "text": "# Chapter\n\nBody.", "title": "T", "chapter": "Chapter"}
+    sdk.upsert_records(namespace=namespace, records=[fields, {**fields, "_id": "a#1", "text_start": 99}])
+
+    records = kb.fetch(namespace, ["a#0", "a#1"], timeout=30)
+
+    assert {(item.heading, item.text) for item in records.values()} == {("", "# Chapter\n\nBody.")}
 
 
 def test_a_second_upsert_replaces_the_record(kb: KnowledgeBase, namespace: str) -> None:

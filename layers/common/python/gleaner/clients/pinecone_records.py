@@ -14,7 +14,7 @@ _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
 TEXT_FIELD = "text"  # the field that the index embeds
 # The index embeds one field only, so the heading stands before the text. This is the number of characters (code
-# points) before the text itself; records without it have no heading. See docs/decisions/0018.
+# points) before the text itself; records without it have no heading. See docs/decisions/0020.
 START_FIELD = "text_start"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
 from gleaner_documents.readers._markup_tags import match_template_tag, read_attributes
@@ -39,7 +40,7 @@ _ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
 
 def add_block_rules(renderer: MarkdownIt) -> None:
     """Add the rules before those of CommonMark: "===" after a line would underline a heading."""
-    ends_paragraph = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     rules = (_indented, _container, _no_text, _tag_code, _closing_tag)
     for name, rule in zip(("indented", "container", "no_text", "tag_code", "closing_tag"), rules, strict=True):
         renderer.block.ruler.before("fence", name, rule, ends_paragraph)

@@ -20,6 +20,7 @@ _TEXT = frozenset(
 )
 _NAVIGATION = frozenset(("toctree", "contents", "include", "image", "bibliography", "tableofcontents"))
 _FILE_ARGUMENT = frozenset(("figure", "figure-md", "include", "image", "button-link", "button-ref"))
+_FILE_NAMES = ("title", "filename", "file", "name", "caption")
 _OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:(?:[ \t][^\n]*)?(?:\n|\Z))+|---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _OPTION = re.compile(r":(?:header|caption|title|alt|label-text):[ \t]*([^\n]+)")
 

@@ -29,6 +29,7 @@ _ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 _WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\s|][^\[\]|]*)(?:\\?\|([^\[\]]+))?\]\]")
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|webm|mp3)$", re.IGNORECASE)
 _TEMPLATE_ADDRESS = re.compile(r"\([^()\n{]{0,1000}(?:\{\{[^}\n]*\}\}|\{%[^}\n]*%\})[^()\n]*\)")
+_COMPONENT_NAME = re.compile(r"<(?:/|(?=>)|([A-Z][\w.]*)(?![^<>]*/>))?")
 _REFERENCE = re.compile(r"\[[\w.:/ -]*\](?!\[)")
 _EMOJI = re.compile(r":([a-z][a-z0-9_+-]{0,60}):(?![\w:])(?:\{[^{}]*\})?")
 _EMOJI_SIGNS = {"check": "✓", "x": "✗", "close": "✗", "cross": "✗"}
@@ -132,7 +133,13 @@ def _template_tag(state: StateInline, silent: bool) -> bool:
 
 
 def _component(state: StateInline, silent: bool) -> bool:
-    return state.src[state.pos] == "<" and _tag(match_component, state, silent)
+    """A tag of a component; not `List<String>`, and not a lone `<Name>` in a sentence."""
+    before = state.src[state.pos - 1 : state.pos]
+    match = _COMPONENT_NAME.match(state.src, state.pos) if state.src[state.pos] == "<" else None
+    if match is None or (match[1] and before.isalnum()):
+        return False
+    is_placeholder = match[1] and before not in ("", "\n", ">") and f"</{match[1]}" not in state.src
+    return not is_placeholder and _tag(match_component, state, silent)
 
 
 def _role(state: StateInline, silent: bool) -> bool:

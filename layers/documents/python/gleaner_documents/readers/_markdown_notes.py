@@ -58,11 +58,8 @@ def _without_deletions(tokens: Sequence[Token]) -> Iterator[Token]:
 def _move_footnotes(state: StateCore) -> None:
     """Put the text of each footnote after its first reference. One that nothing refers to stays where it is."""
     definitions = _find_definitions(state.tokens)
-    inline_notes = {
-        number: data["tokens"]
-        for number, data in state.env.get("footnotes", {}).get("list", {}).items()
-        if "tokens" in data
-    }
+    notes = state.env.get("footnotes", {}).get("list", {})
+    inline_notes = {number: data["tokens"] for number, data in notes.items() if "tokens" in data}
     moved: set[str] = set()
     result: list[Token] = []
     pending: list[Token] = []

@@ -7,20 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not become a search through the file
-_TITLES = (
-    "title",
-    "label",
-    "heading",
-    "header",
-    "question",
-    "caption",
-    "summary",
-    "name",
-    "text",
-    "alt",
-    "content",
-    "term_id",
-)
+_TITLES = tuple("title label heading header question caption summary name text alt content term_id".split())
 _DESCRIPTIONS = ("description", "subtitle")
 _GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
 _VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label

@@ -125,7 +125,7 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
     title, text = directive
     nested = {"depth": depth + 1, "references": env.get("references", {})}
     body = _create_renderer(components=False).render(text, nested)
-    return (f"<p>{escape(title)}</p>\n" if title else "") + body
+    return f"<p>{escape(title)}</p>\n{body}" if title else str(body)
 
 
 def _render_math(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:

@@ -1,0 +1,161 @@
+"""Dialects of Markdown: text and titles stay, signs go, and nothing is lost where a form is broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from gleaner_documents.reading import read_document
+
+
+def read(content: str, name: str = "a.md") -> str:
+    """The text of all sections, with their chapters."""
+    sections = read_document(name, content.encode()).sections
+    return "\n\n".join(
+        f"{section.chapter}: {section.text}" if section.chapter else section.text for section in sections
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('!!! danger "Flue"\n\n    Brush it.\n\n    Twice.\n\nAfter.', "Flue:\n\nBrush it.\n\nTwice.\n\nAfter."),
+        ("???+ note inline end\n    Body.", "Body."),
+        ('??? question "Where is it?"\n    Here.', "Where is it?\n\nHere."),
+        ('Text\n=== "Gas"\n    Bleed it.\n=== "Oil"\n    Drain it.', "Text\n\nGas:\n\nBleed it.\n\nOil:\n\nDrain it."),
+        ("!!! note\nnot indented", "not indented"),
+        ('1. Open it.\n\n    !!! tip\n\n        Wear gloves.', "1. Open it.\nWear gloves."),
+        ('!!! a "Outer"\n    !!! b "Inner"\n        Deep.', "Outer:\n\nInner:\n\nDeep."),
+        ("/// note | Heed\n    type: x\n\nBody.\n///", "Heed:\n\nBody."),
+    ],
+)  # fmt: skip
+def test_indented_and_slash_blocks(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (":::caution Load\n\n640 kilograms.\n\n:::", "Load:\n\n640 kilograms."),
+        (":::note\nThe porter.\n:::\nAfter.", "The porter.\n\nAfter."),
+        (":::tip[My *tip*]{.x}\nBody.\n:::", "My tip:\n\nBody."),
+        ("::: details Click\nHidden.\n:::", "Click:\n\nHidden."),
+        ('::: {.callout-note title="Heed"}\nBody.\n:::', "Heed:\n\nBody."),
+        ("::::{grid}\n:::{card} Title\n:link: x\nBody.\n:::\n::::", "Title:\n\nBody."),
+        (":::note\nNever closed.", "Never closed."),
+        ("```{note} Heed\n:class: x\nBody with *mark*.\n```", "Heed:\n\nBody with mark."),
+        ("````{tip}\n```{warning}\nDeep.\n```\n````", "Deep."),
+        ("```{code-block} python\n:linenos:\nprint(1)\n```", "```\nprint(1)\n```"),
+        ("```{python}\n#| echo: false\nx\n```", "```\n#| echo: false\nx\n```"),
+        ("```mdx-code-block\n<Tabs>\n\n:::note\nBody.\n:::\n\n</Tabs>\n```", "Body."),
+        ('```yaml title="a.yml"\nport: 1\n```', "a.yml:\n\n```\nport: 1\n```"),
+        ("(target)=\n## Chapter\nText with {ref}`a label <target>`.", "Chapter: Text with a label."),
+    ],
+)
+def test_containers_and_directives(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('{{< callout type="warning" >}}\nIt cracks.\n{{< /callout >}}', "It cracks."),
+        ('{{% hint "x" %}}text{{% /hint %}}', "text"),
+        ('Some {{< tip text="Pods" id="pod" >}}, managed.', "Some Pods, managed."),
+        ('{{< tabs name="group" >}}\n{{% tab name="Linux" %}}\nRun it.\n{{% /tab %}}\n{{< /tabs >}}', "Linux: Run it."),
+        ('{{< tab name="Bash" codelang="bash" >}}\nls *\n{{< /tab >}}', "Bash:\n\n```\nls *\n```"),
+        ("{{< highlight sh >}}\nls *.x\n{{< /highlight >}}", "```\nls *.x\n```"),
+        ("{% highlight sh %}\nls *.x\n{% endhighlight %}", "```\nls *.x\n```"),
+        ("| a |\n|---|\n| b |\n{{< /table >}}", "| a |\n| --- |\n| b |"),
+        ('[one]({{< ref "x" >}}), [two]({% link y.md %}), [three](/a/{{< v >}}/#b)', "one, two, three"),
+        ('{% hint style="info" %}\nSwept.\n{% endhint %}', "Swept."),
+        ('{% tabs %}\n{% tab title="macOS" %}\nBrew it.\n{% endtab %}\n{% endtabs %}', "macOS: Brew it."),
+        ("{% comment %}\nsecret\n{% endcomment %}\nText.", "Text."),
+        ("In code `{{< ref >}}` and `{% raw %}`; {{ site.name }} stays.",
+         "In code `{{< ref >}}` and `{% raw %}`; {{ site.name }} stays."),
+        ("```jinja\n{% if x %}{{< y >}}{% endif %}\n```", "```\n{% if x %}{{< y >}}{% endif %}\n```"),
+        ("{{< unclosed\nText.", "{{< unclosed Text."),
+    ],
+)  # fmt: skip
+def test_shortcodes_and_template_tags(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("import Tabs from '@theme/Tabs';\nimport {\n  A,\n} from 'b';\n\nText.", "Text."),
+        ("export const x = {\n  a: 1,\n\n  b: 2,\n};\n\nText.", "Text."),
+        ("<Note>\nChanged *often*.\n</Note>", "Changed often."),
+        ('<TabItem value="s" label="Small">\n\n    It holds **120**.\n\n</TabItem>', "Small:\n\nIt holds 120."),
+        ('<Card title="Ice" icon={<svg a="b>c" />}>Defrost it.</Card>', "Ice: Defrost it."),
+        ("{/* a comment\n\nover lines */}\n\nText {/* inside */}here.", "Text here."),
+        ("A {'string'} and {props.name}.", "A string and ."),
+        ("<>Text</>", "Text"),
+        ("A List<String> of <Name> and <Icon/>.", "A List<String> of <Name> and ."),
+        ("a < B and <Unclosed text", "a < B and <Unclosed text"),
+    ],
+)
+def test_mdx(content: str, text: str) -> None:
+    assert read(content, "a.mdx") == text
+
+
+def test_pages_of_docusaurus_are_mdx_whatever_their_name_is() -> None:
+    page = "import Tabs from '@theme/Tabs';\n\n<Tabs>\n\n    Indented text.\n\n</Tabs>"
+
+    assert read(page) == "Indented text."
+    assert read("    code\n") == "```\ncode\n```"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("> [!IMPORTANT]\n> Prime it.", "Prime it."),
+        ("> [!tip]- Folded *title*\n> Body.", "Folded title: Body."),
+        ("> **Note**\n> The switch.", "The switch."),
+        ("## Contact {#contact}\nDesk.", "Contact: Desk."),
+        ("## Setup {.x #y}\nValve.", "Setup: Valve."),
+        ("A *word*{.big} [span]{.x} [link](#a){ data-b } `code`{.c}.", "A word span link `code`."),
+        ("Text\n{: .note }\n\n* TOC\n{:toc}", "Text\n\n- TOC"),
+        ("A ==marked== word, {--gone--}{++new++}, ~~deleted~~; a == b == c.", "A marked word, new, ; a == b == c."),
+        ("[[Page|shown]], [[Other#Part]] and ![[x.png]].", "shown, Other › Part and ."),
+        ("- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"),
+        (":smile: yes :material-check: at 12:30:45 in std::map::x", "yes ✓ at 12:30:45 in std::map::x"),
+        ("10^6^ and $a_1 \\\\ b_2$ for $5 and $6.", "10^6 and $a_1 \\\\ b_2$ for $5 and $6."),
+        ("*[HTML]: Hyper Text", "HTML: Hyper Text"),
+        ("The [`url`][mkdocs.url] of a[i][j].", "The `url` of a[i][j]."),
+        ("Term\n:   Its text.", "Term: Its text."),
+        ("See [docs][d].\n\n[d]: https://example.org", "docs"),
+    ],
+)
+def test_inline_forms(content: str, text: str) -> None:
+    assert text in read(content)
+    assert "{#" not in read(content)
+
+
+def test_footnotes_stand_at_their_reference() -> None:
+    text = read(
+        "It rings.[^1] Twice[^1] a day^[or less].[^long]\n\nAfter.\n\n"
+        "[^1]: It weighs 910.\n[^long]: One.\n\n    Two.\n\n[^lost]: Never named.\n"
+    )
+
+    assert text == "It rings. (It weighs 910.) Twice a day (or less).\n\nOne.\n\nTwo.\n\nAfter.\n\nNever named."
+
+
+def test_lists_of_any_depth_stay() -> None:
+    text = read("\n".join(f"{'  ' * level}- level {level}" for level in range(60)))
+
+    assert [line.strip() for line in text.split("\n")] == [f"- level {level}" for level in range(60)]
+
+
+def test_headings_without_a_body_are_found() -> None:
+    sections = read_document(
+        "a.md", b"# Changes\n\n## 3.2 drops fax\n\n## 3.1\nText.\n\n### Moor?\n### Pay?\nKiosk.\n## End\n"
+    ).sections
+
+    assert [(section.chapter, section.text) for section in sections] == [
+        ("Changes › 3.2 drops fax", "3.2 drops fax"),
+        ("Changes › 3.1", "Text."),
+        ("Changes › 3.1 › Moor?", "Moor?"),
+        ("Changes › 3.1 › Pay?", "Kiosk."),
+        ("Changes › End", "End"),
+    ]
