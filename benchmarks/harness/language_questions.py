@@ -1,5 +1,7 @@
 """Reads the questions of `language_questions/`: own small documents with invented facts in thirteen languages.
 
+The documents in English, `en.txt`, are for the sessions of conversations.py alone.
+
 A file holds one language. `= ` begins a document with its title, and every other line is a sentence of it. `? ` is a
 question that the sentence above answers, `! ` a question that no document answers, and `~ ` what the web taught: a
 question, a page's title, the answer, and another question for the same thing.

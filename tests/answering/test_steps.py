@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools
 from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Grounding, Mode
@@ -14,8 +16,10 @@ from gleaner.tools.workspace import Question, Workspace
 UNUSED: Any = object()  # steps call no service
 
 
-def make_workspace(*, mode: Mode = Mode.WHOLE_BOOK, grounding: Grounding = Grounding.OPEN) -> Workspace:
-    question = Question(query_id="q", session_id="s", text="?", kb_id="default_kb", mode=mode, grounding=grounding)
+def make_workspace(
+    *, text: str = "When?", mode: Mode = Mode.WHOLE_BOOK, grounding: Grounding = Grounding.OPEN
+) -> Workspace:
+    question = Question(query_id="q", session_id="s", text=text, kb_id="default_kb", mode=mode, grounding=grounding)
     return Workspace(
         question=question,
         search=lambda _kb_id, _query, _top_k, _deadline: RetrievalResult((), False),
@@ -53,3 +57,9 @@ def test_a_search_is_not_offered_once_its_calls_are_used_up() -> None:
 def test_a_search_whose_service_keeps_failing_is_not_offered_again() -> None:
     progress = Progress(step=Step.DECIDE, errors={"knowledge_base_search": 2, "perplexity_search": 1})
     assert offered_tools(progress, make_workspace(), LoopLimits()) == ["generate_response"]
+
+
+@pytest.mark.parametrize("text", ["hello", "Thanks!", "?", "👍", "Danke schön!", "谢谢你", "شكرا جزيلا"])
+def test_small_talk_is_not_searched_on_the_web(text: str) -> None:
+    offered = offered_tools(Progress(step=Step.DECIDE), make_workspace(text=text), LoopLimits())
+    assert offered == ["knowledge_base_search", "generate_response"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from gleaner_documents.chunking import FENCE
 from gleaner_local.extractive._conversation import Conversation, Passage, WebAnswer
+from gleaner_local.extractive._selection import NOT_IN_SELECTION, answers_question
 from gleaner_local.extractive.judging import Judgement
 from gleaner_local.extractive.question import AnswerKind, Question
 from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, distinct, score_texts
@@ -51,6 +52,17 @@ def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str,
     """The arguments of `generate_response`: quotes from the passages, or the text that there is no answer."""
     if not (judgement.ranked and (judgement.usable or judgement.question.only_asks)):
         return _no_answer(state)
+    return _quote(state, judgement)
+
+
+def answer_from_selection(state: Conversation, judgement: Judgement) -> dict[str, Any]:
+    """The arguments of `generate_response` for a question about a selected text."""
+    if not answers_question(judgement):
+        return _make_arguments(NOT_IN_SELECTION, [], NO_ANSWER_CONFIDENCE)
+    return _quote(state, judgement)
+
+
+def _quote(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     quotes = _select_quotes(judgement)
     if not quotes:
         return _no_answer(state)

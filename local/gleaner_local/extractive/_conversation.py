@@ -15,6 +15,9 @@ FEEDBACK = "[gleaner]"
 # Error codes of searches that a rewording of the query would not fix.
 _UNFIXABLE_CODES = ("unavailable", "rejected", None)
 
+# The scope of a search that did not search the knowledge base.
+SELECTED_TEXT = "selected_text"
+
 Message = Mapping[str, Any]
 
 
@@ -29,6 +32,7 @@ class Passage:
     title: str
     chapter: str
     keywords: tuple[str, ...]
+    position: int = 0  # among the passages of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class Conversation:
     web: WebAnswer | None = None
     searched: bool = False
     search_failed: bool = False
+    searches: int = 0
+    about_selection: bool = False  # whether a text that the user selected was searched
     refused: bool = False  # whether a search was refused for the wording of its query
     web_tried: bool = False
     indexed: bool = False
@@ -114,6 +120,8 @@ def _apply_result(state: Conversation, name: str, result: Mapping[str, Any]) -> 
     if name == "knowledge_base_search":
         state.searched = True
         state.search_failed = failed
+        state.searches += 1
+        state.about_selection |= result.get("scope") == SELECTED_TEXT
         for chunk in result.get("chunks") or ():
             state.passages.setdefault(chunk["id"], _to_passage(chunk))
     elif name == "perplexity_search":
@@ -134,6 +142,7 @@ def _to_passage(chunk: Mapping[str, Any]) -> Passage:
         title=chunk.get("title") or "",
         chapter=chunk.get("chapter") or "",
         keywords=tuple(chunk.get("keywords") or ()),
+        position=chunk.get("chunk_index") or 0,
     )
 
 

@@ -1,43 +1,63 @@
-"""Makes a follow-up question self-contained by adding the topic of the conversation."""
+"""Makes a question self-contained: the topic comes from earlier turns only where the question cannot stand alone."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from gleaner.text import WORD, cut_phrases, find_stop_words, find_words, fold, stem, words
+from gleaner.small_talk import recognize, without_small_talk
+from gleaner.text import cut_phrases, find_stop_words, find_words, fold, stem, words
+from gleaner_local.extractive._languages import find_language
+from gleaner_local.extractive._leaning import Leaning, Message, contains_question, read_leaning
+from gleaner_local.extractive._topics import topic_words
 
 MAX_QUERY_CHARS = 2000
-# A question with fewer topic words may depend on the turn before it.
-MIN_TOPIC_WORDS = 2
 MAX_ADDED_TERMS = 8
 MAX_ADDED_NAMES = 2
 # Limits of a reworded query. A longer term is not a word but encoded data.
 MAX_TERM_CHARS, MAX_TERMS = 20, 40
 
-_REFERENCE = re.compile(
-    r"\b(it|its|itself|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|such|there|"
-    r"the (former|latter|same|first|second|other) one|the (former|latter|same)|ones?)\b"
-)
-# "That" and "there" without a reference: "the tool that prunes", "is there a limit", "how many are there".
-_NO_REFERENCE = re.compile(
-    r"\b(is|are|was|were) there\b|\bthere (is|are|was|were)\b|\w+ that (?!one\b)\w+|\bit (possible|is)\b"
-)
-_CONTINUES = re.compile(r"^(and|but|or|so|also|what about|how about|what else|why|why not|more|tell me more|then)\b")
-_WORD = re.compile(rf"(?:_|{WORD})(?:['’.+#-]*+(?:_|{WORD}))*+")
 _NAME = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)+")
 
 
-def standalone_query(question: str, earlier: Sequence[tuple[str, str]]) -> str:
-    """A search query for `question`, at most 2,000 characters.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A question as it is understood in its conversation.
 
-    `earlier` holds (role, text) of the turns before it. A self-contained question is returned unchanged. A follow-up
-    gets the topic words of the last question that had a topic and, if a pronoun refers back, the names in the answer
-    that followed.
+    `text` scores sentences, and `terms` come from earlier turns. `asked` is the question that tells the kind of answer:
+    an earlier one if `text` only names something. The answer must be about the words of `required`; `said` is the
+    answer before.
     """
-    query = _shorten(question)
-    topic = _find_topic(earlier, query) if is_follow_up(question, earlier) else []
-    return _shorten(" ".join([query, *topic]))
+
+    text: str
+    asked: str
+    terms: tuple[str, ...] = ()
+    required: str = ""
+    said: str = ""
+
+    @property
+    def query(self) -> str:
+        """What to search for: the question and its terms, at most 2,000 characters."""
+        return _shorten(" ".join((self.text, *self.terms)))
+
+
+def understand(question: str, earlier: Sequence[tuple[str, str]]) -> Reading:
+    """Read `question` after the turns in `earlier`, which holds (role, text)."""
+    reading: Reading | None = None
+    answer = ""
+    for role, text in (*earlier, ("user", question)):
+        if role == "user":
+            reading = _read(text, reading, answer)
+            answer = ""
+        else:
+            answer = answer or text
+    return reading or Reading(question, question)
+
+
+def standalone_query(question: str, earlier: Sequence[tuple[str, str]]) -> str:
+    """A search query for `question`, at most 2,000 characters; a self-contained question is returned unchanged."""
+    return understand(question, earlier).query
 
 
 def reword(query: str) -> str:
@@ -48,49 +68,75 @@ def reword(query: str) -> str:
     return f"What is known about {' '.join(topic) or 'this'}?"
 
 
-def is_follow_up(question: str, earlier: Sequence[tuple[str, str]]) -> bool:
-    """Whether the question can only be understood with the turns before it."""
-    if not any(role == "user" for role, _ in earlier):
-        return False
-    folded = fold(question)
-    all_words = words(question)
-    no_topics = find_stop_words(all_words)
-    topic_words = [word for word in all_words if word not in no_topics]
-    if len(topic_words) > 3 * MIN_TOPIC_WORDS + 2:
-        return False
-    return bool(_CONTINUES.match(folded)) or _refers_back(folded) or len(topic_words) < MIN_TOPIC_WORDS
+def _read(text: str, before: Reading | None, answer: str) -> Reading:
+    """Read a message after the last reading and the answer to it."""
+    if recognize(text) is not None:
+        return before or Reading(text, text)
+    if before is None or not (topic_words(before.text) or before.terms):
+        question = without_small_talk(text)
+        return Reading(question, question)
+    message = read_leaning(text.strip(), before.asked)
+    if message.leaning is not Leaning.CORRECTS:
+        message = read_leaning(without_small_talk(text), before.asked)
+    match message.leaning:
+        case Leaning.ALONE:
+            return Reading(message.text, message.text)
+        case Leaning.CONTINUES:
+            names = _find_names(answer) if message.refers_back else []
+            return _continue(message, before, names, answer)
+        case Leaning.INSTEAD | Leaning.CORRECTS:
+            return _replace(message, before)
 
 
-def _refers_back(folded: str) -> bool:
-    return _REFERENCE.search(_NO_REFERENCE.sub(" ", folded)) is not None
+def _continue(message: Message, before: Reading, names: Sequence[str], answer: str) -> Reading:
+    terms = _without_known([*_terms_of(before), *names[:MAX_ADDED_NAMES]], message.text)
+    asks = contains_question(message.text, find_language(message.text, before.asked))
+    return Reading(message.text, message.text if asks else before.asked, terms, said=answer)
 
 
-def _find_topic(earlier: Sequence[tuple[str, str]], query: str) -> list[str]:
-    """The words of the last user turn with a topic of its own, and names in the answers since then."""
-    query_stems = {stem(word) for word in words(query)}
-    topic: list[str] = []
-    answers: list[str] = []
-    for role, text in reversed(earlier):
-        if role == "assistant":
-            answers.append(text)
-            continue
-        new_terms = [term for term in _topic_words(text) if not query_stems.issuperset(map(stem, words(term)))]
-        topic = [term for term in dict.fromkeys(new_terms) if term not in topic] + topic
-        if len(_topic_words(text)) >= MIN_TOPIC_WORDS:
-            break
-    if _refers_back(fold(query)):
-        names = [name.strip("`") for text in answers[:1] for name in _NAME.findall(text)]
-        all_stems = query_stems | {stem(word) for term in topic for word in words(term)}
-        new_names = [name for name in dict.fromkeys(names) if not {stem(word) for word in words(name)} <= all_stems]
-        topic += new_names[:MAX_ADDED_NAMES]
-    return topic[: MAX_ADDED_TERMS + MAX_ADDED_NAMES]
+def _replace(message: Message, before: Reading) -> Reading:
+    """Ask the earlier question about something else: in its place if that can be told, else beside it."""
+    exchanged = _exchange(message.text, before.asked)
+    if exchanged is not None:
+        return Reading(exchanged, exchanged, required=message.text)
+    terms = () if message.leaning is Leaning.CORRECTS else _without_known(_terms_of(before), message.text)
+    return Reading(message.text, before.asked, terms, required=message.text)
 
 
-def _topic_words(text: str) -> list[str]:
-    """The words of `text` that carry a topic, in their original spelling."""
-    candidates = [piece for word in _WORD.findall(text) for piece in cut_phrases(word.strip(".-'’"))]
-    no_topics = find_stop_words(words(text))
-    return [word for word in candidates if not no_topics.issuperset(words(word))]
+def _exchange(new: str, question: str) -> str | None:
+    """`question` about `new` if it has one thing of the same form: one noun with an article, or one name."""
+    phrase = new.strip(" ?!.").removesuffix(" one")
+    articles = "|".join(map(re.escape, find_language(question).phrases("articles")))
+    noun = re.compile(rf"\b(?:{articles})[ '’]\w+", re.IGNORECASE) if articles else None
+    nouns = noun.findall(question) if noun else []
+    if noun and len(nouns) == 1 and noun.match(phrase):
+        return noun.sub(lambda _: phrase, question)
+    names = re.findall(r"(?<=[\w,] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*", question)
+    bare = re.sub(rf"^(?:{articles})[ '’]", "", phrase, flags=re.IGNORECASE) if articles else phrase
+    if len(names) == 1 and bare[:1].isupper():
+        return question.replace(names[0], bare)
+    return None
+
+
+def _terms_of(reading: Reading) -> list[str]:
+    """The topic of a reading: its own words, and those that came from earlier turns."""
+    return [*topic_words(reading.text), *(() if reading.required else reading.terms)]
+
+
+def _without_known(terms: Sequence[str], text: str) -> tuple[str, ...]:
+    """The first terms with a word that `text` lacks."""
+    stems = {stem(word) for word in words(text)}
+    new: list[str] = []
+    for term in terms:
+        own = {stem(word) for word in words(term)}
+        if not own <= stems:
+            new.append(term)
+            stems |= own
+    return tuple(new[: MAX_ADDED_TERMS + MAX_ADDED_NAMES])
+
+
+def _find_names(answer: str) -> list[str]:
+    return list(dict.fromkeys(name.strip("`") for name in _NAME.findall(answer)))
 
 
 def _shorten(text: str) -> str:

@@ -29,6 +29,8 @@ ENOUGH = _KNOWLEDGE_BASE.enough
 USABLE = 0.30  # worth quoting when there is nothing better
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
+# The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
+RANK_BY_SENTENCE_OF_FOLLOW_UP = 0.5
 # The beginning of a stored answer names its topic; embedding the rest would only cost time.
 MAX_TOPIC_CHARS = 300
 
@@ -79,17 +81,23 @@ class Judge:
         except WeightsMissing:
             return cls(None)
 
-    def judge(self, query: str, passages: Sequence[Passage]) -> Judgement:
-        """Score the passages for `query`, a self-contained question."""
-        question = read_question(query)
+    def judge(self, query: str, passages: Sequence[Passage], question: Question | None = None) -> Judgement:
+        """Score the passages for `query`, which stands alone; `question` is what it was made from, if another."""
+        rank_by_sentence = RANK_BY_SENTENCE_OF_FOLLOW_UP if question else RANK_BY_SENTENCE
+        question = question or read_question(query)
         passage_texts = [self._to_text(query, passage) for passage in passages if passage.content]
         texts = score_texts(question, passage_texts)
         # Passages about another town than the one that is asked for resemble the question and do not answer it.
         certainty = 1.0 - missing_share(question, passage_texts)
-        evidence = {text.id: certainty * self._evidence(text) for text in texts}
+        evidence = {
+            text.id: certainty * self._evidence(text) if _names_required(text, question) else 0.0 for text in texts
+        }
         # The search mostly orders its own passages correctly; word coverage does not improve their order.
         relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
-        ranked = sorted(texts, key=lambda text: (-relevance[text.id] - RANK_BY_SENTENCE * text.best, text.id))
+        ranked = sorted(
+            (text for text in texts if _names_required(text, question)),
+            key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
+        )
         return Judgement(question, tuple(ranked), evidence)
 
     def _to_text(self, query: str, passage: Passage) -> Text:
@@ -109,3 +117,7 @@ class Judge:
         if self._embedder is None:
             raise AssertionError("there is no embedder")
         return unit_mean(self._embedder.embed([text])[0])
+
+
+def _names_required(text: ScoredText, question: Question) -> bool:
+    return not question.required or not question.required.isdisjoint(text.matches)

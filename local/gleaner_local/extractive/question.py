@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,6 +28,7 @@ NAME_WEIGHT = 1.5
 NUMBER_WEIGHT = 1.6
 COMMON_WEIGHT = 0.5
 ASKING_WEIGHT = 0.35
+MAX_EARLIER_SHARE = 0.4  # the weight of all words from earlier turns, as a share of the question's own
 
 
 class AnswerKind(StrEnum):
@@ -109,7 +111,8 @@ class Question:
     """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
 
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
-    of proper names, as far as capitals tell them.
+    of proper names, as far as capitals tell them. `required` are the stems of which an answer must have one, if it is
+    not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a follow-up.
     """
 
     text: str
@@ -118,6 +121,8 @@ class Question:
     kind: AnswerKind
     beginnings: dict[str, str]
     names: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    said: str = ""
 
     @property
     def has_topic(self) -> bool:
@@ -130,20 +135,58 @@ class Question:
         return all(weight <= ASKING_WEIGHT for weight in self.weights.values())
 
 
-def read_question(text: str) -> Question:
-    """Analyse the question in `text`."""
-    names = {stem(word) for name in _NAME.findall(text) for word in words(name)}
-    weights: dict[str, float] = {}
+def read_question(
+    text: str, *, asked: str | None = None, terms: Sequence[str] = (), required: str = "", said: str = ""
+) -> Question:
+    """Analyse the question in `text`.
+
+    `terms` are words from earlier turns: they tell what the question is about, not what it asks for, so that they weigh
+    little unless the question has no topic. `asked` is the question that tells the kind of answer, if it is another.
+    An answer must have one of the topic words of `required`. `said` is the answer before, which need not be repeated.
+    """
+    weights = _weigh_words(text)
+    own = _topic_of(weights)
+    if terms and not own:  # "How high is it?": common words are all that it asks for
+        weights = {key: 1.0 if weight == COMMON_WEIGHT else weight for key, weight in weights.items()}
+        own = _topic_of(weights)
+    earlier = _weigh_words(" ".join(terms))
+    share = min(1.0, MAX_EARLIER_SHARE * sum(weights.values()) / (sum(earlier.values()) or 1.0)) if own else 1.0
+    for key, weight in earlier.items():
+        weights.setdefault(key, share * weight)
+    order = tuple(stem(word) for word in words(text) if stem(word) in weights)
+    starts = {**beginnings(" ".join(terms)), **beginnings(text)}
+    inflected = {key: start for key, start in starts.items() if start != key and key in weights}
+    must_have = _topic_of(_weigh_words(required)) & weights.keys()
+    return Question(
+        text,
+        order,
+        weights,
+        _kind(fold(asked or text)),
+        inflected,
+        names=frozenset(key for key in _names_of(text) if weights.get(key) == NAME_WEIGHT and not _GERMAN.search(text)),
+        required=must_have,
+        said=said if own else "",
+    )
+
+
+def _topic_of(weights: Mapping[str, float]) -> frozenset[str]:
+    return frozenset(key for key, weight in weights.items() if weight > COMMON_WEIGHT)
+
+
+def _names_of(text: str) -> set[str]:
+    return {stem(word) for name in _NAME.findall(text) for word in words(name)}
+
+
+def _weigh_words(text: str) -> dict[str, float]:
+    names = _names_of(text)
     function_words = _FUNCTION_WORDS | (find_stop_words(words(text)) - english_stop_words())
+    weights: dict[str, float] = {}
     for word in words(text):
         if word in function_words or _LETTER.fullmatch(word):
             continue
         key = stem(word)
         weights.setdefault(key, _weight(word, key, is_name=key in names))
-    order = tuple(stem(word) for word in words(text) if stem(word) in weights)
-    inflected = {key: start for key, start in beginnings(text).items() if start != key and key in weights}
-    proper = {key for key in names if weights.get(key) == NAME_WEIGHT and not _GERMAN.search(text)}
-    return Question(text, order, weights, _kind(fold(text)), inflected, frozenset(proper))
+    return weights
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:

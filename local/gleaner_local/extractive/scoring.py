@@ -19,6 +19,7 @@ PAIR_BONUS = 0.12
 MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
+SAID_FACTOR = 0.5  # of a sentence of the answer before, for a follow-up
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
 INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
 # A heading with this share of the question's weight asks the same, and what stands right below it is the answer.
@@ -63,13 +64,17 @@ class ScoredSentence:
 
 @dataclass(frozen=True, slots=True)
 class ScoredText:
-    """A passage with its sentences in order; `coverage` is its weighted share of the question's words (0 to 1)."""
+    """A passage with its sentences in order.
+
+    `coverage` is its weighted share of the question's words (0 to 1), `matches` are the stems of those it has.
+    """
 
     id: str
     prior: float
     stored: bool
     coverage: float
     sentences: tuple[ScoredSentence, ...]
+    matches: frozenset[str] = frozenset()
 
     @property
     def best(self) -> float:
@@ -163,13 +168,15 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
-        score = match + bonus + PASSAGE_SHARE * text.prior
+        said = SAID_FACTOR if question.said and sentence.text in question.said else 1.0
+        score = said * (match + bonus) + PASSAGE_SHARE * text.prior
         scored_sentences.append(
             ScoredSentence(text.id, position, sentence.text, score, sentence.parts, sentence.is_code)
         )
         previous = own
-    coverage = sum(weight for key, weight in weights.items() if key in passage_stems) / total_weight
-    return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences))
+    matches = passage_stems & weights.keys()
+    coverage = sum(weights[key] for key in matches) / total_weight
+    return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences), frozenset(matches))
 
 
 def _aligned(text: str, question: Question) -> tuple[str, ...]:

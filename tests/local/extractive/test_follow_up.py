@@ -37,7 +37,7 @@ def test_a_self_contained_question_is_unchanged(question: str) -> None:
 )
 def test_a_follow_up_gets_the_topic_of_the_previous_question(question: str) -> None:
     query = standalone_query(question, EARLIER)
-    assert query.startswith(question)
+    assert query.startswith(question.removeprefix("What about "))
     assert "tool" in query and "stores" in query
 
 
@@ -46,6 +46,84 @@ def test_a_chinese_follow_up_gets_the_topic_of_the_previous_question() -> None:
     query = standalone_query("几点开门？", earlier)
     assert query.startswith("几点开门？") and "咖啡馆" in query
     assert standalone_query("自行车停在港口的哪个门旁边？", earlier) == "自行车停在港口的哪个门旁边？"
+
+
+@pytest.mark.parametrize(
+    ("first", "question"),
+    [
+        ("How often does the ferry sail?", "What is a windmill?"),
+        ("How often does the ferry sail?", "What happens to a chunk when it is deleted?"),
+        ("How often does the ferry sail?", "What is the tool that prunes?"),
+        ("Wie oft fährt die Fähre?", "Wo ist das Café?"),
+        ("Wie oft fährt die Fähre?", "Können Sie den Preis nennen?"),
+        ("Wie oft fährt die Fähre?", "Wie viele Boote gibt es?"),
+        ("À quelle heure part le bac ?", "Quand la bibliothèque ouvre-t-elle ?"),
+        ("¿Cada cuánto zarpa el ferry?", "¿Dónde está el café?"),
+        ("Как часто ходит паром?", "Где кафе?"),
+        ("图书馆几点开门？", "咖啡馆在哪里？"),
+        ("図書館は何時に開きますか？", "カフェはどこですか？"),
+        ("도서관은 몇 시에 엽니까?", "카페는 어디에 있습니까?"),
+        ("متى تفتح المكتبة؟", "أين المقهى؟"),
+        ("How often does the ferry sail?", "Wo ist das Café?"),
+    ],
+)
+def test_a_question_on_another_topic_stands_alone(first: str, question: str) -> None:
+    assert standalone_query(question, [("user", first), ("assistant", "It does.")]) == question
+
+
+@pytest.mark.parametrize(
+    ("first", "question", "term"),
+    [
+        ("How often does the ferry sail?", "And in winter?", "ferry"),
+        ("How often does the ferry sail?", "Thanks. Who is its captain?", "ferry"),
+        ("Wie oft fährt die Fähre?", "Und im Winter?", "Fähre"),
+        ("Wie oft fährt die Fähre?", "Wer hat sie gebaut?", "Fähre"),
+        ("À quelle heure part le bac ?", "Et en hiver ?", "bac"),
+        ("À quelle heure part le bac ?", "Combien coûte-t-il ?", "bac"),
+        ("¿Cada cuánto zarpa el ferry?", "¿Y en invierno?", "ferry"),
+        ("¿Cada cuánto zarpa el ferry?", "¿Cuánto cuesta?", "ferry"),
+        ("Ogni quanto parte il traghetto?", "E in inverno?", "traghetto"),
+        ("De quanto em quanto tempo parte a balsa?", "E no inverno?", "balsa"),
+        ("Hoe vaak vaart de veerpont?", "En in de winter?", "veerpont"),
+        ("Jak często pływa prom?", "A zimą?", "prom"),
+        ("Как часто ходит паром?", "А зимой?", "паром"),
+        ("图书馆几点开门？", "那冬天呢？", "图书馆"),
+        ("图书馆几点开门？", "它有多长？", "图书馆"),
+        ("図書館は何時に開きますか？", "冬は？", "図書館"),
+        ("도서관은 몇 시에 엽니까?", "겨울에는요?", "도서관"),
+        ("متى تفتح المكتبة؟", "وفي الشتاء؟", "المكتبة"),
+        ("पुस्तकालय कब खुलता है?", "और सर्दियों में?", "पुस्तकालय"),
+        ("Kütüphane kaçta açılıyor?", "Peki kışın?", "Kütüphane"),
+        ("מתי הספרייה נפתחת?", "ובחורף?", "הספרייה"),
+    ],
+)
+def test_an_incomplete_question_gets_the_topic(first: str, question: str, term: str) -> None:
+    assert term in standalone_query(question, [("user", first), ("assistant", "It does.")])
+
+
+@pytest.mark.parametrize(
+    ("first", "correction", "query"),
+    [
+        ("How often does the ferry sail?", "No, the windmill.", "How often does the windmill sail?"),
+        ("How often does the ferry sail?", "Sorry, I meant the windmill", "How often does the windmill sail?"),
+        ("How often does the ferry sail?", "Not the ferry, the windmill.", "How often does the windmill sail?"),
+        ("When does the Vigo office open?", "And the Ghent one?", "When does the Ghent office open?"),
+        ("When does the Vigo office open?", "What about Porto?", "When does the Porto office open?"),
+        ("Wie oft fährt die Fähre?", "Nein, die Windmühle.", "Wie oft fährt die Windmühle?"),
+        ("¿Cada cuánto zarpa el ferry?", "No, el molino.", "¿Cada cuánto zarpa el molino?"),
+        ("图书馆几点开门？", "不是，风车。", "风车。"),
+        ("Как часто ходит паром?", "Нет, мельница.", "мельница."),
+    ],
+)
+def test_a_correction_asks_the_same_of_something_else(first: str, correction: str, query: str) -> None:
+    assert standalone_query(correction, [("user", first), ("assistant", "It does.")]) == query
+
+
+def test_the_topic_survives_a_long_history() -> None:
+    turns = [("user", f"What is topic {number}?") for number in range(50)]
+    history = [turn for question in turns for turn in (question, ("assistant", "It is. " * 50))]
+    history += [("user", "How often does the ferry sail?"), ("assistant", "Often."), ("user", "Thanks!")]
+    assert standalone_query("And in winter?", history) == "And in winter? ferry sail"
 
 
 def test_a_pronoun_also_adds_the_names_in_the_answer() -> None:

@@ -27,6 +27,7 @@ __all__ = (
     "find_words",
     "fold",
     "former_stems",
+    "function_words",
     "replace_surrogates",
     "stem",
     "stems",
@@ -171,6 +172,11 @@ def find_stop_words(all_words: Collection[str]) -> frozenset[str]:
 def _own_words(language: Language) -> frozenset[str]:
     """The function words that distinguish a language from English."""
     return language.words - english_stop_words()
+
+
+def function_words() -> dict[str, frozenset[str]]:
+    """Return the words that name no topic by the name of their language, those that are topics in English included."""
+    return {language.name: language.words | language.ambiguous for language in read_languages()}
 
 
 def words(text: str) -> list[str]:

@@ -29,6 +29,7 @@ from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
+from gleaner.small_talk import recognize
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.tool_calls import ToolCallStore
@@ -135,7 +136,8 @@ def _passage_search(request: QuestionRequest, services: Services) -> PassageSear
     if request.mode is Mode.SELECTED_TEXT:
         selection = Selection(request.selected_text or "", request.chapter_origin)
         return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
-    with_stored_answers = request.grounding is not Grounding.STRICT  # stored web answers count as the web
+    # Stored web answers count as the web. Small talk asks for none.
+    with_stored_answers = request.grounding is not Grounding.STRICT and recognize(request.query) is None
     return lambda kb_id, query, top_k, deadline: services.retrieval.search(
         kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=with_stored_answers
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gleaner.model import Grounding, Mode
+from gleaner.small_talk import recognize
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.workspace import Workspace
 
@@ -79,7 +80,9 @@ def offered_tools(progress: Progress, workspace: Workspace, limits: LoopLimits) 
 def is_web_allowed(workspace: Workspace) -> bool:
     """Whether this question may search the web at all."""
     question = workspace.question
-    return workspace.web is not None and question.mode is Mode.WHOLE_BOOK and question.grounding is Grounding.OPEN
+    if workspace.web is None or question.mode is not Mode.WHOLE_BOOK or question.grounding is not Grounding.OPEN:
+        return False
+    return recognize(question.text) is None  # a web search for "hello" would be paid, and its result learned
 
 
 def searches_left(progress: Progress, limits: LoopLimits) -> dict[str, int]:

@@ -13,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from gleaner.errors import ToolCallRejected
 from gleaner.guards.untrusted import label_untrusted
-from gleaner.model import KB_ID_PATTERN, JsonObject, Passage, ToolSpec
+from gleaner.model import KB_ID_PATTERN, JsonObject, Mode, Passage, ToolSpec
 from gleaner.tools.parameter_checks import Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
@@ -51,8 +51,10 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     workspace.left_out.append(result.left_out)
     passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
+    is_selection = workspace.question.mode is Mode.SELECTED_TEXT
     return label_untrusted(
         {
+            **({"scope": Mode.SELECTED_TEXT.value} if is_selection else {}),
             "chunks": [_to_json(passage) for passage in passages],
             "total_chunks_found": len(passages),
             "kb_id": kb_id,

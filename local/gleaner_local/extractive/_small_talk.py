@@ -1,0 +1,22 @@
+"""Replies to greetings, thanks and messages without a question: one sentence, without sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gleaner.small_talk import SmallTalk
+
+_PLACES = {True: "the selected text", False: "the knowledge base"}
+_REPLIES = {
+    SmallTalk.GREETING: "Hello! Ask a question, and I look for the answer in {place}.",
+    SmallTalk.THANKS: "You are welcome.",
+    SmallTalk.FAREWELL: "Goodbye!",
+    SmallTalk.REACTION: "Ask a question whenever you like, and I look for the answer in {place}.",
+    SmallTalk.WORDLESS: "Ask a question in words, and I look for the answer in {place}.",
+}
+
+
+def reply_to(kind: SmallTalk, *, about_selection: bool) -> dict[str, Any]:
+    """The arguments of `generate_response`."""
+    answer = _REPLIES[kind].format(place=_PLACES[about_selection])
+    return {"answer": answer, "sources": [], "used_internal_kb": False, "used_external_kb": False}

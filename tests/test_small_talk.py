@@ -1,0 +1,90 @@
+"""Greetings, thanks and the like are told from questions, in many languages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gleaner.small_talk import MAX_CHARS, SmallTalk, recognize, without_small_talk
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("hello", SmallTalk.GREETING),
+        ("Hellooo!", SmallTalk.GREETING),
+        ("👋 Hi there", SmallTalk.GREETING),
+        ("Guten Morgen", SmallTalk.GREETING),
+        ("¿Qué tal?", SmallTalk.GREETING),
+        ("مرحبا، كيف حالك؟", SmallTalk.GREETING),
+        ("你好你好", SmallTalk.GREETING),
+        ("สวัสดีค่ะ", SmallTalk.GREETING),
+        ("Thanks!", SmallTalk.THANKS),
+        ("ok, thank you so much for your help :)", SmallTalk.THANKS),
+        ("Vielen Dank für die Hilfe", SmallTalk.THANKS),
+        ("Спасибо, понятно", SmallTalk.THANKS),
+        ("谢谢你的帮助！", SmallTalk.THANKS),
+        ("네, 고마워요", SmallTalk.THANKS),
+        ("धन्यवाद", SmallTalk.THANKS),
+        ("Teşekkürler", SmallTalk.THANKS),
+        ("Thanks, bye!", SmallTalk.THANKS),
+        ("Au revoir", SmallTalk.FAREWELL),
+        ("ok", SmallTalk.REACTION),
+        ("なるほど", SmallTalk.REACTION),
+        ("哈哈哈哈", SmallTalk.REACTION),
+        ("?", SmallTalk.WORDLESS),
+        ("🙏🏽❤️", SmallTalk.WORDLESS),
+        (":-D", SmallTalk.WORDLESS),
+        ("", SmallTalk.WORDLESS),
+    ],
+)
+def test_a_message_that_asks_nothing_is_recognized(message: str, kind: SmallTalk) -> None:
+    assert recognize(message) is kind
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "hello world",
+        "How do I print hello world?",
+        "Hi, when does the office open?",
+        "Danke, und wann schließt es?",
+        "谢谢卡在哪里",
+        "你好酒店几点开门",
+        "What is ok?",
+        "why?",
+        "And in winter?",
+        "No, the windmill.",
+        "Hello Kitty",
+        "help",
+        "good practice",
+        "c++",
+        "42",
+        "R",
+        "you",
+    ],
+)
+def test_a_message_with_any_other_word_may_be_a_question(message: str) -> None:
+    assert recognize(message) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "question"),
+    [
+        ("Hi, when does the office open? Thanks!", "when does the office open?"),
+        ("Thanks! And when does it close?", "And when does it close?"),
+        ("谢谢，咖啡馆在哪里？", "咖啡馆在哪里？"),
+        ("Danke, und wann schließt es?", "und wann schließt es?"),
+        ("What is in ok.py?", "What is in ok.py?"),
+        ("hello", "hello"),
+    ],
+)
+def test_a_question_is_freed_from_small_talk(message: str, question: str) -> None:
+    assert without_small_talk(message) == question
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(message: str) -> None:
+    assert recognize(message) is None or len(message) <= MAX_CHARS
+    assert without_small_talk(message) in message
