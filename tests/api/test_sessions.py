@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from gleaner.api import _cursors
-from gleaner.model import TokenUsage, new_id, utc_now
+from gleaner.model import Answered, TokenUsage, new_id, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
@@ -65,6 +65,7 @@ def all_pages(client: Client, path: str, name: str, limit: int) -> list[Any]:
 
 def a_turn(session_id: str, **values: Any) -> Turn:
     facts = TurnFacts(
+        answered=Answered.FOUND,
         tool_call_count=2,
         used_tools=("knowledge_base_search", "generate_response"),
         keyword_count=0,

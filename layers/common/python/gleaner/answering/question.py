@@ -22,6 +22,7 @@ from gleaner.errors import (
     KnowledgeBaseUnavailable,
     UnknownKnowledgeBase,
 )
+from gleaner.guards.answered import judge_answered
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
@@ -179,6 +180,7 @@ def _to_answer(
         supports=accepted.supports,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(
+            answered=judge_answered(question.text, accepted.text, accepted.sources, claim=accepted.claim),
             tool_call_count=len(outcomes),
             used_tools=tuple(dict.fromkeys(outcome.call.name for outcome in outcomes if outcome.executed)),
             keyword_count=len(workspace.learned),
