@@ -108,6 +108,7 @@ def test_a_turn_is_stored_with_its_facts_and_counted_in_its_session(client: Clie
     assert stored_message == turn["message"]
     facts = stored_message["metadata"]
     assert (facts["tool_call_count"], facts["retrieval_count"], facts["top_chapter"]) == (2, 2, "Keywords")
+    assert facts["answered"] == "found"
     assert (facts["model"], facts["input_tokens"], facts["output_tokens"]) == ("scripted", 200, 20)
     _, updated = get(client, path)
     assert (updated["message_count"], updated["tool_call_count"], updated["input_tokens"]) == (2, 2, 200)

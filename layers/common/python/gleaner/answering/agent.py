@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 _CUT_OFF = "The reply was cut off at the maximum length. Repeat the call and make it shorter."
 
+_NO_CALLS = "It wrote plain text. If that recurs, choose a model that calls tools; asking again may not help."
+
 
 class OutcomeListener(Protocol):
     """Called with every finished tool call, in the order of the calls within a turn."""
@@ -207,7 +209,8 @@ class Agent:
             if attempted and expected == generate_response.NAME:
                 raise AnswerRejected("The language model gave no valid answer, even after a retry. Ask again.")
             raise MandatoryToolMissing(
-                f"The language model did not make the mandatory call of {expected}, even after a retry. Ask again."
+                f"The language model did not make the mandatory call of {expected}, even after a retry. "
+                + ("Ask again." if turn.tool_calls else _NO_CALLS)
             )
         default = "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
         reason = _CUT_OFF if turn.finish_reason == "length" else default
