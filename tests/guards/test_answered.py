@@ -7,8 +7,12 @@ import pytest
 from gleaner.guards.answered import judge_answered
 from gleaner.model import Answered, Passage, SourceType
 
-LIBRARY = "The library of Orvel opens at nine on Mondays. A reader may borrow seven books at once, with the card of 2024."
-GERMAN = "Die Bibliothek von Orvel öffnet am Montag um neun Uhr. Wer eine Karte hat, leiht dort bis zu sieben Bücher aus."
+LIBRARY = (
+    "The library of Orvel opens at nine on Mondays. A reader may borrow seven books at once, with the card of 2024."
+)
+GERMAN = (
+    "Die Bibliothek von Orvel öffnet am Montag um neun Uhr. Wer eine Karte hat, leiht dort bis zu sieben Bücher aus."
+)
 
 
 def judge(

@@ -120,7 +120,9 @@ def test_an_outage_triggers_an_alarm_despite_health_checks(synthesised: Synthesi
     }
     # API Gateway emits metrics only for the methods that the stage names. Each of them is billed.
     settings = one(template, "AWS::ApiGateway::Stage")["MethodSettings"]
-    measured = [(setting["HttpMethod"], setting["ResourcePath"]) for setting in settings if setting.get("MetricsEnabled")]
+    measured = [
+        (setting["HttpMethod"], setting["ResourcePath"]) for setting in settings if setting.get("MetricsEnabled")
+    ]
     assert measured == [("GET", "/~1api~1health"), ("HEAD", "/~1api~1health")]
 
 

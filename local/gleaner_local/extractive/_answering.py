@@ -95,9 +95,7 @@ def _no_answer(state: Conversation) -> dict[str, Any]:
     return _make_arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE, Answered.NOT_FOUND)
 
 
-def _make_arguments(
-    answer: str, passages: Sequence[Passage], confidence: float, answered: Answered
-) -> dict[str, Any]:
+def _make_arguments(answer: str, passages: Sequence[Passage], confidence: float, answered: Answered) -> dict[str, Any]:
     return {
         "answer": answer,
         "sources": [passage.id for passage in passages],

@@ -50,16 +50,22 @@ _LANGUAGES = (
         "कितन[ेी](?! समय)|किस (?:वर्ष|साल)",
         "कोई|सभी|दोनों|एक|दो|तीन|चार|पाँच|पांच|छह|छः|सात|आठ|नौ|दस|बारह|बीस|तीस|चालीस|पचास|सौ|हज़ार|हजार|आध",
     ),
-    ("几[个個名次位条條天年本]|幾[個名次位條天年本]|多少[个個名次位条條人年本]|哪一?年", "[两兩半双雙全]|所有|没有|沒有"),
+    (
+        "几[个個名次位条條天年本]|幾[個名次位條天年本]|多少[个個名次位条條人年本]|哪一?年",
+        "[两兩半双雙全]|所有|没有|沒有",
+    ),
     ("何[人個件回年本台冊枚]|いくつ", "ひと|ふた|すべて|全|半"),
-    ("몇 ?(?:개|명|사람|번|살|권|대|마리|가지)", "십|없|모두|하나|한|둘|두|셋|세|넷|네|다섯|여섯|일곱|여덟|아홉|열|스무|스물|서른|마흔|백|천|반"),
+    (
+        "몇 ?(?:개|명|사람|번|살|권|대|마리|가지)",
+        "십|없|모두|하나|한|둘|두|셋|세|넷|네|다섯|여섯|일곱|여덟|아홉|열|스무|스물|서른|마흔|백|천|반",
+    ),
     ("กี่|ปีใด|ปีไหน", "หนึ่ง|สอง|สาม|สี่|ห้า|หก|เจ็ด|แปด|เก้า|สิบ|ร้อย|พัน|ครึ่ง|ทั้งหมด|ไม่"),
 )
 _MARK = re.compile(r"\[(?:kb|web)-\d+\]")
 
 
 def lacks_number(question: str, answer: str) -> bool:
-    """Whether `question` asks for a number, and `answer` has none in digits or words, nor a word such as all or none."""
+    """Whether `question` asks for a number, and `answer` states neither one nor a quantity such as all or none."""
     folded = text.fold(question)
     numbers = [numbers for asking, numbers in _LANGUAGES if re.search(asking, folded)]
     if not numbers:
