@@ -98,7 +98,8 @@ def test_a_body_that_is_no_valid_gzip_is_reported_as_that(client: Client, event:
     response = client.send(event)
     problem = json.loads(response["body"])
     assert (response["statusCode"], problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
-    assert "The body is no valid gzip" in problem["detail"]
+    assert "must be valid gzip" in problem["detail"]
+    assert [error["field"] for error in problem["errors"]] == ["body"]
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from gleaner.api._caller import read_caller
 from gleaner.api._proxy_event import base_path, is_head, normalise
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import StoredAnswerFound
-from gleaner.api.invalid import invalid_fields, summary
+from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
 from gleaner.api.routes import Endpoint, Route
-from gleaner.errors import GleanerError, InvalidInput, PayloadTooLarge
+from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
@@ -161,10 +161,7 @@ def _parse_json(body: str) -> Any:
     if len(body) > MAX_BODY:
         raise PayloadTooLarge(f"The body has more than {MAX_BODY:,} characters. Send less.")
     if body == BROKEN_GZIP:
-        raise InvalidInput(
-            "The body is no valid gzip, as its Content-Encoding says: it is cut off, damaged or something else. "
-            "Compress all of it again, or send it without Content-Encoding."
-        )
+        raise json.JSONDecodeError(NO_GZIP, "", 0)
     try:
         value = json.loads(body)
     except (RecursionError, ValueError):  # nested too deeply; malformed, or a number with thousands of digits
