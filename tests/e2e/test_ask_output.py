@@ -92,9 +92,7 @@ def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> N
         ("without sources", "This answer rests on no passage."),
     ],
 )
-def test_an_answer_that_lacks_something_says_so(
-    service: tuple[str, list[Any]], question: str, line: str
-) -> None:
+def test_an_answer_that_lacks_something_says_so(service: tuple[str, list[Any]], question: str, line: str) -> None:
     assert line in ask(service[0], question).stdout.splitlines()
 
 
