@@ -145,7 +145,7 @@ def test_a_stored_web_answer_stays_in_its_knowledge_base(
         calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))),
     )
     client.ask("When was Starlette released?", kb_id="other_kb")
-    model.plays(calls(search("Starlette release")), calls(answer("Unknown.", ())))
+    model.plays(calls(search("Starlette release")), calls(answer("Unknown.", (), answered="not_found")))
     client.ask("When was Starlette released?")
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert all(chunk["source_type"] == "knowledge_base" for chunk in chunks)
