@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gleaner.model import TokenUsage, new_id, utc_now
+from gleaner.model import Answered, TokenUsage, new_id, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Session, Turn, TurnFacts
@@ -160,6 +160,7 @@ def page_through(store: ConversationStore, session_id: str) -> int:
 def make_turn(session_id: str, text: str) -> Turn:
     """A turn as the service stores it."""
     facts = TurnFacts(
+        answered=Answered.FOUND,
         tool_call_count=2,
         used_tools=("knowledge_base_search", "generate_response"),
         keyword_count=0,

@@ -188,7 +188,7 @@ def _answer(request: Mapping[str, Any], kind: Kind) -> tuple[str, Any]:
     quotes = list(zip(best, ANSWER_WORDS, strict=False))
     text = " ".join(f"{_words(p.get('content') or p['snippet'], words)} [{p['id']}]." for p, words in quotes)
     sources = tuple(passage["id"] for passage, _ in quotes)
-    return scripted_model.answer(text, sources, confidence_score=0.9, used_external_kb=external)
+    return scripted_model.answer(text, sources, answered="found", confidence_score=0.9, used_external_kb=external)
 
 
 def _words(text: str, count: int) -> str:

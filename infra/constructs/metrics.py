@@ -26,7 +26,7 @@ class Metrics:
         environment: Environment,
         *,
         api: apigateway.RestApi,
-        health: apigateway.Method,
+        health: Sequence[apigateway.Method],
         query: lambda_.Function,
         prune: lambda_.Function,
         dead_letters: sqs.Queue,
@@ -74,15 +74,20 @@ class Metrics:
         Health checks are frequent and succeed even when no question is answered, so they would hide an outage.
         """
         period = Duration.minutes(bar.minutes)
-        stage, health = self._api.deployment_stage, self._health
+        stage = self._api.deployment_stage
+        metrics: dict[str, cloudwatch.IMetric] = {
+            "failed": self._api.metric_server_error(period=period, statistic="Sum"),
+            "requests": self._api.metric_count(period=period, statistic="Sum"),
+        }
+        asked = "requests"
+        for method in self._health:
+            name = method.http_method.lower()
+            metrics[f"{name}_checks"] = method.metric_count(stage, period=period, statistic="Sum")
+            metrics[f"{name}_unhealthy"] = method.metric_server_error(stage, period=period, statistic="Sum")
+            asked += f" - FILL({name}_checks, 0) + FILL({name}_unhealthy, 0)"
         return cloudwatch.MathExpression(
-            expression=f"IF(failed >= {bar.failures}, failed / (requests - FILL(checks, 0) + FILL(unhealthy, 0)))",
-            using_metrics={
-                "failed": self._api.metric_server_error(period=period, statistic="Sum"),
-                "requests": self._api.metric_count(period=period, statistic="Sum"),
-                "checks": health.metric_count(stage, period=period, statistic="Sum"),
-                "unhealthy": health.metric_server_error(stage, period=period, statistic="Sum"),
-            },
+            expression=f"IF(failed >= {bar.failures}, failed / ({asked}))",
+            using_metrics=metrics,
             label="failed",
             period=period,
         )

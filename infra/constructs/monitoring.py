@@ -100,6 +100,7 @@ class Monitoring(Construct):
             _graph("Tokens", [metrics.custom(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
             _graph("Web searches", [metrics.custom("WebSearches", "Sum")]),
             _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
+            _graph("Answers whose sources hold what was asked (share)", [metrics.custom("AnswersFound", "Average")]),
             _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
             _graph("Unreadable parts of search results", [metrics.custom("UnreadableParts", "Sum")]),
         )

@@ -20,7 +20,8 @@ from infra.retention import log_group
 # The request headers that the runtime accepts across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
 _HEALTH_REASON = "Open by design: it tells callers without credentials that the service is up"
-_HEALTH = "/api/health/GET"
+_HEALTH = "/api/health"
+_OPEN_METHODS = ("GET", "HEAD")  # monitors send either
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
 
@@ -108,22 +109,25 @@ class QueryApi(Construct):
         for rule, reason in self._admission.accepted_rules.items():
             acknowledge(method, rule, reason)
 
-    def _add_open(self, resource: apigateway.Resource, reason: str) -> apigateway.Method:
-        method = resource.add_method("GET", self._integration, authorization_type=apigateway.AuthorizationType.NONE)
-        for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-            acknowledge(method, rule, reason)
-        return method
+    def _add_open(self, resource: apigateway.Resource, reason: str) -> list[apigateway.Method]:
+        without = apigateway.AuthorizationType.NONE
+        methods = [resource.add_method(name, self._integration, authorization_type=without) for name in _OPEN_METHODS]
+        for method in methods:
+            for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
+                acknowledge(method, rule, reason)
+        return methods
 
 
 def _open_route_options(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
     """Throttle the open routes, so that they take little concurrency. Health checks have metrics of their own."""
     rate = environment.throttle.open_rate_per_second
-    described = [f"/{name}/GET" for name in _DESCRIPTIONS if environment.docs_routes]
+    described = [f"/{name}" for name in _DESCRIPTIONS if environment.docs_routes]
     return {
-        route: apigateway.MethodDeploymentOptions(
-            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=route == _HEALTH
+        f"{path}/{method}": apigateway.MethodDeploymentOptions(
+            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=path == _HEALTH
         )
-        for route in (_HEALTH, *described)
+        for path in (_HEALTH, *described)
+        for method in _OPEN_METHODS
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering.agent import Agent
@@ -22,7 +23,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 from gleaner.wiring import build_services, build_stores
-from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, completion, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 
 QUESTION = Question(
@@ -147,6 +148,74 @@ def test_a_missing_mandatory_call_gets_feedback_and_one_retry(
     assert f"Expected now: a call of the tool {missing}" in feedback
 
 
+def test_an_answer_without_sources_is_asked_for_them_once(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer("Merged.", ())), calls(answer()))
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "Merged. [kb-1]"
+    assert offered(model.requests[2]) == ["generate_response"]
+    assert "names no sources" in model.requests[2]["messages"][-1]["content"]
+    assert (len(model.requests), run.workspace.degraded) == (3, set())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        calls(answer("Merged.", ())),
+        calls(answer("Merged.", ("kb-9",))),
+        says("Merged."),
+        Response(status_code=401),
+        completion({"content": None, "refusal": "No."}),
+    ],
+    ids=["the same", "unknown", "plain text", "an error", "a refusal"],
+)
+def test_an_answer_that_stays_without_sources_is_a_fallback(
+    services: Services, model: ScriptedModel, reply: Any
+) -> None:
+    model.plays(calls(search()), calls(answer("Merged.", ())), reply)
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "Merged."
+    assert run.workspace.degraded == {"the answer names no sources"}
+    assert len(model.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("claim", "passages", "seconds", "degraded"),
+    [
+        ({"answered": "Not found"}, True, 60, set()),  # the passages do not hold it
+        ({}, False, 60, set()),  # there are none
+        ({}, True, 20, {"the answer was forced by the deadline", "the answer names no sources"}),
+    ],
+)
+def test_an_answer_is_not_asked_for_sources_in_vain(
+    services: Services,
+    model: ScriptedModel,
+    claim: dict[str, str],
+    passages: bool,
+    seconds: float,
+    degraded: set[str],
+) -> None:
+    found_nothing: PassageSearch = lambda _kb_id, _query, _top_k, _deadline: RetrievalResult((), False)  # noqa: E731
+    model.plays(calls(search()), calls(answer("Nothing says so.", (), **claim)))
+    limits = LoopLimits(answer_seconds=30)
+    run = make_run(services, seconds=seconds, limits=limits, passage_search=None if passages else found_nothing)
+    run.start()
+    assert run.workspace.degraded == degraded
+    assert len(model.requests) == 2
+
+
+def test_keywords_and_sources_are_both_asked_for(
+    services: Services, model: ScriptedModel, web_server: ScriptedWeb
+) -> None:
+    model.plays(calls(search()), calls(web()), calls(answer("In 2026.", ())), calls(index("ASGI")), calls(WEB_ANSWER))
+    run = make_run(services)
+    run.start()
+    assert run.answer() == "It was released in 2026. [web-1]"
+    assert [offered(request) for request in model.requests[3:]] == [["index_keywords"], ["generate_response"]]
+    assert run.agent.progress.failures == {"index_keywords": 1, "generate_response": 1}
+
+
 @pytest.mark.parametrize(
     ("replies", "error"),
     [
@@ -164,6 +233,12 @@ def test_a_mandatory_call_that_is_missing_twice_is_an_error(
         run.start()
     assert run.workspace.answer is None
     assert len(model.requests) == len(replies) + 1
+
+
+def test_a_model_that_only_writes_text_is_named_as_the_cause(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), says("Merged."))
+    with pytest.raises(MandatoryToolMissing, match=r"plain text.*choose a model that calls tools"):
+        make_run(services).start()
 
 
 def test_a_web_answer_is_indexed_in_the_turn_that_answers(

@@ -41,6 +41,30 @@ def test_an_answer_from_the_knowledge_base_takes_two_model_calls(client: Client,
     assert len(model.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("question", "claim", "answered"),
+    [
+        ("How are duplicates merged?", "found", "found"),
+        ("How are duplicates merged?", "Partly", "partly"),
+        ("How are duplicates merged?", "not-found", "not_found"),
+        ("How are duplicates merged?", None, "found"),
+        ("How are duplicates merged?", ["of course"], "found"),
+        ("How many duplicates are merged?", "found", "partly"),
+    ],
+)
+def test_an_answer_says_how_far_it_answers(
+    client: Client, model: ScriptedModel, question: str, claim: Any, answered: str
+) -> None:
+    model.plays(calls(search()), calls(answer(answered=claim)))
+    assert client.ask(question)[1]["answered"] == answered
+
+
+def test_an_answer_without_sources_is_a_fallback_that_found_nothing(client: Client, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(answer("Merged.", (), answered="found")))
+    body = client.ask()[1]
+    assert (body["status"], body["answered"], body["sources"]) == ("fallback", "not_found", [])
+
+
 def test_each_step_offers_its_tools_and_forces_them(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
     client.ask()
@@ -121,7 +145,7 @@ def test_a_stored_web_answer_stays_in_its_knowledge_base(
         calls(index("Starlette release"), answer("In 2026. [web-1]", ("web-1",))),
     )
     client.ask("When was Starlette released?", kb_id="other_kb")
-    model.plays(calls(search("Starlette release")), calls(answer("Unknown.", ())))
+    model.plays(calls(search("Starlette release")), calls(answer("Unknown.", (), answered="not_found")))
     client.ask("When was Starlette released?")
     chunks = json.loads(model.requests[1]["messages"][-1]["content"])["chunks"]
     assert all(chunk["source_type"] == "knowledge_base" for chunk in chunks)

@@ -7,6 +7,7 @@ import gzip
 import json
 import time
 import tracemalloc
+import zlib
 from typing import Any
 
 import pytest
@@ -72,12 +73,20 @@ def test_compressed_bodies_are_read(client: Client, model: ScriptedModel, event:
     assert client.send(event)["statusCode"] == 200
 
 
+@pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "deflate", "zstd"])
+def test_other_encodings_are_refused(client: Client, encoding: str) -> None:
+    response = client.send(encoded_event(QUESTION, encoding))
+    problem = json.loads(response["body"])
+    assert (response["statusCode"], problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
+    assert "gzip" in problem["detail"]
+
+
 @pytest.mark.parametrize(
     "event",
     [
-        encoded_event(QUESTION, "br"),
-        encoded_event(QUESTION, "gzip, gzip"),
         encoded_event(QUESTION),
+        encoded_event(b"\x1f\x8b"),
+        encoded_event(zlib.compress(QUESTION)),
         encoded_event(gzip.compress(QUESTION)[:-9]),
         encoded_event(gzip.compress(QUESTION)[:-4] + b"\0\0\0\0"),
         encoded_event(gzip.compress(QUESTION) + b"more"),
@@ -85,11 +94,12 @@ def test_compressed_bodies_are_read(client: Client, model: ScriptedModel, event:
         | {"isBase64Encoded": False, "body": gzip.compress(QUESTION).decode(errors="replace")},  # a gateway for text
     ],
 )
-def test_bodies_that_cannot_be_decompressed_are_refused(client: Client, event: dict[str, Any]) -> None:
+def test_a_body_that_is_no_valid_gzip_is_reported_as_that(client: Client, event: dict[str, Any]) -> None:
     response = client.send(event)
     problem = json.loads(response["body"])
-    assert (response["statusCode"], problem["type"]) == (415, "urn:gleaner:problem:unsupported-media-type")
-    assert "gzip" in problem["detail"]
+    assert (response["statusCode"], problem["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert "must be valid gzip" in problem["detail"]
+    assert [error["field"] for error in problem["errors"]] == ["body"]
 
 
 @pytest.mark.parametrize(

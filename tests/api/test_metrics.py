@@ -162,6 +162,21 @@ def test_an_answer_on_the_second_attempt_counts_as_recovered(
     }
 
 
+@pytest.mark.parametrize(("sources", "recovered"), [(("kb-1",), 1), ((), 0)])
+def test_an_answer_without_sources_counts_as_an_attempt(
+    client: Client, model: ScriptedModel, read_metrics: ReadMetrics, sources: tuple[str, ...], recovered: int
+) -> None:
+    model.plays(calls(search()), calls(answer("Merged.", ())), calls(answer("Merged.", sources)))
+    client.ask()
+    values = read_metrics()
+    assert shares(values) == {
+        "KnowledgeBaseSearched": 1,
+        "AnsweredOnFirstAttempt": 0,
+        "RetriesRecovered": recovered,
+    }
+    assert (values["AnswersFound"], values["Fallbacks"]) == (recovered, 1 - recovered)
+
+
 @pytest.mark.parametrize(
     ("after_feedback", "recovered"),
     [

@@ -53,7 +53,7 @@ def test_a_rejected_search_is_corrected_by_the_model(client: Client, model: Scri
 def test_a_question_about_an_attack_is_searched_for_word_for_word(
     client: Client, model: ScriptedModel, question: str
 ) -> None:
-    model.plays(calls(search(question)), calls(answer("The passages do not say.", ())))
+    model.plays(calls(search(question)), calls(answer("The passages do not say.", (), answered="not_found")))
     status, body = client.ask(question)
     assert (status, body["tool_call_count"]) == (200, 2)
     assert "error" not in tool_results(model)[0]

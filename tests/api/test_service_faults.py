@@ -22,7 +22,7 @@ from tests.doubles.turns import TurnChecks
 from tests.doubles.web_faults import WEB_FAULTS, WEB_ODDITIES, faulty, page
 
 SECRETS = ("secret", "Traceback", "httpx", "botocore", "pinecone.")
-NO_SOURCES = calls(answer("The knowledge base does not say.", ()))
+NO_SOURCES = calls(answer("The knowledge base does not say.", (), answered="not_found"))
 ASK_WEB = calls(("perplexity_search", {"query": "starlette release"}))
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes")
 ODD_HITS = odd_hits(hit("a#0", text="Merged.", title="Handbook"))

@@ -12,7 +12,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from gleaner.api import _cursors
-from gleaner.model import TokenUsage, new_id, utc_now
+from gleaner.model import Answered, TokenUsage, new_id, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
@@ -65,6 +65,7 @@ def all_pages(client: Client, path: str, name: str, limit: int) -> list[Any]:
 
 def a_turn(session_id: str, **values: Any) -> Turn:
     facts = TurnFacts(
+        answered=Answered.FOUND,
         tool_call_count=2,
         used_tools=("knowledge_base_search", "generate_response"),
         keyword_count=0,
@@ -107,6 +108,7 @@ def test_a_turn_is_stored_with_its_facts_and_counted_in_its_session(client: Clie
     assert stored_message == turn["message"]
     facts = stored_message["metadata"]
     assert (facts["tool_call_count"], facts["retrieval_count"], facts["top_chapter"]) == (2, 2, "Keywords")
+    assert facts["answered"] == "found"
     assert (facts["model"], facts["input_tokens"], facts["output_tokens"]) == ("scripted", 200, 20)
     _, updated = get(client, path)
     assert (updated["message_count"], updated["tool_call_count"], updated["input_tokens"]) == (2, 2, 200)

@@ -181,7 +181,11 @@ def test_failed_calls_are_traced_with_their_status(
 def test_a_service_that_cannot_be_reached_is_traced(
     settings: dict[str, str], model: ScriptedModel, tmp_path: Path, service: str
 ) -> None:
-    model.plays(calls(search()), calls(("perplexity_search", {"query": "starlette"})), calls(answer("Unknown.", ())))
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": "starlette"})),
+        calls(answer("Unknown.", (), answered="not_found")),
+    )
     env = settings | {service: "http://localhost:9"}
     handler = "functions.query.handler.lambda_handler"
     with closing(TracedFunction(handler, env, tmp_path / "log")) as function:

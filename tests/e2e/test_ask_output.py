@@ -40,6 +40,11 @@ ANSWER: dict[str, Any] = {
     "keyword_count": 0,
     "status": "success",
 }
+CHANGES: dict[str, Any] = {
+    "partly": {"answered": "partly"},
+    "not_found": {"answered": "not_found"},
+    "without sources": {"answered": "not_found", "sources": []},
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,8 @@ def service() -> Iterator[tuple[str, list[Any]]]:
         bodies.append(await request.json())
         if bodies[-1]["query"] == "fail":
             return JSONResponse({"detail": "no\x1b[2J\nsecond", "type": "t"}, 400)
-        return JSONResponse(ANSWER, headers={"x-query-id": "q"})
+        changes = CHANGES.get(bodies[-1]["query"], {})
+        return JSONResponse(ANSWER | changes, headers={"x-query-id": "q"})
 
     server = AsgiServer(Router(default=request_response(answer)))
     server.start()
@@ -76,6 +82,18 @@ def test_a_pipe_gets_the_text_as_it_is_without_controls(service: tuple[str, list
 def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> None:
     [line] = [line for line in ask(service[0], "q").stdout.splitlines() if "docs/b.md" in line]
     assert line.endswith(" · chunk 0 <https://docs.example/b/>")
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("partly", "The passages answer this only in part."),
+        ("not_found", "The passages do not answer this."),
+        ("without sources", "This answer rests on no passage."),
+    ],
+)
+def test_an_answer_that_lacks_something_says_so(service: tuple[str, list[Any]], question: str, line: str) -> None:
+    assert line in ask(service[0], question).stdout.splitlines()
 
 
 def test_json_holds_no_controls(service: tuple[str, list[Any]]) -> None:

@@ -21,10 +21,10 @@ GUARDED = {(QUESTION, "POST"), *((path, "ANY") for path in PATHS)}
 def test_only_health_and_docs_are_open(synthesised: Synthesis, environment: Environment) -> None:
     methods = _methods(synthesised.service[environment.name])
     open_to_all = {route for route, method in methods.items() if _is_open(method)}
-    docs = {(path, "GET") for path in DOCS} if environment.docs_routes else set()
-    assert open_to_all == {(HEALTH, "GET"), *docs}
+    paths = {HEALTH, *(DOCS if environment.docs_routes else ())}
+    assert open_to_all == {(path, method) for path in paths for method in ("GET", "HEAD")}
     # Every path forwards all other methods to the function, for authenticated callers only.
-    assert set(methods) - open_to_all == GUARDED | {(path, "ANY") for path, _ in docs}
+    assert set(methods) - open_to_all == GUARDED | {(path, "ANY") for path in paths}
 
 
 def test_only_dev_serves_docs() -> None:
@@ -56,11 +56,12 @@ def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: 
     assert every["ThrottlingRateLimit"] == environment.throttle.rate_per_second
     assert every["ThrottlingBurstLimit"] == environment.throttle.burst
     open_routes = {
-        "/" + setting["ResourcePath"].strip("/").replace("~1", "/").lstrip("/"): setting
+        ("/" + setting["ResourcePath"].strip("/").replace("~1", "/").lstrip("/"), setting["HttpMethod"]): setting
         for setting in stage["MethodSettings"]
         if setting is not every
     }
-    assert set(open_routes) == {HEALTH, *(DOCS if environment.docs_routes else ())}
+    paths = {HEALTH, *(DOCS if environment.docs_routes else ())}
+    assert set(open_routes) == {(path, method) for path in paths for method in ("GET", "HEAD")}
     for setting in open_routes.values():
         assert setting["ThrottlingRateLimit"] == environment.throttle.open_rate_per_second
     assert stage["TracingEnabled"] is True

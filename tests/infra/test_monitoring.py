@@ -102,20 +102,28 @@ def test_an_outage_triggers_an_alarm_despite_health_checks(synthesised: Synthesi
     (alarm,) = _alarms(template, "More than")
     assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (bar.percent / 100, "GreaterThanThreshold")
     expression, metrics = _expression(alarm)
-    share = "failed / (requests - FILL(checks, 0) + FILL(unhealthy, 0))"
-    assert expression == f"IF(failed >= {bar.failures}, {share})"
+    checks = "".join(f" - FILL({method}_checks, 0) + FILL({method}_unhealthy, 0)" for method in ("get", "head"))
+    assert expression == f"IF(failed >= {bar.failures}, failed / (requests{checks}))"
     period = bar.minutes * 60
     assert metrics == {
         "failed": ("5XXError", "Sum", period),
         "requests": ("Count", "Sum", period),
-        "checks": ("Count", "Sum", period),
-        "unhealthy": ("5XXError", "Sum", period),
+        "get_checks": ("Count", "Sum", period),
+        "get_unhealthy": ("5XXError", "Sum", period),
+        "head_checks": ("Count", "Sum", period),
+        "head_unhealthy": ("5XXError", "Sum", period),
     }
-    assert _routes(alarm) == {"failed": "", "requests": "", "checks": "/api/health", "unhealthy": "/api/health"}
+    assert _routes(alarm) == {"failed": "", "requests": ""} | {
+        f"{method.lower()}_{name}": f"{method} /api/health"
+        for method in ("GET", "HEAD")
+        for name in ("checks", "unhealthy")
+    }
     # API Gateway emits metrics only for the methods that the stage names. Each of them is billed.
     settings = one(template, "AWS::ApiGateway::Stage")["MethodSettings"]
-    measured_paths = [setting["ResourcePath"] for setting in settings if setting.get("MetricsEnabled")]
-    assert measured_paths == ["/~1api~1health"]
+    measured = [
+        (setting["HttpMethod"], setting["ResourcePath"]) for setting in settings if setting.get("MetricsEnabled")
+    ]
+    assert measured == [("GET", "/~1api~1health"), ("HEAD", "/~1api~1health")]
 
 
 def test_one_failure_is_not_enough_for_an_alarm() -> None:
@@ -214,11 +222,13 @@ def _expression(alarm: dict[str, Any]) -> tuple[str, dict[str, tuple[str, str, i
 
 def _routes(alarm: dict[str, Any]) -> dict[str, str]:
     """The route of the metric with each id of an expression; empty for the whole API."""
+
+    def route(metric: dict[str, Any]) -> str:
+        dimensions = {one["Name"]: one["Value"] for one in metric["Dimensions"]}
+        return f"{dimensions['Method']} {dimensions['Resource']}" if "Resource" in dimensions else ""
+
     stats = {query["Id"]: query["MetricStat"]["Metric"] for query in alarm["Metrics"] if not query["ReturnData"]}
-    return {
-        id: next((one["Value"] for one in metric["Dimensions"] if one["Name"] == "Resource"), "")
-        for id, metric in stats.items()
-    }
+    return {id: route(metric) for id, metric in stats.items()}
 
 
 def _throttled(query: dict[str, Any]) -> tuple[str, str, str]:

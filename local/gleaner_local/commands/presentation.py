@@ -15,6 +15,11 @@ from gleaner_local import command_line
 from gleaner_local.commands import terminal
 
 _SOURCE_MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
+_NO_SOURCES = "This answer rests on no passage."
+_ANSWERED = {
+    "partly": "The passages answer this only in part.",
+    "not_found": "The passages do not answer this.",
+}
 _EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
 
 
@@ -52,6 +57,8 @@ def show_answer(answer: dict[str, Any]) -> None:
         console.print(Markdown(text, hyperlinks=False))
     else:  # for a program or a file: neither rendered nor wrapped
         print(text)
+    if verdict := _describe_answered(answer):
+        console.print(f"\n{verdict}", soft_wrap=True)
     if numbers:
         console.print("\n[bold]Sources[/bold]")
     for source in answer["sources"]:
@@ -65,6 +72,11 @@ def show_answer(answer: dict[str, Any]) -> None:
 
 def _renumber(mark: re.Match[str], numbers: dict[str, int]) -> str:
     return f"[{numbers[mark[1]]}]" if mark[1] in numbers else mark[0]
+
+
+def _describe_answered(answer: dict[str, Any]) -> str | None:
+    """What a reader should know beside the sources: nothing if they hold what was asked, or an older service."""
+    return _ANSWERED.get(answer.get("answered", "")) if answer["sources"] else _NO_SOURCES
 
 
 def _describe_place(source: dict[str, Any]) -> str:

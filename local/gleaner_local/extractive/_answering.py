@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gleaner.model import Answered
 from gleaner_documents.chunking import FENCE
 from gleaner_local.extractive._conversation import Conversation, Passage, WebAnswer
 from gleaner_local.extractive._selection import NOT_IN_SELECTION, answers_question
@@ -70,7 +71,8 @@ def _quote(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     close_ids = [text.id for text in judgement.ranked if judgement.evidence[text.id] >= bound]
     sources = list(dict.fromkeys([judgement.ranked[0].id, *(quote.source for quote in quotes), *close_ids]))
     passages = [state.passages[source] for source in sources[:MAX_SOURCES]]
-    return _make_arguments("\n\n".join(map(str, quotes)), passages, _confidence(judgement.strongest))
+    answered = Answered.FOUND if judgement.enough else Answered.PARTLY
+    return _make_arguments("\n\n".join(map(str, quotes)), passages, _confidence(judgement.strongest), answered)
 
 
 def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -> dict[str, Any]:
@@ -83,6 +85,7 @@ def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -
     answer = {
         "answer": "\n\n".join(map(str, quotes)),
         "sources": pages,
+        "answered": Answered.FOUND.value,
         "confidence_score": round(min(MAX_CONFIDENCE, 0.3 + 0.6 * coverage), 2),
         "used_internal_kb": False,
         "used_external_kb": True,
@@ -102,13 +105,14 @@ def _no_answer(state: Conversation) -> dict[str, Any]:
     parts = [SEARCH_FAILED if state.search_failed else NO_ANSWER]
     if state.web_tried and state.web is None:
         parts.append(WEB_FAILED)
-    return _make_arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE)
+    return _make_arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE, Answered.NOT_FOUND)
 
 
-def _make_arguments(answer: str, passages: Sequence[Passage], confidence: float) -> dict[str, Any]:
+def _make_arguments(answer: str, passages: Sequence[Passage], confidence: float, answered: Answered) -> dict[str, Any]:
     return {
         "answer": answer,
         "sources": [passage.id for passage in passages],
+        "answered": answered.value,
         "confidence_score": confidence,
         "used_internal_kb": any(not passage.external for passage in passages),
         "used_external_kb": any(passage.external for passage in passages),

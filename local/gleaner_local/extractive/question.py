@@ -112,7 +112,8 @@ class Question:
 
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
     of proper names, as far as capitals tell them. `required` are the stems of which an answer must have one, if it is
-    not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a follow-up.
+    not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a
+    follow-up.
     """
 
     text: str

@@ -47,6 +47,14 @@ class Support(StrEnum):
     NONE = "none"
 
 
+class Answered(StrEnum):
+    """How far an answer answers its question from its sources, from the most to the least."""
+
+    FOUND = "found"
+    PARTLY = "partly"
+    NOT_FOUND = "not_found"
+
+
 class SourceType(StrEnum):
     """Where a passage comes from."""
 

@@ -45,7 +45,7 @@ def _recovered_from_feedback(
     """Whether the model made every call that feedback asked for, however the question ended."""
     is_done = {
         knowledge_base_search.NAME: searched,
-        generate_response.NAME: workspace.answer is not None,
+        generate_response.NAME: workspace.answer is not None and not workspace.lacks_sources(),
         # Only the model's own call counts, since the service indexes otherwise; there was none before the feedback.
         index_keywords.NAME: any(o.succeeded and o.call.name == index_keywords.NAME for o in outcomes),
     }

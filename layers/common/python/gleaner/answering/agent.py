@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 _CUT_OFF = "The reply was cut off at the maximum length. Repeat the call and make it shorter."
 
+_NO_CALLS = "It wrote plain text. If that recurs, choose a model that calls tools; asking again may not help."
+
 
 class OutcomeListener(Protocol):
     """Called with every finished tool call, in the order of the calls within a turn."""
@@ -57,6 +59,7 @@ class Agent:
         self.progress = Progress()
         self._execution = Execution(workspace, executor, listener, max_calls=limits.calls_per_turn)
         self._web_answer_count = 0
+        self._asked_for_sources = False
         self.is_shortened = False  # earlier turns were dropped because the conversation was too long
         self.usage = TokenUsage()
         self.model_name = ""
@@ -76,16 +79,18 @@ class Agent:
             except GleanerError:
                 if self._workspace.answer is None:
                     raise
-                self._finish_learning()  # only keywords were missing: keep the answer
+                self._finish_learning()  # only keywords or sources were missing: keep the answer
                 continue
             outcomes = self._execution.run(turn.tool_calls, offered, searches_left(self.progress, self._limits))
             messages += _as_messages(turn, outcomes)
             feedback = self._advance(turn, outcomes)
             if feedback is not None:
                 messages.append(ChatMessage(role="user", content=feedback))
+        if self._workspace.lacks_sources():
+            self._workspace.degraded.add("the answer names no sources")
 
     def _is_finished(self) -> bool:
-        return self._workspace.answer is not None and self.progress.step is not Step.LEARN
+        return self._workspace.answer is not None and self.progress.step not in (Step.LEARN, Step.CITE)
 
     def _force_answer_when_late(self) -> None:
         """Force the answer when time or the budget of model calls is running out."""
@@ -155,7 +160,7 @@ class Agent:
         return feedback
 
     def _advance_after_answer(self) -> str | None:
-        """Ask the model once to index keywords for web answers; otherwise the service indexes them."""
+        """Ask the model once to index keywords for web answers, which the service does otherwise, and for sources."""
         progress, tool = self.progress, index_keywords.NAME
         # If the store failed on the model's keywords, asking again would not help.
         was_tried = tool in progress.failures or tool in progress.errors
@@ -168,7 +173,17 @@ class Agent:
             progress.failures[tool] = 1
             return read_prompt("learn_keywords")
         self._finish_learning()
-        return None
+        return self._ask_for_sources()
+
+    def _ask_for_sources(self) -> str | None:
+        """Ask the model once for the sources of its answer; the answer stands if there are none in the next."""
+        progress, tool = self.progress, generate_response.NAME
+        was_asked, self._asked_for_sources = self._asked_for_sources, True
+        if was_asked or not self._workspace.lacks_sources() or self._is_running_out():
+            return None
+        progress.failures.setdefault(tool, 1)
+        progress.step = Step.CITE
+        return read_prompt("cite_sources")
 
     def _finish_learning(self) -> None:
         """Index the web answers that the model did not, under extracted keywords; then only the answer is missing."""
@@ -194,7 +209,8 @@ class Agent:
             if attempted and expected == generate_response.NAME:
                 raise AnswerRejected("The language model gave no valid answer, even after a retry. Ask again.")
             raise MandatoryToolMissing(
-                f"The language model did not make the mandatory call of {expected}, even after a retry. Ask again."
+                f"The language model did not make the mandatory call of {expected}, even after a retry. "
+                + ("Ask again." if turn.tool_calls else _NO_CALLS)
             )
         default = "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
         reason = _CUT_OFF if turn.finish_reason == "length" else default

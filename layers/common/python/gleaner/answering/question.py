@@ -22,6 +22,7 @@ from gleaner.errors import (
     KnowledgeBaseUnavailable,
     UnknownKnowledgeBase,
 )
+from gleaner.guards.answered import judge_answered
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
@@ -80,7 +81,9 @@ def answer_question(
     messages = build_conversation(workspace.question, history)
     try:
         agent.run(messages)
-        answer = _to_answer(workspace, agent, recorder.outcomes, _cost(agent, workspace, services), started_at)
+        stands_alone = not history and request.mode is Mode.WHOLE_BOOK
+        cost = _cost(agent, workspace, services)
+        answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
         _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
         workspace.background.flush()
@@ -165,7 +168,13 @@ def _load_history(request: QuestionRequest, services: Services, deadline: Deadli
 
 
 def _to_answer(
-    workspace: Workspace, agent: Agent, outcomes: Sequence[CallOutcome], cost: Cost, started_at: float
+    workspace: Workspace,
+    agent: Agent,
+    outcomes: Sequence[CallOutcome],
+    cost: Cost,
+    started_at: float,
+    *,
+    stands_alone: bool,
 ) -> Answer:
     question, accepted = workspace.question, workspace.answer
     if accepted is None:
@@ -181,6 +190,9 @@ def _to_answer(
         supports=accepted.supports,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(
+            answered=judge_answered(
+                question.text, accepted.text, accepted.sources, claim=accepted.claim, stands_alone=stands_alone
+            ),
             tool_call_count=len(outcomes),
             used_tools=tuple(dict.fromkeys(outcome.call.name for outcome in outcomes if outcome.executed)),
             keyword_count=len(workspace.learned),

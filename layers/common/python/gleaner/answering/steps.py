@@ -22,6 +22,7 @@ class Step(StrEnum):
     DECIDE = "decide"  # the model judges the passages: it refines the search, asks the web, or answers
     LEARN = "learn"  # there is a web answer: index keywords and answer
     ANSWER = "answer"  # only the answer is missing
+    CITE = "cite"  # there is an answer, but it names no sources: the model is asked for it once more
 
 
 _ANSWER_SECONDS = 8.0
@@ -73,7 +74,7 @@ def offered_tools(progress: Progress, workspace: Workspace, limits: LoopLimits) 
             return [index_keywords.NAME]
         case Step.LEARN:
             return [index_keywords.NAME, generate_response.NAME, *_web_tools(progress, workspace, limits)]
-        case Step.ANSWER:
+        case Step.ANSWER | Step.CITE:
             return [generate_response.NAME]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gleaner.api._request_body import UndecodableBody, decode_body
+from gleaner.api._request_body import UnsupportedEncoding, decode_body
 from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
@@ -17,13 +17,13 @@ _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQue
 def normalise(event: Mapping[str, Any]) -> JsonObject:
     """The event with empty maps instead of nulls, a decoded body, and the path of a route.
 
-    HEAD becomes GET. A body that cannot be decoded gets a content type that no route accepts.
+    HEAD becomes GET. A body in an unsupported encoding gets a content type that no route accepts.
     """
     maps = {name: event.get(name) or {} for name in _MAPS}
     maps["headers"] = {name: _content_type(name, value) for name, value in maps["headers"].items() if value}
     try:
         body = decode_body(event)
-    except UndecodableBody:
+    except UnsupportedEncoding:
         body, maps["headers"] = _UNDECODABLE, maps["headers"] | {"content-type": _UNSUPPORTED}
     method = "GET" if is_head(event) else event.get("httpMethod")
     return dict(event) | maps | {"body": body, "isBase64Encoded": False, "path": _path(event), "httpMethod": method}

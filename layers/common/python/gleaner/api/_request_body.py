@@ -13,28 +13,29 @@ from typing import Any
 MAX_BODY = 2_000_000
 _MAX_BYTES = 4 * MAX_BODY  # the UTF-8 of that many characters
 _NO_TEXT = "\ufffd"
+BROKEN_GZIP = "\ufffdgzip"  # in place of a body that is said to be gzip, but is cut off, damaged or something else
 _BYTE_ORDER_MARK = "\ufeff"  # some editors and clients write one; RFC 8259, section 8.1 allows to ignore it
 
 
-class UndecodableBody(Exception):
-    """The body has a content encoding that is not supported, or that does not fit its bytes."""
+class UnsupportedEncoding(Exception):
+    """The body has a content encoding that is not supported."""
 
 
 def decode_body(event: Mapping[str, Any]) -> str:
-    """The text of the body, at most a little longer than MAX_BODY if it is compressed. Raises UndecodableBody.
+    """The text of the body, at most a little longer than MAX_BODY if it is compressed. Raises UnsupportedEncoding.
 
-    A body that is not base64 of UTF-8 text becomes one that is not JSON either, so every route rejects it.
+    A body that is not base64 of UTF-8 text or no valid gzip becomes one that is not JSON, so every route rejects it.
     """
     body = event.get("body") or ""
     encoding = _content_encoding(event)
     if not body:
         return ""
     if encoding not in ("", "gzip", "x-gzip"):  # two names of one encoding (RFC 9110, section 8.4.1.3)
-        raise UndecodableBody
+        raise UnsupportedEncoding
     if not event.get("isBase64Encoded"):
         # A gateway that decompresses bodies may leave the header. One that passes bytes as text has destroyed them.
         if encoding and body.startswith("\x1f"):
-            raise UndecodableBody
+            return BROKEN_GZIP
         return str(body).removeprefix(_BYTE_ORDER_MARK)
     try:
         data = base64.b64decode(body, validate=True)
@@ -55,7 +56,7 @@ def _decompress(data: bytes) -> str:
     try:
         with gzip.open(io.BytesIO(data)) as reader:
             decompressed = reader.read(_MAX_BYTES + 4)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UndecodableBody from error
+    except (OSError, EOFError, zlib.error):
+        return BROKEN_GZIP
     # The text may be cut in the middle of a character; what precedes it is longer than the limit.
     return decompressed.decode(errors="ignore" if len(decompressed) > _MAX_BYTES else "strict")

@@ -20,9 +20,9 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
 from gleaner.api._proxy_event import base_path, is_head, normalise
-from gleaner.api._request_body import MAX_BODY
+from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import StoredAnswerFound
-from gleaner.api.invalid import invalid_fields, summary
+from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
 from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import GleanerError, PayloadTooLarge
@@ -160,6 +160,8 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
 def _parse_json(body: str) -> Any:
     if len(body) > MAX_BODY:
         raise PayloadTooLarge(f"The body has more than {MAX_BODY:,} characters. Send less.")
+    if body == BROKEN_GZIP:
+        raise json.JSONDecodeError(NO_GZIP, "", 0)
     try:
         value = json.loads(body)
     except (RecursionError, ValueError):  # nested too deeply; malformed, or a number with thousands of digits

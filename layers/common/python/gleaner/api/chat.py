@@ -28,7 +28,7 @@ from gleaner.errors import (
     UnknownKnowledgeBase,
     UnknownSession,
 )
-from gleaner.model import AnswerStatus, JsonObject
+from gleaner.model import Answered, AnswerStatus, JsonObject
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 
@@ -110,6 +110,7 @@ class ChatRoutes:
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)
         self._count("KeywordsIndexed", answer.facts.keyword_count)
+        self._count("AnswersFound", int(answer.facts.answered is Answered.FOUND))
         self._count("Fallbacks", int(answer.status is AnswerStatus.FALLBACK))
 
     def _observe(self, observation: Observation) -> None:

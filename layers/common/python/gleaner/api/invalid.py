@@ -9,6 +9,7 @@ from gleaner.api.problems import InvalidField
 from gleaner.api.schemas import FORMS
 
 _NOT_AN_OBJECT = "must be one JSON object"
+NO_GZIP = "must be valid gzip, as its Content-Encoding says; it is cut off, damaged or not compressed"
 _MAX_ERRORS = 20  # reported at once
 _MAX_FIELD_NAME = 200  # characters; longer names are cut
 
@@ -19,7 +20,8 @@ Context = Mapping[str, Any]
 def invalid_fields(errors: Sequence[Error]) -> list[InvalidField]:
     """The first of the errors, each with the name of a field and how to fix it."""
     if any(_is_not_an_object(error) for error in errors):
-        return [InvalidField(field="body", message=_NOT_AN_OBJECT)]
+        is_gzip = any((error.get("ctx") or {}).get("error") == NO_GZIP for error in errors)
+        return [InvalidField(field="body", message=NO_GZIP if is_gzip else _NOT_AN_OBJECT)]
     return [InvalidField(field=_field(error["loc"]), message=_message(error)) for error in errors[:_MAX_ERRORS]]
 
 

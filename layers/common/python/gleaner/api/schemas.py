@@ -11,7 +11,7 @@ from pydantic_core import PydanticKnownError
 
 from gleaner import text
 from gleaner.answering.exchange import Answer
-from gleaner.model import KB_ID_PATTERN, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
+from gleaner.model import KB_ID_PATTERN, Answered, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.runtime.pricing import Cost
 
 MAX_QUERY = 50_000  # characters
@@ -171,6 +171,10 @@ class ChatAnswer(BaseModel):
     message_id: str
     status: AnswerStatus
     answer: str
+    answered: Answered = Field(
+        description="Whether the sources hold what was asked: found, partly or not_found, as the model judges it. The "
+        "service lowers that where words or numbers of the question are missing, and to not_found without sources."
+    )
     sources: list[Source]
     confidence_score: float | None
     used_internal_kb: bool
@@ -191,6 +195,7 @@ def to_chat_answer(answer: Answer) -> ChatAnswer:
         message_id=answer.message_id,
         status=answer.status,
         answer=answer.text,
+        answered=answer.facts.answered,
         sources=to_sources(answer),
         confidence_score=answer.confidence_score,
         used_internal_kb=answer.used(SourceType.KNOWLEDGE_BASE),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from gleaner.model import Answered
 from gleaner.runtime.pricing import Cost
 from gleaner.stores import _long_text
 from gleaner.stores.items import from_timestamp
@@ -54,6 +55,7 @@ class SelectedText:
 class TurnFacts:
     """How an answer was produced."""
 
+    answered: Answered
     tool_call_count: int
     used_tools: tuple[str, ...]
     keyword_count: int
@@ -135,6 +137,7 @@ def _message_values(
 def message_metadata(facts: TurnFacts) -> dict[str, Any]:
     """The metadata of an answer's message. Values of None are omitted, as they are in stored items."""
     values = {
+        "answered": facts.answered.value,
         "tool_call_count": facts.tool_call_count,
         "used_tools": list(facts.used_tools),
         "keyword_count": facts.keyword_count,

@@ -14,6 +14,7 @@ from pydantic import (
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
 )
 
@@ -30,7 +31,7 @@ from gleaner.guards.answer_text import (
 )
 from gleaner.guards.support import judge_support
 from gleaner.guards.untrusted import restore_tokens
-from gleaner.model import JsonObject, Passage, ToolSpec
+from gleaner.model import Answered, JsonObject, Passage, ToolSpec
 from gleaner.prompts import read_all_prompts
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import AcceptedAnswer, Workspace
@@ -49,6 +50,11 @@ def _read_ids(value: Any) -> Any:
     return [str(item) for item in value] if isinstance(value, list) else value
 
 
+def _read_claim(value: Any) -> Any:
+    """Accept "Not found" for "not_found"."""
+    return re.sub(r"[\s-]+", "_", value.strip().lower()) if isinstance(value, str) else value
+
+
 def _ignore_if_invalid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     """Drop an invalid self-assessment of the model: it is no reason to reject the answer."""
     try:
@@ -64,6 +70,13 @@ class AnswerArguments(Arguments):
     sources: Annotated[list[str], BeforeValidator(_read_ids)] = Field(
         description="Ids of the passages used, the most important first."
     )
+    answered: Annotated[
+        Answered | None,
+        WrapValidator(_ignore_if_invalid),
+        BeforeValidator(_read_claim),
+        # One short schema: the general one has a reference and an alternative.
+        WithJsonSchema({"type": "string", "enum": [value.value for value in Answered]}),
+    ] = None
     confidence_score: Annotated[float | None, WrapValidator(_ignore_if_invalid)] = Field(None, ge=0, le=1)
     used_internal_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
     used_external_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
@@ -81,6 +94,7 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
         text=answer,
         sources=sources,
         supports=judge_support(answer, sources),
+        claim=arguments.answered,
         confidence_score=arguments.confidence_score,
     )
     return {"formatted_response": answer, "metadata": {"sources": source_ids}}

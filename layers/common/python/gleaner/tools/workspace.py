@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
-from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
+from gleaner.model import Answered, Grounding, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
@@ -41,6 +41,7 @@ class AcceptedAnswer:
     text: str
     sources: tuple[Passage, ...]  # as the model ordered them
     supports: Mapping[str, Support]  # by source id
+    claim: Answered | None  # how far the model says that it answers
     confidence_score: float | None
 
 
@@ -81,6 +82,15 @@ class Workspace:
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
         return set(self.web_answers) - self.unlearnable_results
+
+    def lacks_sources(self) -> bool:
+        """Whether the answer cites none of the passages, although the model does not say that they do not hold it."""
+        return (
+            self.answer is not None
+            and not self.answer.sources
+            and self.answer.claim is not Answered.NOT_FOUND
+            and bool(self._passages)
+        )
 
     def passage(self, passage_id: str) -> Passage | None:
         """Return the passage that the model knows by this id."""
