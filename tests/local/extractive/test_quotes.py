@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def answer(question: str, *contents: str, chapter: str = "", score: float = 0.8)
         for number, content in enumerate(contents, 1)
     ]
     call = {"id": "1", "function": {"name": SEARCH, "arguments": "{}"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": question},
         {"role": "assistant", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": json.dumps({"chunks": chunks})},
