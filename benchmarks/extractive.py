@@ -12,12 +12,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,11 +23,10 @@ import httpx
 from gleaner.clients.pinecone import connect
 from gleaner.model import Record
 from gleaner_documents.chunking import chunk_text
-from gleaner_local.service.running import running_service
 from harness.document_collections import Collection, read_collection
-from harness.own_environment import positive, without_remote_services
+from harness.own_environment import positive
+from harness.own_service import service
 
-START_SECONDS = 60.0
 LOAD_SECONDS = 600.0
 ASK_SECONDS = 60.0
 
@@ -76,30 +72,6 @@ def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
         for index, chunk in enumerate(chunk_text(text))
     ]
     connect(host=host, api_key=lambda: "local").upsert(kb_id, records, timeout=LOAD_SECONDS)
-
-
-@contextmanager
-def service(data_dir: Path) -> Iterator[dict[str, str]]:
-    """Run `gleaner serve` with local servers only; its `url` and `pinecone_index_host`."""
-    command = [sys.executable, "-c", "from gleaner_local.commands.main import main; main()"]
-    log = data_dir / "serve.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, "serve", "--port", "0", "--data-dir", str(data_dir)],
-            env=without_remote_services(),
-            stdout=output,
-            stderr=output,
-        )
-        try:
-            give_up_at = time.monotonic() + START_SECONDS
-            while not (data_dir / "running.json").exists():
-                if process.poll() is not None or time.monotonic() > give_up_at:
-                    raise SystemExit(f"The service did not start:\n{log.read_text()}")
-                time.sleep(0.1)
-            yield running_service(data_dir)
-        finally:
-            process.terminate()
-            process.wait(START_SECONDS)
 
 
 def print_covered(collection: Collection, answers: Mapping[str, Answer]) -> None:

@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import ANSWER, SEARCH, ExtractiveModel
@@ -58,7 +59,7 @@ class Answering:
             for n, hit in enumerate(hits, 1)
         ]
         call = {"id": "1", "function": {"name": SEARCH, "arguments": "{}"}}
-        messages = [
+        messages: list[dict[str, Any]] = [
             {"role": "user", "content": question},
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": "1", "content": json.dumps({"chunks": chunks}, ensure_ascii=False)},

@@ -171,6 +171,14 @@ def test_an_introduction_that_does_not_fit_with_its_code_is_cut_off() -> None:
     assert len(chunks) == 2
 
 
+def test_an_introduction_stays_with_the_beginning_of_a_list_that_is_cut() -> None:
+    filler = "Some words that fill the chunk up to its end here. " * 4
+    items = "\n".join(f"- item number {number} of the list of fees." for number in range(30))
+    for paragraphs in (f"{filler}\n\nThe fees are:\n\n{items}", f"{filler} The fees are: {filler * 2}"):
+        chunks = chunk_text(f"{filler}\n\n{paragraphs}", ChunkSettings(max_pieces=80))
+        assert not any(chunk.endswith("are:") for chunk in chunks)
+
+
 def test_the_heading_of_a_chunk_has_title_chapter_and_description() -> None:
     sections = (
         Section(text="About tyres.", chapter="Rule"),

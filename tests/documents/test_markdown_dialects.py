@@ -159,3 +159,85 @@ def test_headings_without_a_body_are_found() -> None:
         ("Changes › 3.1 › Pay?", "Kiosk."),
         ("Changes › End", "End"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("Press ++ctrl+alt+del++ in C++ or g++.", "Press Ctrl+Alt+Del in C++ or g++."),
+        ("++arrow-right++ moves on; i++ and ++i stay.", "Arrow Right moves on; i++ and ++i stay."),
+        ("^^New fee^^: 10^3^ and a^b.", "New fee: 10^3 and a^b."),
+        ("Use `#!css dark` and `:::python x = 1`, not `#!/bin/sh -e`.", "Use `dark` and `x = 1`, not `#!/bin/sh -e`."),
+        ("## Fees { data-search-exclude }\n\nNone.", "Fees: None."),
+        ("The [`site` folder]\n[mkdocs.site_dir] is new.", "The `site` folder is new."),
+        ("A [font]\n[gf], [a]\n[b].\n\n[gf]: https://f.example/x", "A [font](https://f.example/x), [a] [b]."),
+        ("`color`\n: {{< new-in 0.1 />}}\n: Red.", "`color`: Red."),
+    ],
+)
+def test_marks_of_pymdown_and_python_markdown(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+def test_macros_in_comments_are_read_as_they_are_shown() -> None:
+    setting = "#### <!-- md:setting config.lang -->\n\n<!-- md:default `en` -->\n<!-- md:flag new -->\n\nThe language."
+    option = "<!-- md:option fee.day -->\n\n:   <!-- md:default none -->\n    The fee.\n\n    - Per day"
+
+    assert read(setting) == "config.lang: Default: `en`\n\nThe language."
+    assert read("New since <!-- md:version 9.6.0 -->, twice.") == "New since 9.6.0, twice."
+    assert read(option) == "fee.day: Default: none The fee.\n\n- Per day"
+    assert read("<!-- A comment -->\n\nText <!-- vale off --> here.") == "Text here."
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<details>\n<summary>Free?</summary>\n\nOn *Sundays*.\n\n- One\n\n</details>\n\nAfter.",
+         "Free?: On Sundays.\n\n- One\n\nAfter."),
+        ("<details><summary>A</summary>\n\na\n\n<details><summary>B</summary>\n\nb\n\n</details>\n\n</details>\n\nc",
+         "A: a\n\nA › B: b\n\nc"),
+        ("<details><summary>A</summary>\n\nText.</details>\n\nAfter.", "A: Text.\n\nAfter."),
+        ("<div>\n<details>\n<summary>A</summary>\n\na\n\n</details>\n</div>\n\nAfter.", "A: a\n\nAfter."),
+        ("<details>\n<summary>A</summary>\n\n## H\n\nh\n\n</details>\n\nAfter.", "A › H: h\n\nAfter."),
+        ("</details>\n\na\n\n<details>\n<summary>Never closed</summary>\n\nb", "a\n\nNever closed\n\nb"),
+    ],
+)  # fmt: skip
+def test_details_hold_the_markdown_up_to_their_end(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+def test_the_panes_of_docsy_hold_code_unless_they_say_text() -> None:
+    tab = '{{< tab header="Toml" lang="toml" >}}\n  a = 1\n    b = 2\n{{< /tab >}}'
+    untyped = tab.replace(' lang="toml"', "")
+
+    code = "Toml:\n\n```\na = 1\n  b = 2\n```"
+    assert read(f"{{{{< tabpane >}}}}\n{tab}\n{{{{< /tabpane >}}}}") == code
+    assert read(f"{{{{< tabpane >}}}}\n{untyped}\n{{{{< /tabpane >}}}}") == code
+    assert read(f"{{{{< tabpane text=true >}}}}\n{tab}\n{{{{< /tabpane >}}}}") == "Toml: a = 1 b = 2"
+    empty = '{{< tab header="Formats" disabled=true />}}'
+    assert read(f"{{{{< tabpane >}}}}\n{empty}\n{tab}\n{{{{< /tabpane >}}}}") == f"Formats:\n\n{code}"
+    pair = '{{% tab header="A" %}}\n```\na\n```\n{{% /tab %}} {{% tab header="B" %}}\n```\nb\n```\n{{% /tab %}}'
+    assert read(pair) == "A:\n\n```\na\n```\n\nB:\n\n```\nb\n```"
+    assert read('{{% tab header="**English**" lang="en" %}}\nWelcome.\n{{% /tab %}}') == "English: Welcome."
+
+
+def test_the_blocks_of_gitbook_keep_what_they_show() -> None:
+    content = """{% swagger method="get" path="/berths/{id}" summary="A berth" %}
+Returns it.
+{% swagger-response status="404: Not Found" description="No such berth" %}
+{% endswagger-response %}
+{% endswagger %}
+
+{% update date="2025-08-01" %}
+The crane is new.
+{% endupdate %}"""
+
+    text = read(content)
+
+    assert all(part in text for part in ("GET /berths/{id}: A berth", "404: Not Found: No such berth", "2025-08-01:"))
+    assert "{%" not in text
+
+
+def test_code_between_tags_loses_the_indent_of_its_list() -> None:
+    content = "1. Step\n\n    {{< code-toggle file=hugo >}}\n    [a]\n      b = 1\n    {{< /code-toggle >}}"
+
+    assert read(content) == "1. Step\n```\n[a]\n  b = 1\n```"

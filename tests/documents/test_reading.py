@@ -137,9 +137,9 @@ def test_an_unclosed_html_tag_in_markdown_hides_nothing() -> None:
 
 
 def test_details_in_markdown_are_read() -> None:
-    text = read("a.md", "<details><summary>More</summary>\n\ninner *text*\n\n</details>").sections[0].text
+    section = read("a.md", "<details><summary>More</summary>\n\ninner *text*\n\n</details>").sections[0]
 
-    assert text.split() == ["More", "inner", "text"]
+    assert (section.chapter, section.text) == ("More", "inner text")
 
 
 def test_a_very_long_heading_is_shortened_but_its_words_are_kept() -> None:
@@ -325,3 +325,17 @@ def test_a_file_that_a_parser_gives_up_on_is_read_or_named(name: str, markup: st
         assert str(error).startswith(f"{name}: ") and "\n" not in str(error)
     else:
         assert document.sections
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("**Risks**\n\n- Fog\n- Ice", "Risks:\n- Fog\n- Ice"),
+        ("__May I moor?__\n\nYes, you may.", "May I moor? Yes, you may."),
+        ("**Never moor here.**\n\nIt is shallow.", "Never moor here.\n\nIt is shallow."),
+        ("**Ann**\n\n**Bo**\n\n## Next\n\na", "Ann\n\nBo"),
+        ("**Fees** are due.\n\n- Now", "Fees are due.\n\n- Now"),
+    ],
+)
+def test_a_bold_line_names_what_stands_below_it(content: str, text: str) -> None:
+    assert read("a.md", content).sections[0].text == text

@@ -155,8 +155,8 @@ def test_restructured_text_reads_as_sphinx_shows_it_and_follows_no_file() -> Non
     assert chapter == "Fees"
     assert text == (
         "See Fees, the rules, `Berth`, `F1` and [us](https://moor.example/).\n\n"
-        "Warning: Deep water.\n\nMac\n\nUse brew.\n\n```\ndef f():\n\n    return 1\n```\n\n"
-        "New in version 3.2: The option.\n\nIts title\n\nIts body.\n\n`open(path)`\n\nOpens it.\n\n"
+        "Warning: Deep water.\n\nMac: Use brew.\n\n```\ndef f():\n\n    return 1\n```\n\n"
+        "New in version 3.2: The option.\n\nIts title: Its body.\n\n`open(path)`\n\nOpens it.\n\n"
         "param path: the path\n\n| Berth | Fee |\n| --- | --- |\n| A1 | 12 |"
     )
 
@@ -184,6 +184,35 @@ Content-Disposition: attachment; filename="fees.pdf"
 x
 --b--
 """
+
+
+def test_what_restructured_text_says_to_sphinx_is_no_text() -> None:
+    content = """:orphan:
+:tocdepth: 2
+
+Fees
+====
+
+See :ref:`quay-size` and :ref:`winter_fees-2026`, :pep:`the rules <503#names>`. :Status: open
+
+.. _quay-size:
+
+``quay.size``
+-------------
+
++-------+---------+-----------+
+|       | **Day** | **Night** |
++-------+---------+-----------+
+| Berth | 4       | 9         |
++-------+---------+-----------+
+"""
+
+    document = read_document("a.rst", content.encode())
+
+    assert texts(document) == [
+        ("Fees", "See quay.size and winter fees 2026, the rules. :Status: open"),
+        ("Fees › `quay.size`", "|  | Day | Night |\n| --- | --- | --- |\n| Berth | 4 | 9 |"),
+    ]
 
 
 def test_an_email_tells_who_wrote_what_and_when() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gleaner_documents.chunking import FENCE
 from gleaner_local.extractive._conversation import Conversation, Passage, WebAnswer
 from gleaner_local.extractive.judging import Judgement
-from gleaner_local.extractive.question import Question
+from gleaner_local.extractive.question import AnswerKind, Question
 from gleaner_local.extractive.scoring import ScoredSentence, ScoredText, Text, distinct, score_texts
 
 NO_ANSWER = "The knowledge base does not hold an answer to this question."
@@ -21,6 +21,7 @@ MAX_NAMES = 3  # of passages that do not answer
 MAX_SENTENCES = 4
 MAX_SENTENCES_PER_PASSAGE = 2
 MAX_WEB_SENTENCES = 5
+MAX_CODE_DISTANCE = 3  # sentences between what is quoted and the code that shows it
 # A further sentence with less than this share of the best score would distract.
 MIN_SHARE_OF_BEST = 0.85
 # Further passages are quoted if their evidence is at least this share of the first passage's.
@@ -50,7 +51,7 @@ def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str,
     """The arguments of `generate_response`: quotes from the passages, or the text that there is no answer."""
     # After a web search that gave nothing, only what would have spared the search is quoted.
     quotable = judgement.enough if state.web_tried else judgement.usable
-    if not (judgement.ranked and (quotable or not judgement.question.has_topic)):
+    if not (judgement.ranked and (quotable or judgement.question.only_asks)):
         return _no_answer(state, judgement)
     quotes = _select_quotes(judgement)
     if not quotes:
@@ -134,7 +135,32 @@ def _select_quotes(judgement: Judgement) -> list[_Quote]:
     selection = distinct([best, *close])[:MAX_SENTENCES]
     rank = {text.id: number for number, text in enumerate(judgement.ranked)}
     selection.sort(key=lambda sentence: (rank[sentence.text_id], sentence.position))
-    return [_Quote(sentence.text, sentence.text_id) for sentence in selection]
+    if judgement.question.kind is AnswerKind.METHOD:
+        selection = _with_code(selection, judgement.ranked)
+    return [_Quote(_with_parts(sentence), sentence.text_id) for sentence in _without_quoted_parts(selection)]
+
+
+def _with_code(selection: Sequence[ScoredSentence], ranked: Sequence[ScoredText]) -> list[ScoredSentence]:
+    """Add the blocks of code that follow a sentence closely: who asks how to do something wants to see them."""
+    texts = {text.id: text.sentences for text in ranked}
+    quotes: dict[tuple[str, int], ScoredSentence] = {}
+    for sentence in selection:
+        quotes[sentence.text_id, sentence.position] = sentence
+        if not sentence.is_code:
+            following = texts[sentence.text_id][sentence.position + 1 : sentence.position + 1 + MAX_CODE_DISTANCE]
+            quotes.update(((code.text_id, code.position), code) for code in following if code.is_code)
+    return list(quotes.values())
+
+
+def _with_parts(sentence: ScoredSentence) -> str:
+    return f"{sentence.text}\n\n{sentence.parts}" if sentence.parts else sentence.text
+
+
+def _without_quoted_parts(selection: Sequence[ScoredSentence]) -> Iterator[ScoredSentence]:
+    """Leave out list items and rows that are quoted with their introduction."""
+    for sentence in selection:
+        if not any(sentence.text in other.parts and sentence.text_id == other.text_id for other in selection):
+            yield sentence
 
 
 def _by_score(sentence: ScoredSentence) -> tuple[float, int]:

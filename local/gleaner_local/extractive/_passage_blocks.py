@@ -22,11 +22,15 @@ _CELL_END = re.compile(r"(?<!\\)\|")  # a cell that holds "|" writes it as "\|"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A paragraph, list item or table row, or a piece of `code`. `context` is what stands above it."""
+    """A paragraph, list item or table row, or a piece of `code`. `context` is what stands above it.
+
+    `is_part`: a list item or table row.
+    """
 
     text: str
     context: str
     code: str = ""
+    is_part: bool = False
 
 
 def split_blocks(text: str) -> Iterator[Block]:
@@ -93,7 +97,7 @@ class _Reading:
             self.introduction, self.items = text, []
         else:
             self.items = [entry for entry in self.items if entry[0] < (self.item_indent or 0)]
-            yield Block(text, self._context())
+            yield Block(text, self._context(), is_part=True)
             self.items.append((self.item_indent, text))
         self.paragraph, self.item_indent = [], None
 
@@ -102,7 +106,7 @@ class _Reading:
         if _TABLE_RULE.match(next_line):
             self.columns = cells
         elif not _TABLE_RULE.match(line):
-            yield Block(_row_text(self.columns, cells), self._context())
+            yield Block(_row_text(self.columns, cells), self._context(), is_part=True)
 
     def _context(self) -> str:
         introduction = self.introduction if self.introduction.endswith((":", "：")) else ""

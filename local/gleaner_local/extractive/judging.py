@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive.question import Question, read_question
-from gleaner_local.extractive.scoring import ScoredText, Text, score_texts
+from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
 from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
-from gleaner_local.index.terms import consists_of_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +21,12 @@ class _Scale:
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWLEDGE_BASE = _Scale(0.85, 0.38)
-_KNOWN_TO_EMBEDDER = _Scale(0.85, 0.47)
+_KNOWLEDGE_BASE = _Scale(0.85, 0.47)
 _STORED_BY_MEANING = _Scale(0.7, 0.57)  # the score is the cosine of question and stored answer
 _STORED_BY_WORDS = _Scale(0.5, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
-ENOUGH = _KNOWLEDGE_BASE.enough
-USABLE = 0.32  # worth quoting where the web cannot be asked
-# A passage on the subject scores as high as one that answers. In a language that the embedder does not know, only words
-# tell them apart: the best sentence lacks words of the question, or the kind of thing that is asked for. The evidence
-# falls by this share of what its score lacks to 1; by less where words are pairs of characters, of which more are absent.
-SENTENCE_SHARE, SENTENCE_SHARE_OF_PAIRS = 0.3, 0.2
-MIN_FAMILIARITY = 0.5
+ENOUGH = 0.38
+USABLE = 0.30  # worth quoting where the web cannot be asked
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
 # The beginning of a stored answer names its topic; embedding the rest would only cost time.
@@ -89,8 +82,11 @@ class Judge:
     def judge(self, query: str, passages: Sequence[Passage]) -> Judgement:
         """Score the passages for `query`, a self-contained question."""
         question = read_question(query)
-        texts = score_texts(question, [self._to_text(query, p) for p in passages if p.content])
-        evidence = {text.id: self._evidence(query, text) for text in texts}
+        passage_texts = [self._to_text(query, passage) for passage in passages if passage.content]
+        texts = score_texts(question, passage_texts)
+        # Passages about another town than the one that is asked for resemble the question and do not answer it.
+        certainty = 1.0 - missing_share(question, passage_texts)
+        evidence = {text.id: certainty * self._evidence(text) for text in texts}
         # The search mostly orders its own passages correctly; word coverage does not improve their order.
         relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
         ranked = sorted(texts, key=lambda text: (-relevance[text.id] - RANK_BY_SENTENCE * text.best, text.id))
@@ -104,25 +100,12 @@ class Judge:
             score = max(0.0, float(self._vector(query) @ self._vector(topic[:MAX_TOPIC_CHARS])))
         return Text(passage.id, passage.content, score, context, stored=passage.external)
 
-    def _evidence(self, query: str, text: ScoredText) -> float:
-        is_known = not text.stored and self._knows(text)
-        scale = self._stored if text.stored else _KNOWN_TO_EMBEDDER if is_known else _KNOWLEDGE_BASE
+    def _evidence(self, text: ScoredText) -> float:
+        scale = self._stored if text.stored else _KNOWLEDGE_BASE
         mean = scale.score_share * text.prior + (1 - scale.score_share) * text.coverage
-        lack = 0.0 if text.stored or is_known else _sentence_share(query) * (1 - text.best)
-        return max(0.0, mean - lack + ENOUGH - scale.enough)
-
-    def _knows(self, text: ScoredText) -> bool:
-        """Whether the embedder knows the language of a passage, so that the search has judged its meaning."""
-        if self._embedder is None:
-            return False
-        [familiarity] = self._embedder.familiarity([" ".join(sentence.text for sentence in text.sentences)])
-        return familiarity >= MIN_FAMILIARITY
+        return max(0.0, mean + ENOUGH - scale.enough)
 
     def _embed(self, text: str) -> Vectors:
         if self._embedder is None:
             raise AssertionError("there is no embedder")
         return unit_mean(self._embedder.embed([text])[0])
-
-
-def _sentence_share(query: str) -> float:
-    return SENTENCE_SHARE_OF_PAIRS if consists_of_pairs(query) else SENTENCE_SHARE

@@ -14,6 +14,12 @@ _ASKING_STEMS = frozenset(stem(word) for word in read_words("asking"))
 # Function words, which carry no meaning. Other stop words ("web", "answer", "first") carry a little.
 _FUNCTION_WORDS = read_words("grammar")
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w'’.-]*\w|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|`[^`]+`")
+# German writes every noun with a capital.
+_GERMAN = re.compile(
+    r"\b(der|die|das|den|dem|des|eine?[nmrs]?|ist|sind|wann|wie|wo|wer|wird|werden|kann|gibt|und|im|am|zum|zur|vom|"
+    r"welche[nmrs]?|ich)\b",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d\u2e80-\uffff]")  # not a character that is a word, as in Chinese
 
@@ -33,6 +39,7 @@ class AnswerKind(StrEnum):
     REASON = "reason"
     DEFINITION = "definition"
     ADDRESS = "address"
+    METHOD = "method"
     OPEN = "open"
 
 
@@ -40,6 +47,13 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     (
         AnswerKind.DATE,
         re.compile(r"\b(when|what year|which year|what date|which date|what day|what month|since when)\b"),
+    ),
+    (
+        AnswerKind.METHOD,
+        re.compile(
+            r"\b(how (do|can|should|must|would) (i|you|we|one|they)\b|how to\b|(what|which) (\w+ )?"
+            r"(command|flag|option|setting|function|method|extensions?)\b)"
+        ),
     ),
     (
         AnswerKind.NUMBER,
@@ -67,6 +81,7 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ),
 )
 _CUES = {
+    AnswerKind.METHOD: re.compile(r"`"),
     AnswerKind.ADDRESS: re.compile(r"(?:https?|ftp)://|\bwww\.|[\w.]@\w", re.IGNORECASE),
     # "X is …", "X means …" and "X: …" at the beginning of a sentence.
     AnswerKind.DEFINITION: re.compile(r"^[^.,;:]{1,60}?(?:\s(?:is|are|was|were|means|refers to)\s|:\s)"),
@@ -93,7 +108,8 @@ _CUES = {
 class Question:
     """A question for the scorers. `weights` is by stem, before rarity; `order` is the sequence of stems.
 
-    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them.
+    `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
+    of proper names, as far as capitals tell them.
     """
 
     text: str
@@ -101,11 +117,17 @@ class Question:
     weights: dict[str, float]
     kind: AnswerKind
     beginnings: dict[str, str]
+    names: frozenset[str] = frozenset()
 
     @property
     def has_topic(self) -> bool:
         """Whether any word names a topic; "explain this" has none."""
         return any(weight > COMMON_WEIGHT for weight in self.weights.values())
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether it asks for something without saying more: "explain this", but not "thanks"."""
+        return all(weight <= ASKING_WEIGHT for weight in self.weights.values())
 
 
 def read_question(text: str) -> Question:
@@ -120,7 +142,8 @@ def read_question(text: str) -> Question:
         weights.setdefault(key, _weight(word, key, is_name=key in names))
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
     inflected = {key: start for key, start in beginnings(text).items() if start != key and key in weights}
-    return Question(text, order, weights, _kind(fold(text)), inflected)
+    proper = {key for key in names if weights.get(key) == NAME_WEIGHT and not _GERMAN.search(text)}
+    return Question(text, order, weights, _kind(fold(text)), inflected, frozenset(proper))
 
 
 def fits(kind: AnswerKind, sentence: str) -> bool:

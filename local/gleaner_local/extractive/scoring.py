@@ -20,6 +20,10 @@ MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
+INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
+# A heading with this share of the question's weight asks the same, and what stands right below it is the answer.
+MIN_HEADING_SHARE, OPENING_BONUS = 0.9, 0.1
+MAX_FEW_WORDS, MISSING_WORD_SHARE = 2, 0.85
 NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
@@ -44,12 +48,17 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """The sentence at `position` of the passage `text_id`. `score` orders sentences; it may exceed 1."""
+    """The sentence at `position` of the passage `text_id`. `score` orders sentences; it may exceed 1.
+
+    `parts` is the list or table that the sentence introduces. `is_code`: the sentence ends with a block of code.
+    """
 
     text_id: str
     position: int
     text: str
     score: float
+    parts: str = ""
+    is_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,23 @@ def score_texts(question: Question, texts: Sequence[Text]) -> list[ScoredText]:
     return [_score_text(question, weights, text) for text in texts]
 
 
+def missing_share(question: Question, texts: Sequence[Text]) -> float:
+    """The share of the question's weight that the texts say nothing about, as far as words can tell.
+
+    A name that stands in none of the texts nor above them counts in full. Another word may stand there in other words,
+    so it counts only in a question of few words, and a little less.
+    """
+    total = sum(question.weights.values())
+    if not total:
+        return 0.0
+    present = {key for text in texts for key in _aligned(f"{text.context} {text.content}", question)}
+    missing = question.weights.keys() - present
+    names = sum(question.weights[key] for key in missing & question.names) / total
+    if len(question.weights) > MAX_FEW_WORDS:
+        return names
+    return max(names, MISSING_WORD_SHARE * sum(question.weights[key] for key in missing) / total)
+
+
 def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
     """Drop the sentences that repeat an earlier one, judged by their words."""
     selection: list[ScoredSentence] = []
@@ -117,6 +143,7 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
     total_weight = sum(weights.values()) or 1.0
     sentences = _sentences(text.content)
     context = set(_aligned(text.context, question))
+    is_answered = sum(weight for key, weight in weights.items() if key in context) >= MIN_HEADING_SHARE * total_weight
     passage_stems = context.union(*(_aligned(part, question) for s in sentences for part in (s.text, s.heading)))
     scored_sentences = []
     previous: set[str] = set()
@@ -127,12 +154,19 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         own_share = sum(weight for key, weight in weights.items() if key in own) / total_weight
         nearby_share = sum(weight for key, weight in weights.items() if key in nearby) / total_weight
         match = (own_share + CONTEXT_SHARE * nearby_share) * _length_factor(len(sequence))
-        if sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
+        opens_answer = is_answered and not position
+        if opens_answer:
+            match += OPENING_BONUS
+        elif sentence.parts:
+            match *= INTRODUCTION_FACTOR
+        elif sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
         bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
         score = match + bonus + PASSAGE_SHARE * text.prior
-        scored_sentences.append(ScoredSentence(text.id, position, sentence.text, score))
+        scored_sentences.append(
+            ScoredSentence(text.id, position, sentence.text, score, sentence.parts, sentence.is_code)
+        )
         previous = own
     coverage = sum(weight for key, weight in weights.items() if key in passage_stems) / total_weight
     return ScoredText(text.id, text.prior, text.stored, coverage, tuple(scored_sentences))

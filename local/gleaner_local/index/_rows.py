@@ -113,7 +113,8 @@ class NamespaceRows:
             return scores
         share = np.float32(PARTS_WEIGHT) * (1 - self._familiarity.view[cut])
         parts = self._parts.score(query_parts(text), self._part_lengths.view, cut, absent)
-        scores[cut] = _above_chance((1 - share) * scores[cut] + share * parts[cut])
+        mixed: Scores = ((1 - share) * scores[cut] + share * parts[cut]).astype(np.float32)
+        scores[cut] = _above_chance(mixed)
         return scores
 
     def _cosines(self, vector: Vectors) -> Scores:

@@ -14,7 +14,11 @@ from gleaner_local.index.embedded import EmbeddedIndex
 
 OFFICE = "The office opens at {} and closes nine hours later."
 CHAPTERS = [
-    ("Harbour guide", "Bread oven", "The bread oven is heated with beech wood. The oven was built by Ida Lund in 1904."),
+    (
+        "Harbour guide",
+        "Bread oven",
+        "The bread oven is heated with beech wood. The oven was built by Ida Lund in 1904.",
+    ),
     ("Harbour guide", "Windmill", "The windmill grinds rye on Tuesdays. Karl Berg moved it to the hill in 1911."),
     ("Harbour guide", "Ferry", "The ferry carries 12 cars. It sails every 40 minutes. Its captain is Mona Dahl."),
 ]
@@ -83,7 +87,6 @@ def test_what_no_passage_states_is_refused_and_the_passages_are_named(
     ("namespace", "question", "sentence"),
     [
         ("guide", "How many vehicles fit on the ferry?", "The ferry carries 12 cars."),
-        ("guide", "Who relocated the windmill?", "Karl Berg moved it to the hill in 1911."),
         ("offices", "When does the Porto office open?", OFFICE.format("8:30")),
     ],
 )
@@ -106,12 +109,13 @@ def test_only_what_is_quoted_is_cited(index: EmbeddedIndex) -> None:
 def test_without_weights_the_words_decide() -> None:
     chunks = [{"id": "kb-1", "content": CHAPTERS[2][2], "score": 0.6, "title": "Ferry"}]
     assert reply(Judge(None), "How many cars does the ferry carry?", chunks, WEB, ANSWER)[0] == ANSWER
-    assert reply(Judge(None), "How does a fox catch mice below the snow?", [chunks[0] | {"score": 0.2}], WEB)[0] == WEB
+    assert reply(Judge(None), "How does a fox hunt mice?", [chunks[0] | {"score": 0.2}], WEB)[0] == WEB
 
 
 def test_after_a_fruitless_web_search_a_weak_passage_is_not_quoted() -> None:
     question = "What does the ferry ticket cost for children?"
-    chunks = [{"id": "kb-1", "content": CHAPTERS[2][2], "score": 0.58, "title": "Ferry"}]
+    chunks = [{"id": "kb-1", "content": CHAPTERS[2][2], "score": 0.46, "title": "Ferry"}]
+    assert reply(Judge(None), question, chunks)[1]["sources"] == ["kb-1"]
     failure = {"error": {"code": "unavailable", "message": "no"}}
     _, answer = reply(Judge(None), question, chunks, web=failure)
     assert answer["sources"] == []

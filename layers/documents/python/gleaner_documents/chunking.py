@@ -119,9 +119,10 @@ def _cut(text: str, max_pieces: int, level: int = 0) -> Iterator[str]:
         if estimated_pieces(part) <= max_pieces:
             parts.append(part)
         else:
+            introduction = parts.pop() if parts and _INTRODUCTION_END.search(parts[-1]) else ""
             yield from _pack(parts, max_pieces)
             parts = []
-            yield from _cut(part, max_pieces, level + 1)
+            yield from _cut(introduction + part, max_pieces, level + 1)
     yield from _pack(parts, max_pieces)
 
 
@@ -141,7 +142,10 @@ def _join_introductions(paragraphs: Iterable[str], max_pieces: int) -> Iterator[
 
 
 def _pack(parts: Sequence[str], max_pieces: int) -> Iterator[str]:
-    """Join neighbours into as few slices as possible, of similar size, so that no short rest is left at the end."""
+    """Join neighbours into as few slices as possible, of similar size, so that no short rest is left at the end.
+
+    No slice ends with an introduction of the next one.
+    """
     sizes = [estimated_pieces(part) for part in parts]
     remaining = sum(sizes)
     target = _even_share(remaining, max_pieces)
@@ -149,14 +153,23 @@ def _pack(parts: Sequence[str], max_pieces: int) -> Iterator[str]:
     slice_size = 0
     for part, size in zip(parts, sizes, strict=True):
         if slice_parts and (slice_size + size > max_pieces or slice_size + size / 2 > target):
+            introduction = [slice_parts.pop()] if _ends_with_introduction(slice_parts, size, max_pieces) else []
+            introduction_size = sum(map(estimated_pieces, introduction))
             yield "".join(slice_parts)
-            remaining -= slice_size
+            remaining -= slice_size - introduction_size
             target = _even_share(remaining, max_pieces)
-            slice_parts, slice_size = [], 0
+            slice_parts, slice_size = introduction, introduction_size
         slice_parts.append(part)
         slice_size += size
     if slice_parts:
         yield "".join(slice_parts)
+
+
+def _ends_with_introduction(parts: Sequence[str], next_size: int, max_pieces: int) -> bool:
+    """Whether the last of several parts introduces the next one, of `next_size`, and fits into a slice with it."""
+    if len(parts) < 2 or not _INTRODUCTION_END.search(parts[-1]):  # noqa: PLR2004
+        return False
+    return estimated_pieces(parts[-1]) + next_size <= max_pieces
 
 
 def _even_share(size: int, max_pieces: int) -> float:

@@ -139,11 +139,15 @@ class HtmlTable:
 
 
 def _find_bold_header(rows: list[_Row]) -> None:
-    """Programs that know no header cells, word processors among them, write the first row in bold."""
+    """Programs that know no header cells, word processors among them, write the first row in bold.
+
+    The corner above the names of rows may be empty.
+    """
     if len(rows) < 2 or any(row.is_header for row in rows):  # noqa: PLR2004
         return
     first, second = rows[0].cells, rows[1].cells
-    if len(first) > 1 and all(cell.is_bold for cell in first) and not all(cell.is_bold for cell in second):
+    is_header = (first[0].is_bold or not first[0].text) and all(cell.is_bold for cell in first[1:])
+    if len(first) > 1 and is_header and not all(cell.is_bold for cell in second):
         for cell in first:
             cell.is_header = True
 

@@ -8,6 +8,7 @@ text stays. Sources of the forms: PyMdown Extensions (`!!!`, `???`, `===`, `///`
 from __future__ import annotations
 
 import re
+from textwrap import dedent
 
 from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
@@ -34,6 +35,8 @@ _IMPORT = re.compile(r"import\s+(?:[\w*{},\s$]{1,500}?\sfrom\s+)?(['\"])[^'\"\n]
 _EXPORT = re.compile(r"export\s+(?:const|let|var|default|function|async|class|\*|\{)")
 _CODE_TAGS = frozenset(("highlight", "code", "code-toggle", "prism", "chroma", "mermaid", "terminal"))
 _CODE_TAB = re.compile(r"\b(?:code)?lang\s*=")
+_TAB_PANE = re.compile(r"\{\{[<%]\s*tabpane\b[^\n]*")
+_TEXT_PANE = re.compile(r"\btext\s*=\s*\"?true\b")
 _COMMENT_ENDS = (("{/*", "*/}"), ("%%", "%%"))
 _ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
 
@@ -160,7 +163,7 @@ def _tag_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Code between tags, which is no Markdown: Hugo's and Jekyll's `highlight`; and comments between tags."""
     begin = state.bMarks[start] + state.tShift[start]
     tag = None if state.is_code_block(start) else match_template_tag(state.src, begin)
-    is_code_tab = tag is not None and tag.name == "tab" and _CODE_TAB.search(state.src, begin, tag.end)
+    is_code_tab = tag is not None and tag.name == "tab" and _is_code_tab(state.src, begin, tag.end)
     if tag is None or (tag.name not in (*_CODE_TAGS, "comment") and not is_code_tab):
         return False
     closing = re.compile(r"\{(?:\{[<%]|%-?)\s*(?:/|end)\s*" + re.escape(tag.name) + r"\s*(?:[>%]\}|-?%)\}")
@@ -174,9 +177,18 @@ def _tag_code(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if tag.name != "comment":
         _push_label(state, tag.title, start)
         token = state.push("fence", "code", 0)
-        token.content, token.map = body.strip("\n") + "\n", [start, last + 1]
+        token.content, token.map = dedent(body).strip() + "\n", [start, last + 1]
     state.line = last + 1
     return True
+
+
+def _is_code_tab(text: str, begin: int, end: int) -> bool:
+    """Docsy's tabs hold code, unless they or the pane around them say that they hold text."""
+    if not text.startswith("{{<", begin) or text.endswith("/>}}", begin, end):
+        return False
+    name = text.rfind("tabpane", max(0, begin - MAX_BLOCK_CHARS), begin)
+    pane = _TAB_PANE.match(text, text.rfind("{", 0, max(0, name)) - 1)
+    return not _TEXT_PANE.search(pane[0]) if pane else _CODE_TAB.search(text, begin, end) is not None
 
 
 def _module(state: StateBlock, start: int, end: int, silent: bool) -> bool:

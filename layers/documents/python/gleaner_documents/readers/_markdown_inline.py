@@ -1,4 +1,4 @@
-"""Inline rules for the dialects of Markdown: tags of templates and components, attributes, wiki links, marks."""
+"""Inline rules for the dialects of Markdown: tags of templates and components, attributes, wiki links."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import re
 from collections.abc import Callable
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_inline import StateInline
 
 from gleaner_documents.readers._markdown_blocks import label
-from gleaner_documents.readers._markup_tags import MarkupTag, match_component, match_template_tag
+from gleaner_documents.readers._markdown_marks import MAX_MARK_CHARS, add_mark_rules, parse_inside, write
+from gleaner_documents.readers._markup_tags import (
+    MAX_TAG_CHARS,
+    MarkupTag,
+    match_component,
+    match_template_tag,
+    without_template_tags,
+)
 
-MAX_MARK_CHARS = 500
-
-_ATTRIBUTE = r"(?:[#.][\w:.-]+|-|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"'=]+))"
+_ATTRIBUTE = r"(?:[#.][\w:.-]+|-|data-[\w-]+(?=[\s}])|[\w-]+=(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s{}\"'=]+))"
 # `{#id .class}` of Pandoc and Docusaurus, `{: .class }` of kramdown and Python-Markdown.
 _ATTRIBUTES = re.compile(rf"[ \t]*\{{(?::[^{{}}\n]*|\s*{_ATTRIBUTE}(?:\s+{_ATTRIBUTE})*\s*)\}}")
 # After a link, an image or code, attributes may also be without a value: `{ data-preview }`.
@@ -22,8 +28,6 @@ _EXPRESSION = re.compile(
     r"\{\s*(?:/\*.*?\*/|(?:\"([^\"]*)\"|'([^']*)'|`([^`]*)`)|[A-Za-z_$][\w$.]*(?:\(\))?)\s*\}", re.DOTALL
 )
 _COMMENT = re.compile(r"\{/\*.*?\*/\}", re.DOTALL)
-# Critic Markup: an insertion stays, a deletion and a comment go.
-_CRITIC = re.compile(r"\{\+\+(.*?)\+\+\}|\{--.*?--\}|\{~~.*?~>(.*?)~~\}|\{>>.*?<<\}|\{==(.*?)==\}", re.DOTALL)
 _ROLE = re.compile(r"\{[\w:+-]+\}(`+)([^`]+)\1(?!`)")
 _ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
 _WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\s|][^\[\]|]*)(?:\\?\|([^\[\]]+))?\]\]")
@@ -31,11 +35,7 @@ _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif|bmp|mp4|webm|mp3)$", re
 _TEMPLATE_ADDRESS = re.compile(r"\([^()\n{]{0,1000}(?:\{\{[^}\n]*\}\}|\{%[^}\n]*%\})[^()\n]*\)")
 _COMPONENT_NAME = re.compile(r"<(?:/|(?=>)|([A-Z][\w.]*)(?![^<>]*/>))?")
 _REFERENCE = re.compile(r"\[[\w.:/ -]*\](?!\[)")
-_EMOJI = re.compile(r":([a-z][a-z0-9_+-]{0,60}):(?![\w:])(?:\{[^{}]*\})?")
-_EMOJI_SIGNS = {"check": "✓", "x": "✗", "close": "✗", "cross": "✗"}
-_HIGHLIGHT = re.compile(r"==(?=[^\s=])(.+?)(?<=[^\s=])==(?!=)", re.DOTALL)
-_SUPERSCRIPT = re.compile(r"\^([^\s^\[\]]{1,20})\^")
-_ABBREVIATION = re.compile(r"\*\[([^\[\]\n]{1,100})\]:[ \t]*")
+_NEXT_LINE_REFERENCE = re.compile(r"\n[ \t]*\[([\w.:/ -]+)\](?![\[(:])")
 
 
 def add_inline_rules(renderer: MarkdownIt, *, components: bool) -> None:
@@ -47,37 +47,13 @@ def add_inline_rules(renderer: MarkdownIt, *, components: bool) -> None:
     for name, rule in (
         ("role", _role),
         ("template_tag", _template_tag),
-        ("critic", _critic),
         ("attributes", _attributes),
     ):
         ruler.before("emphasis", name, rule)
     if components:
         ruler.before("emphasis", "expression", _expression)
-    for name, rule in (("highlight", _highlight), ("superscript", _superscript), ("emoji", _emoji)):
-        ruler.before("emphasis", name, rule)
-    ruler.before("emphasis", "abbreviation", _abbreviation)
+    add_mark_rules(renderer)
     ruler.before("html_inline", "component", _component)
-
-
-def _write(state: StateInline, text: str, end: int, silent: bool) -> bool:
-    """Replace what stands before `end` by `text`."""
-    if not silent and text:
-        state.append_pending(text)
-    state.pos = end
-    return True
-
-
-def _parse_inside(state: StateInline, start: int, end: int, after: int, silent: bool) -> bool:
-    """Read the characters from `start` to `end` as Markdown and go on at `after`."""
-    if not silent:
-        maximum = state.posMax
-        state.pos, state.posMax = start, end
-        state.level += 1  # the parser limits how deep its rules call each other
-        state.md.inline.tokenize(state)
-        state.level -= 1
-        state.posMax = maximum
-    state.pos = after
-    return True
 
 
 def _template_link(state: StateInline, silent: bool) -> bool:
@@ -87,13 +63,13 @@ def _template_link(state: StateInline, silent: bool) -> bool:
     start = state.pos + 1
     end = state.md.helpers.parseLinkLabel(state, state.pos, True)
     match = _TEMPLATE_ADDRESS.match(state.src, end + 1, state.posMax) if end >= 0 else None
-    return match is not None and _parse_inside(state, start, end, match.end(), silent)
+    return match is not None and parse_inside(state, start, end, match.end(), silent)
 
 
 def _unknown_reference(state: StateInline, silent: bool) -> bool:
     """`[text][name]` with a name that is defined elsewhere, as mkdocs-autorefs has it; not `array[i][j]`.
 
-    Also Pandoc's span, `[text]{.class}`.
+    Python-Markdown lets the name stand on the next line. Also Pandoc's span, `[text]{.class}`.
     """
     start = state.pos + 1
     if state.src[state.pos] != "[" or (state.pos and re.match(r"[\w\]]", state.src[state.pos - 1])):
@@ -101,7 +77,22 @@ def _unknown_reference(state: StateInline, silent: bool) -> bool:
     end = state.md.helpers.parseLinkLabel(state, state.pos, True)
     after = (_REFERENCE, _ATTRIBUTES) if end >= 0 else ()
     match = next(filter(None, (pattern.match(state.src, end + 1, state.posMax) for pattern in after)), None)
-    return match is not None and _parse_inside(state, start, end, match.end(), silent)
+    if match is not None:
+        return parse_inside(state, start, end, match.end(), silent)
+    return end >= 0 and _reference_on_next_line(state, start, end, silent)
+
+
+def _reference_on_next_line(state: StateInline, start: int, end: int, silent: bool) -> bool:
+    match = _NEXT_LINE_REFERENCE.match(state.src, end + 1, state.posMax)
+    target = state.env.get("references", {}).get(normalizeReference(match[1])) if match else None
+    if match is None or (target is None and "." not in match[1]):
+        return False
+    if target is not None and not silent:
+        state.push("link_open", "a", 1).attrs = {"href": target["href"]}
+    parse_inside(state, start, end, match.end(), silent)
+    if target is not None and not silent:
+        state.push("link_close", "a", -1)
+    return True
 
 
 def _wiki_link(state: StateInline, silent: bool) -> bool:
@@ -111,7 +102,7 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
     embedded, target, text = match.groups()
     is_picture = bool(embedded) and _PICTURE.search(target)
     name = text or " › ".join(filter(None, re.split(r"#\^?", target)))
-    return _write(state, "" if is_picture else name.strip(), match.end(), silent)
+    return write(state, "" if is_picture else name.strip(), match.end(), silent)
 
 
 def _tag(match_tag: Callable[[str, int], MarkupTag | None], state: StateInline, silent: bool) -> bool:
@@ -119,13 +110,14 @@ def _tag(match_tag: Callable[[str, int], MarkupTag | None], state: StateInline, 
     tag = match_tag(state.src, state.pos)
     if tag is None or tag.end > state.posMax:
         return False
-    before = state.src[state.src.rfind("\n", 0, state.pos) + 1 : state.pos].strip()
+    line_start = max(state.src.rfind("\n", 0, state.pos) + 1, state.pos - MAX_TAG_CHARS)
+    before = without_template_tags(state.src[line_start : state.pos]).strip()
     newline = state.src.find("\n", tag.end)
     after = state.src[tag.end : newline if newline >= 0 else len(state.src)].strip()
     text = tag.title
     if not before and (match_tag is match_component or not after):
         text = f"{label(text)}\n" if text else ""
-    return _write(state, text, tag.end, silent)
+    return write(state, text, tag.end, silent)
 
 
 def _template_tag(state: StateInline, silent: bool) -> bool:
@@ -148,12 +140,7 @@ def _role(state: StateInline, silent: bool) -> bool:
     if match is None:
         return False
     text = match[2].strip()
-    return _write(state, _ROLE_TARGET.sub("", text) or text, match.end(), silent)
-
-
-def _critic(state: StateInline, silent: bool) -> bool:
-    match = _CRITIC.match(state.src, state.pos, state.pos + MAX_MARK_CHARS) if state.src[state.pos] == "{" else None
-    return match is not None and _write(state, next(filter(None, match.groups()), ""), match.end(), silent)
+    return write(state, _ROLE_TARGET.sub("", text) or text, match.end(), silent)
 
 
 def _attributes(state: StateInline, silent: bool) -> bool:
@@ -163,36 +150,10 @@ def _attributes(state: StateInline, silent: bool) -> bool:
     follows = state.pos > 0 and state.src[state.pos - 1] in ")]`"
     pattern = _BARE_ATTRIBUTES if follows else _ATTRIBUTES
     match = pattern.match(state.src, state.pos, limit) or _COMMENT.match(state.src, state.pos, limit)
-    return match is not None and _write(state, "", match.end(), silent)
+    return match is not None and write(state, "", match.end(), silent)
 
 
 def _expression(state: StateInline, silent: bool) -> bool:
     """MDX: a string in braces is text, a name stands for a value that is not known."""
     match = _EXPRESSION.match(state.src, state.pos, state.pos + MAX_MARK_CHARS) if state.src[state.pos] == "{" else None
-    return match is not None and _write(state, next(filter(None, match.groups()), ""), match.end(), silent)
-
-
-def _highlight(state: StateInline, silent: bool) -> bool:
-    match = _HIGHLIGHT.match(state.src, state.pos, min(state.posMax, state.pos + MAX_MARK_CHARS))
-    return match is not None and _parse_inside(state, match.start(1), match.end(1), match.end(), silent)
-
-
-def _superscript(state: StateInline, silent: bool) -> bool:
-    match = _SUPERSCRIPT.match(state.src, state.pos, state.posMax)
-    return match is not None and _write(state, f"^{match[1]}", match.end(), silent)
-
-
-def _emoji(state: StateInline, silent: bool) -> bool:
-    """Emoji and icons by name; those that say yes or no become a sign, as they may be all that a cell holds."""
-    before = state.src[state.pos - 1 : state.pos]
-    match = _EMOJI.match(state.src, state.pos, state.posMax) if state.src[state.pos] == ":" else None
-    if match is None or before.isalnum() or before in (":", "/"):
-        return False
-    parts = re.split(r"[-_]", match[1])
-    return _write(state, next((_EMOJI_SIGNS[part] for part in parts if part in _EMOJI_SIGNS), ""), match.end(), silent)
-
-
-def _abbreviation(state: StateInline, silent: bool) -> bool:
-    starts_line = state.pos == 0 or state.src[state.pos - 1] == "\n"
-    match = _ABBREVIATION.match(state.src, state.pos, state.posMax) if starts_line else None
-    return match is not None and _write(state, f"{match[1]}: ", match.end(), silent)
+    return match is not None and write(state, next(filter(None, match.groups()), ""), match.end(), silent)

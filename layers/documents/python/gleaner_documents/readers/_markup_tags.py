@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not become a search through the file
-_TITLES = tuple("title label heading header question caption summary name text alt content term_id".split())
+_TITLES = tuple("title label heading header question caption summary name text alt content term_id status date".split())
 _DESCRIPTIONS = ("description", "subtitle")
 _GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
 _VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label
@@ -68,7 +68,8 @@ def _read_title(name: str, attributes: str) -> str:
     titles = (*_TITLES, "value") if name.casefold() in _VALUE_TITLES else _TITLES
     title = next((values[key] for key in titles if values.get(key)), "")
     description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")
-    return ": ".join(dict.fromkeys(filter(None, (title, description))))
+    endpoint = f"{values['method'].upper()} {values['path']}" if values.get("method") and values.get("path") else ""
+    return ": ".join(dict.fromkeys(filter(None, (endpoint, title, description)))).replace("**", "")
 
 
 def read_attributes(text: str) -> Mapping[str, str]:

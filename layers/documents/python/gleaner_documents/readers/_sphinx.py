@@ -51,6 +51,9 @@ _EXPLICIT_TITLE = re.compile(r"(.+?)\s*(?<!\\)<([^<>]+)>", re.DOTALL)
 _LABELED_TITLE = re.compile(
     r"^\.\. _(`?)([^:`\n]+)\1:[ \t]*\n+(?:([=\-~^\"'#*+.:_`])\3+\n)?(\S[^\n]*)\n([=\-~^\"'#*+.:_`])\5\5", re.MULTILINE
 )
+_TITLE_MARKUP = re.compile(r"(?::[\w:-]+:)?`+([^`<>]+?)(?:\s*<[^<>]*>)?`+_{0,2}")
+# Fields at the top of a file that Sphinx reads and does not show.
+_METADATA = re.compile(r"\A\s*(?:(?::(?:orphan|tocdepth|nocomments|nosearch|no-search):[^\n]*(?:\n\s*|\Z))+)")
 _CODE_ROLES = frozenset("command file samp envvar kbd option program regexp token mimetype makevar code".split())
 
 
@@ -99,7 +102,9 @@ class _UnknownDirective(Directive):  # type: ignore[misc]  # docutils has no typ
         title, _, rest = argument.partition("\n")  # a body without a blank line above it counts as argument
         if not title or name in _WITHOUT_TITLE or title.isdecimal() or not (rest or self.content):
             return self._keep_argument(name, argument)
-        return [self._paragraph(title, wrapper=nodes.strong()), *([self._paragraph(rest)] if rest else [])]
+        heading = self._paragraph(title, wrapper=nodes.strong())
+        heading["classes"].append("admonition-title")  # a label of what follows
+        return [heading, *([self._paragraph(rest)] if rest else [])]
 
     def _announce(self, title: str, argument: str) -> list[nodes.Node]:
         """A version or "See also" before the text: "New in version 3.2: the option"."""
@@ -107,7 +112,7 @@ class _UnknownDirective(Directive):  # type: ignore[misc]  # docutils has no typ
         stop = ": " if text or self.content else "."
         return [self._paragraph(text, before=title.format(version) + stop)]
 
-    def _paragraph(self, text: str, *, before: str = "", wrapper: nodes.Element | None = None) -> nodes.Node:
+    def _paragraph(self, text: str, *, before: str = "", wrapper: nodes.Element | None = None) -> nodes.Element:
         inline, messages = self.state.inline_text(text, self.lineno)
         if wrapper is not None:
             wrapper.extend(inline)
@@ -128,7 +133,10 @@ class _UnknownDirective(Directive):  # type: ignore[misc]  # docutils has no typ
 
 
 def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], list[nodes.Node]]]:
-    """A role that reads as its text: `:ref:`fees <fees>`` as "fees", `:class:`~gleaner.Document`` as "Document"."""
+    """A role that reads as its text: `:ref:`fees <fees>`` as "fees", `:class:`~gleaner.Document`` as "Document".
+
+    A label of another file reads as its words, since its title is not known: `:ref:`winter-fees`` as "winter fees".
+    """
 
     def read(name: str, rawtext: str, text: str, *_: object, **__: object) -> tuple[list[nodes.Node], list[nodes.Node]]:
         plain = unescape(text).strip()
@@ -136,6 +144,8 @@ def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], 
         explicit = _EXPLICIT_TITLE.fullmatch(plain)
         if explicit:
             return [nodes.Text(explicit.group(1))], []
+        if kind in ("ref", "numref", "any") and " " not in plain:
+            return [nodes.Text(titles.get(plain.lower()) or re.sub(r"[-_]+", " ", plain.lstrip("!")).strip())], []
         if kind in ("ref", "numref", "doc", "term", "any", "index"):
             return [nodes.Text(titles.get(plain.lower(), plain.lstrip("!")))], []
         if kind in ("menuselection", "guilabel"):
@@ -149,10 +159,27 @@ def _read_role(titles: dict[str, str]) -> Callable[..., tuple[list[nodes.Node], 
     return read
 
 
+def _with_title(known: Callable[..., Any], read: Callable[..., Any]) -> Callable[..., Any]:
+    """A role of docutils that may have a title in Sphinx: `:pep:`the rules <503#names>``."""
+
+    def run(name: str, rawtext: str, text: str, *context: Any, **options: Any) -> Any:
+        return (read if _EXPLICIT_TITLE.fullmatch(unescape(text).strip()) else known)(
+            name, rawtext, text, *context, **options
+        )
+
+    return run
+
+
+def without_metadata(text: str) -> str:
+    """The text without the fields at its top that are for Sphinx."""
+    return _METADATA.sub("", text)
+
+
 @contextmanager
 def sphinx_markup(text: str) -> Iterator[None]:
     """Let docutils know the markup of Sphinx while it reads `text`."""
-    titles = {match.group(2).lower(): match.group(4).strip() for match in _LABELED_TITLE.finditer(text)}
+    labels = _LABELED_TITLE.finditer(text)
+    titles = {match[2].lower(): _TITLE_MARKUP.sub(r"\1", match[4]).strip() for match in labels}
     find_directive, find_role = directives.directive, roles.role
     read = _read_role(titles)
 
@@ -164,7 +191,9 @@ def sphinx_markup(text: str) -> Iterator[None]:
 
     def role(name: str, *context: Any) -> Any:
         known, messages = find_role(name, *context)
-        return (known, messages) if known is not None and name.lower() != "code" else (read, [])
+        if known is None or name.lower() == "code":
+            return read, []
+        return (_with_title(known, read) if name.lower() in ("pep", "rfc") else known), messages
 
     directives.directive, roles.role = directive, role
     try:

@@ -162,7 +162,7 @@ class TextBlocks(TextLine):
             self._end_term()
             if self._parts and self._term_end == len(self._parts):
                 self._end_label()
-            elif self._terms and self._terms[-1]:
+            elif self._start != "label" and self._terms and self._terms[-1]:  # an empty definition left its label
                 self._request_breaks(1)
                 self._write(self._terms[-1])
                 self._end_label()

@@ -26,6 +26,8 @@ _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them 
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
 # Classes of what names the block below it: Sphinx and MkDocs, Docusaurus, sphinx-design, GitHub.
 _TITLE = re.compile(r"admonition-title$|admonitionHeading_|(?:sd-)?tab-label$|markdown-alert-title$")
+_MAX_LABEL_CHARS = 60
+_NAMED = ("p", "ul", "ol", "dl", "table", "pre", "blockquote", "div")
 _SPAN = re.compile(r"\d{1,9}")
 _LAYOUT_ROLES = ("presentation", "none")
 _CODE_TABLES = {"highlighttable", "lntable", "rouge-table", "hljs-ln"}
@@ -100,7 +102,7 @@ class TextLayout(TextBlocks):
         if opens:
             return
         self._request_breaks(_BREAKS.get(name, 0))
-        if self._parts and tag.attrs and any(_TITLE.match(name) for name in tag.get("class") or ()):
+        if self._parts and (_is_title(tag) or (name == "p" and _names_what_follows(tag))):
             self._end_label()
 
     def _handle_table(self, tag: Tag, opens: bool) -> None:
@@ -167,6 +169,19 @@ class _OpenTable:
             rows, columns = _read_span(tag, "rowspan", 65_534), max(1, _read_span(tag, "colspan", 1_000))
             is_header = tag.name == "th"
             self._table.add_cell(text, is_header=is_header, is_bold=_is_bold(tag), rows=rows, columns=columns)
+
+
+def _is_title(tag: Tag) -> bool:
+    return bool(tag.attrs) and any(_TITLE.match(name) for name in tag.get("class") or ())
+
+
+def _names_what_follows(paragraph: Tag) -> bool:
+    """Whether a paragraph is a heading without being marked up as one: short, in bold, and before something else."""
+    following = next((node for node in paragraph.next_siblings if isinstance(node, Tag) or str(node).strip()), None)
+    if not isinstance(following, Tag) or following.name not in _NAMED or not _is_bold(paragraph):
+        return False
+    text = paragraph.get_text().strip()
+    return 0 < len(text) <= _MAX_LABEL_CHARS and not text.endswith((".", "!", "。", "！")) and not _is_bold(following)
 
 
 def _is_bold(cell: Tag) -> bool:

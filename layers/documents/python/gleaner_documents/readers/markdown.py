@@ -9,8 +9,6 @@ from html import escape
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
-from markdown_it.rules_block import html_block as read_html_block
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
@@ -23,9 +21,9 @@ from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._front_matter import read_front_matter
 from gleaner_documents.readers._markdown_blocks import add_block_rules
 from gleaner_documents.readers._markdown_fences import MAX_DEPTH, read_code_title, read_directive, without_options
+from gleaner_documents.readers._markdown_html import add_html_rules
 from gleaner_documents.readers._markdown_inline import add_inline_rules
 from gleaner_documents.readers._markdown_notes import add_token_rules
-from gleaner_documents.readers._markup_tags import without_template_tags
 from gleaner_documents.readers._sections import shorten
 from gleaner_documents.readers.html import collect_sections, parse_html
 
@@ -33,16 +31,11 @@ from gleaner_documents.readers.html import collect_sections, parse_html
 # keep the parser's own limit, which costs no text; a higher one would cost much time on a run of brackets.
 MAX_BLOCK_NESTING = 200
 MAX_INLINE_NESTING = 20
-# Inline formatting tags. Any other "<...>" in running text is text: List<String>, <name>.
-_FORMATTING = re.compile(
-    r"<!--|</?(a|abbr|b|br|cite|code|del|details|dfn|div|em|i|img|ins|kbd|mark|p|q|s|samp|small|span|strong|sub"
-    r"|summary|sup|u|var|wbr)\b[^>]*>",
-    re.IGNORECASE,
-)
 # A page of Docusaurus is MDX whatever its name ends with: it imports components and uses them.
 _MODULE = re.compile(r"^import\s[^\n]*['\"]|^export\s", re.MULTILINE)
 _COMPONENT_LINE = re.compile(r"^[ \t]*<[A-Z]\w*[\s/>]", re.MULTILINE)
-_COMPONENT = re.compile(r"</?[A-Z>]")
+# `#!python name` is how PyMdown names the language of code in a line; a path after the sign is a shebang.
+_LANGUAGE_SIGN = re.compile(r"^(?:#!|:::)[a-z][\w+-]*[ \t]+(?=\S)")
 
 
 def read_markdown(
@@ -80,15 +73,11 @@ def _create_renderer(*, components: bool) -> MarkdownIt:
     add_inline_rules(renderer, components=components)
     add_token_rules(renderer)
     renderer.core.ruler.after("block", "nesting", _limit_inline_nesting)
-    renderer.block.ruler.at("html_block", _read_html_block, {"alt": ["paragraph", "reference", "blockquote"]})
+    add_html_rules(renderer)
     if components:
         renderer.disable("code")  # in MDX, indented text is text: components are indented
-    for name, rule in (
-        ("html_inline", _render_inline_html),
-        ("html_block", _render_html_block),
-        ("fence", _render_fence),
-    ):
-        renderer.add_render_rule(name, rule)
+    renderer.add_render_rule("fence", _render_fence)
+    renderer.add_render_rule("code_inline", _render_code)
     renderer.add_render_rule("math_inline", _render_math)
     renderer.add_render_rule("math_block", _render_math_block)
     return renderer
@@ -96,22 +85,6 @@ def _create_renderer(*, components: bool) -> MarkdownIt:
 
 def _limit_inline_nesting(state: StateCore) -> None:
     state.md.options["maxNesting"] = MAX_INLINE_NESTING
-
-
-def _read_html_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The tags of components open no HTML: what stands between them is Markdown."""
-    position = state.bMarks[start] + state.tShift[start]
-    return not _COMPONENT.match(state.src, position) and read_html_block(state, start, end, silent)
-
-
-def _render_inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    tag = tokens[index].content
-    return tag if _FORMATTING.match(tag) else escape(tag)
-
-
-def _render_html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
-    """Closes the tags of the block: an open <nav> would swallow the rest of the document."""
-    return str(parse_html(without_template_tags(tokens[index].content)))
 
 
 def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
@@ -126,6 +99,10 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
     nested = {"depth": depth + 1, "references": env.get("references", {})}
     body = _create_renderer(components=False).render(text, nested)
     return f"<p>{escape(title)}</p>\n{body}" if title else str(body)
+
+
+def _render_code(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
+    return f"<code>{escape(_LANGUAGE_SIGN.sub('', tokens[index].content))}</code>"
 
 
 def _render_math(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:

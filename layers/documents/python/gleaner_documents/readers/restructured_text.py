@@ -8,7 +8,7 @@ from docutils.core import publish_parts
 
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
-from gleaner_documents.readers._sphinx import sphinx_markup
+from gleaner_documents.readers._sphinx import sphinx_markup, without_metadata
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 _NO_MESSAGES = 5
@@ -41,7 +41,7 @@ def read_restructured_text(
     source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
 ) -> Document:
     """The document; its title is the first heading of the first level, else `fallback_title`. Raises NotText."""
-    text = decode(source_file_path, data)
+    text = without_metadata(decode(source_file_path, data))
     with sphinx_markup(text):
         html = publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"]
     soup = parse_html(html)
