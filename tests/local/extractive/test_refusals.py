@@ -17,7 +17,7 @@ CHAPTERS = [
     (
         "Harbour guide",
         "Bread oven",
-        "The bread oven is heated with beech wood. The oven was built by Ida Lund in 1904.",
+        "The oven is heated with beech wood. It was built by Ida Lund in 1904.",
     ),
     ("Harbour guide", "Windmill", "The windmill grinds rye on Tuesdays. Karl Berg moved it to the hill in 1911."),
     ("Harbour guide", "Ferry", "The ferry carries 12 cars. It sails every 40 minutes. Its captain is Mona Dahl."),
