@@ -1,12 +1,13 @@
 """Measures the embedded index and the extractive model's refusals on collections in any language.
 
-    python benchmarks/refusals.py DIR… [--limit N] [--ranking-only]
+    python benchmarks/refusals.py DIR… [--limit N] [--ranking-only | --refusals-only] [--whole]
 
 Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first:
 by meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
-answered by the passages instead of asking the web. It needs documents in groups of five paragraphs of one article, in
-order (XQuAD): half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are
-loaded, and questions about the others ("near") and about them ("covered") are asked.
+answered by the passages instead of asking the web: first with everything loaded ("all"). The rest of it needs documents
+in groups of five paragraphs of one article, in order (XQuAD): half of the articles are loaded and the others are asked
+about, then paragraphs 1, 3 and 5 of each are loaded, and questions about the others ("near") and about them ("covered")
+are asked. Each text is embedded once. Without the ranking, 150 questions of each kind take about a minute a collection.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gleaner_documents.chunking import chunk_text
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import ANSWER, SEARCH, WEB, ExtractiveModel
 from gleaner_local.index.embedded import EmbeddedIndex, ScoredRecord
-from gleaner_local.index.embedder import Embedder, unit_mean
+from gleaner_local.index.embedder import Embedder, Vectors, unit_mean
 from harness.document_collections import Collection, read_collection
 from harness.own_environment import positive
 from retrieval import ndcg
@@ -38,6 +39,27 @@ PASSAGES = 5
 PARAGRAPHS = 5  # of each article
 SEED = 11
 Ranking = list[str]
+Split = tuple[Callable[[int], bool], Callable[[int], bool]]  # is a paragraph loaded, is it asked about
+ALL: Mapping[str, Split] = {"all": (lambda _: True, lambda _: True)}
+SPLITS: Mapping[str, Split] = {
+    "other": (lambda n: n // PARAGRAPHS % 2 == 0, lambda n: n // PARAGRAPHS % 2 == 1),
+    "near": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 1),
+    "covered": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 0),
+}
+
+
+class CachingEmbedder(Embedder):
+    """Embeds each text once: every table loads the same chunks again, in other selections."""
+
+    def __init__(self, model: Path, tokenizer: Path) -> None:
+        super().__init__(model, tokenizer)
+        self._vectors: dict[str, Vectors] = {}
+
+    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+        """The unit vectors of each text's windows."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        self._vectors.update(zip(new, super().embed(new) if new else [], strict=True))
+        return [self._vectors[text] for text in texts]
 
 
 def chunks_of(documents: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -90,22 +112,17 @@ def print_ranking(collection: Collection, questions: Sequence[str], embedder: Em
             print(f"{collection.name:<14} {side:<8} nDCG@10 {gain:.3f}, right document first {first:.3f}", flush=True)
 
 
-def print_answered(collection: Collection, limit: int, embedder: Embedder) -> None:
-    """Print the share of questions of another article, of a missing and of a loaded paragraph that are answered."""
+def print_answered(collection: Collection, splits: Mapping[str, Split], limit: int, embedder: Embedder) -> None:
+    """Print the share of questions that are answered, for each split of the collection."""
     place = {document: number for number, document in enumerate(collection.documents)}
     about = {query: place[next(iter(grades))] for query, grades in collection.relevance.items() if grades}
-    splits: dict[str, tuple[Callable[[int], bool], Callable[[int], bool]]] = {
-        "other": (lambda n: n // PARAGRAPHS % 2 == 0, lambda n: n // PARAGRAPHS % 2 == 1),
-        "near": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 1),
-        "covered": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 0),
-    }
-    model = ExtractiveModel(Judge.installed())
+    model = ExtractiveModel(Judge(embedder))
     for name, (is_loaded, is_asked) in splits.items():
         chunks = chunks_of({d: text for d, text in collection.documents.items() if is_loaded(place[d])})
         questions = sample([query for query, number in about.items() if is_asked(number)], limit)
         with loaded(chunks, embedder) as index:
             share = statistics.fmean(_is_answered(model, index, collection.queries[q]) for q in questions)
-        print(f"{collection.name:<14} {name:<8} answered {share:.3f}", flush=True)
+        print(f"{collection.name:<14} {name:<8} answered {share:.3f} of {len(questions)}", flush=True)
 
 
 def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> bool:
@@ -133,16 +150,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("directories", metavar="DIR", nargs="+", type=Path)
     parser.add_argument("--limit", type=positive, default=250, help="questions of each kind")
-    parser.add_argument("--ranking-only", action="store_true", help="for collections that are not XQuAD")
+    parser.add_argument("--ranking-only", action="store_true", help="print the first table only")
+    parser.add_argument("--refusals-only", action="store_true", help="print the second table only")
+    parser.add_argument("--whole", action="store_true", help="do not split the documents: they are not XQuAD's")
     options = parser.parse_args()
-    embedder = Embedder.installed()
+    embedder = CachingEmbedder.installed()
     for directory in options.directories:
         collection = read_collection(directory)
-        print_ranking(
-            collection, sample([q for q in collection.queries if collection.relevance.get(q)], options.limit), embedder
-        )
+        answerable = [query for query in collection.queries if collection.relevance.get(query)]
+        if not options.refusals_only:
+            print_ranking(collection, sample(answerable, options.limit), embedder)
         if not options.ranking_only:
-            print_answered(collection, options.limit, embedder)
+            splits = ALL if options.whole else {**ALL, **SPLITS}
+            print_answered(collection, splits, options.limit, embedder)
 
 
 if __name__ == "__main__":

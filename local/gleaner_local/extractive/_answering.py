@@ -19,15 +19,15 @@ NO_ANSWER = "The knowledge base does not hold an answer to this question."
 SEARCH_FAILED = "The knowledge base could not be searched, so there is no answer to this question."
 WEB_FAILED = "The web search gave no usable result."
 
+MAX_NAMES = 3  # of passages that do not answer
 MAX_SENTENCES = 4
 MAX_SENTENCES_PER_PASSAGE = 2
 MAX_WEB_SENTENCES = 5
 MAX_CODE_DISTANCE = 3  # sentences between what is quoted and the code that shows it
 # A further sentence with less than this share of the best score would distract.
 MIN_SHARE_OF_BEST = 0.85
-# Further passages are sources if their evidence is at least this share of the first passage's.
+# Further passages are quoted if their evidence is at least this share of the first passage's.
 MIN_SHARE_OF_FIRST = 0.5
-MAX_SOURCES = 5
 # From the upper bound on, evidence is as certain as word matching gets; below the lower one it says nothing.
 CERTAIN, UNCERTAIN = 0.8, 0.2
 MAX_CONFIDENCE = 0.95
@@ -51,26 +51,25 @@ class _Quote:
 
 def answer_from_passages(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     """The arguments of `generate_response`: quotes from the passages, or the text that there is no answer."""
-    if not (judgement.ranked and (judgement.usable or judgement.question.only_asks)):
-        return _no_answer(state)
+    # After a web search that gave nothing, only what would have spared the search is quoted.
+    quotable = judgement.enough if state.web_tried else judgement.usable
+    if not (judgement.ranked and (quotable or judgement.question.only_asks)):
+        return _no_answer(state, judgement)
     return _quote(state, judgement)
 
 
 def answer_from_selection(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     """The arguments of `generate_response` for a question about a selected text."""
     if not answers_question(judgement):
-        return _make_arguments(NOT_IN_SELECTION, [], NO_ANSWER_CONFIDENCE)
+        return _make_arguments(NOT_IN_SELECTION, [], NO_ANSWER_CONFIDENCE, Answered.NOT_FOUND)
     return _quote(state, judgement)
 
 
 def _quote(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     quotes = _select_quotes(judgement)
     if not quotes:
-        return _no_answer(state)
-    bound = MIN_SHARE_OF_FIRST * judgement.evidence[judgement.ranked[0].id]
-    close_ids = [text.id for text in judgement.ranked if judgement.evidence[text.id] >= bound]
-    sources = list(dict.fromkeys([judgement.ranked[0].id, *(quote.source for quote in quotes), *close_ids]))
-    passages = [state.passages[source] for source in sources[:MAX_SOURCES]]
+        return _no_answer(state, judgement)
+    passages = [state.passages[source] for source in dict.fromkeys(quote.source for quote in quotes)]
     answered = Answered.FOUND if judgement.enough else Answered.PARTLY
     return _make_arguments("\n\n".join(map(str, quotes)), passages, _confidence(judgement.strongest), answered)
 
@@ -101,11 +100,22 @@ def answer_from_web(state: Conversation, web: WebAnswer, judgement: Judgement) -
     }
 
 
-def _no_answer(state: Conversation) -> dict[str, Any]:
+def _no_answer(state: Conversation, judgement: Judgement) -> dict[str, Any]:
     parts = [SEARCH_FAILED if state.search_failed else NO_ANSWER]
+    names = _names_of([state.passages[text.id] for text in judgement.ranked[:MAX_NAMES]])
+    if names:
+        parts.append(f"The closest passages are from {', '.join(names)}.")
     if state.web_tried and state.web is None:
         parts.append(WEB_FAILED)
     return _make_arguments(" ".join(parts), [], NO_ANSWER_CONFIDENCE, Answered.NOT_FOUND)
+
+
+def _names_of(passages: Sequence[Passage]) -> list[str]:
+    """The titles of the passages, quoted; the chapters where all are of one document."""
+    own = [passage for passage in passages if not passage.external]
+    titles = list(dict.fromkeys(passage.title for passage in own if passage.title))
+    chapters = list(dict.fromkeys(passage.chapter for passage in own if passage.chapter))
+    return [f'"{name}"' for name in (titles if len(titles) > 1 else chapters or titles)]
 
 
 def _make_arguments(answer: str, passages: Sequence[Passage], confidence: float, answered: Answered) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from gleaner.model import Answered
 from gleaner.text import fold
 from gleaner_local.extractive._conversation import Conversation, Passage
 from gleaner_local.extractive._languages import tokenize
@@ -58,12 +59,18 @@ def quote_beginning(state: Conversation) -> dict[str, Any]:
     passages = sorted(state.passages.values(), key=lambda passage: passage.position)
     sentences = [(sentence.text, passage) for passage in passages for sentence in split_passage(passage.content)]
     if not sentences:
-        return {"answer": NOT_IN_SELECTION, "sources": [], "confidence_score": 0.0}
+        return {
+            "answer": NOT_IN_SELECTION,
+            "sources": [],
+            "answered": Answered.NOT_FOUND.value,
+            "confidence_score": 0.0,
+        }
     quotes = sentences[:MAX_SENTENCES]
     title = WHOLE if len(quotes) == len(sentences) else BEGINNING
     return {
         "answer": "\n\n".join([title, *(_mark(text, passage) for text, passage in quotes)]),
         "sources": list(dict.fromkeys(passage.id for _, passage in quotes)),
+        "answered": Answered.FOUND.value,
         "confidence_score": CONFIDENCE,
         "used_internal_kb": True,
         "used_external_kb": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gleaner.model import Answered
 from gleaner.small_talk import SmallTalk
 
 _PLACES = {True: "the selected text", False: "the knowledge base"}
@@ -19,4 +20,10 @@ _REPLIES = {
 def reply_to(kind: SmallTalk, *, about_selection: bool) -> dict[str, Any]:
     """The arguments of `generate_response`."""
     answer = _REPLIES[kind].format(place=_PLACES[about_selection])
-    return {"answer": answer, "sources": [], "used_internal_kb": False, "used_external_kb": False}
+    return {
+        "answer": answer,
+        "sources": [],
+        "answered": Answered.NOT_FOUND.value,
+        "used_internal_kb": False,
+        "used_external_kb": False,
+    }

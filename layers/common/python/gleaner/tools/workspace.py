@@ -12,6 +12,7 @@ from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.model import Answered, Grounding, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
+from gleaner.small_talk import recognize
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import IndexedKeyword
 
@@ -84,12 +85,16 @@ class Workspace:
         return set(self.web_answers) - self.unlearnable_results
 
     def lacks_sources(self) -> bool:
-        """Whether the answer cites none of the passages, although the model does not say that they do not hold it."""
+        """Whether the answer cites none of the passages, although the model does not say that they do not hold it.
+
+        A greeting needs no sources.
+        """
         return (
             self.answer is not None
             and not self.answer.sources
             and self.answer.claim is not Answered.NOT_FOUND
             and bool(self._passages)
+            and recognize(self.question.text) is None
         )
 
     def passage(self, passage_id: str) -> Passage | None:
