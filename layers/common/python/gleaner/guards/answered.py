@@ -1,6 +1,6 @@
 """Judges how far an answer answers its question, by the words and numbers of the question.
 
-The model's judgement comes first, and this one can only lower it. docs/decisions/0021-how-far-an-answer-answers.md says
+The model's judgement comes first, and this one can only lower it. docs/decisions/0022-how-far-an-answer-answers.md says
 how the bounds were measured.
 """
 
