@@ -7,7 +7,7 @@ by meaning, by words, and by the index, which fuses both. The second has the sha
 answered by the passages instead of asking the web: first with everything loaded ("all"). The rest of it needs documents
 in groups of five paragraphs of one article, in order (XQuAD): half of the articles are loaded and the others are asked
 about, then paragraphs 1, 3 and 5 of each are loaded, and questions about the others ("near") and about them ("covered")
-are asked. Each text is embedded once. Without the ranking, 150 questions of each kind take about a minute a collection.
+are asked. Each text is embedded once, which takes most of the time: one to two minutes of CPU for a collection.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ _STORED_BY_MEANING = _Scale(0.7, 0.57)  # the score is the cosine of question an
 _STORED_BY_WORDS = _Scale(0.5, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
 ENOUGH = 0.38
-USABLE = 0.30  # worth quoting where the web cannot be asked
+# Worth quoting where the web cannot be asked. In a language that the embedder does not know, words alone score lower.
+USABLE, USABLE_BY_WORDS = 0.30, 0.21
+MIN_FAMILIARITY = 0.5
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
@@ -45,6 +47,7 @@ class Judgement:
     question: Question
     ranked: tuple[ScoredText, ...]
     evidence: dict[str, float]
+    usable_from: float = USABLE
 
     @property
     def strongest(self) -> float:
@@ -59,7 +62,7 @@ class Judgement:
     @property
     def usable(self) -> bool:
         """Whether the best passage is relevant enough to be quoted without asking the web."""
-        return self.strongest >= USABLE
+        return self.strongest >= self.usable_from
 
 
 class Judge:
@@ -98,7 +101,7 @@ class Judge:
             (text for text in texts if _names_required(text, question)),
             key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
         )
-        return Judgement(question, tuple(ranked), evidence)
+        return Judgement(question, tuple(ranked), evidence, self._usable_from(passages))
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -112,6 +115,12 @@ class Judge:
         scale = self._stored if text.stored else _KNOWLEDGE_BASE
         mean = scale.score_share * text.prior + (1 - scale.score_share) * text.coverage
         return max(0.0, mean + ENOUGH - scale.enough)
+
+    def _usable_from(self, passages: Sequence[Passage]) -> float:
+        if self._embedder is None or not passages:
+            return USABLE
+        [familiarity] = self._embedder.familiarity([passages[0].content])
+        return USABLE if familiarity >= MIN_FAMILIARITY else USABLE_BY_WORDS
 
     def _embed(self, text: str) -> Vectors:
         if self._embedder is None:
