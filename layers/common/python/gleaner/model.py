@@ -39,6 +39,14 @@ class Grounding(StrEnum):
     STRICT = "strict"  # retrieved context only: the textbook assistant
 
 
+class LearningMode(StrEnum):
+    """Who finds what a question learned from the web."""
+
+    SHARED = "shared"  # all callers of the knowledge base
+    CALLER = "caller"  # only the caller who asked
+    OFF = "off"  # nobody: nothing is learned, and nothing that was learned is looked up
+
+
 class Support(StrEnum):
     """How well a passage supports the statements that cite it."""
 

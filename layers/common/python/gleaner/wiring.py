@@ -109,6 +109,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
+        learning_policy=settings.learning_policy,
         limits=LoopLimits.for_deadline(settings.query_deadline_seconds),
     )
 
@@ -184,7 +185,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             MessageRoutes(stores.conversations, chat.answer, idempotent, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
             FeedbackRoutes(feedback, current, metrics),
-            KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
+            KeywordRoutes(
+                catalog, stores.lookup, current, default_kb_id=kb_id, learning_policy=settings.learning_policy
+            ),
             PruneRoutes(pruner, current),
             ForgetRoutes(forgetting, current),
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gleaner.guards.untrusted import defuse_tokens
-from gleaner.model import ChatMessage, Grounding, Mode
+from gleaner.model import ChatMessage, Grounding, LearningMode, Mode
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
@@ -56,6 +56,8 @@ def _system_prompt(question: Question) -> str:
     parts = [read_prompt("system")]  # first, and identical for every question, so that providers can cache it
     if question.mode is Mode.SELECTED_TEXT:
         parts.append(read_prompt("system_selected_text"))
+    if question.learning is LearningMode.OFF:
+        parts.append(read_prompt("system_no_learning"))
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     return "\n\n".join(parts)

@@ -25,12 +25,14 @@ from gleaner.errors import (
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
-from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
+from gleaner.model import AnswerStatus, Grounding, LearningMode, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.learning_policy import LearningPolicy
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.schema import caller_hash
 from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
@@ -53,6 +55,7 @@ class Services:
     io_executor: Executor
     default_kb_id: str
     prices: Prices
+    learning_policy: LearningPolicy = field(default_factory=LearningPolicy)
     limits: LoopLimits = field(default_factory=LoopLimits)
 
 
@@ -108,9 +111,10 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
 def _make_workspace(
     request: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline
 ) -> Workspace:
+    question = _make_question(request, query_id, kb_id, services.learning_policy.mode(kb_id))
     return Workspace(
-        question=_make_question(request, query_id, kb_id),
-        search=_passage_search(request, services),
+        question=question,
+        search=_passage_search(request, question, services),
         has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
         web=services.web if services.web.is_configured() else None,
         learning=services.learning,
@@ -119,7 +123,7 @@ def _make_workspace(
     )
 
 
-def _make_question(request: QuestionRequest, query_id: str, kb_id: str) -> Question:
+def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning: LearningMode) -> Question:
     return Question(
         query_id=query_id,
         session_id=request.session_id or new_id(),
@@ -128,17 +132,31 @@ def _make_question(request: QuestionRequest, query_id: str, kb_id: str) -> Quest
         kb_ids=request.kb_ids,
         mode=request.mode,
         grounding=request.grounding,
+        caller=caller_hash(request.caller_id),
+        learning=learning,
     )
 
 
-def _passage_search(request: QuestionRequest, services: Services) -> PassageSearch:
+def _passage_search(request: QuestionRequest, question: Question, services: Services) -> PassageSearch:
     if request.mode is Mode.SELECTED_TEXT:
         selection = Selection(request.selected_text or "", request.chapter_origin)
         return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
-    with_stored_answers = request.grounding is not Grounding.STRICT  # stored web answers count as the web
-    return lambda kb_id, query, top_k, deadline: services.retrieval.search(
-        kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=with_stored_answers
-    )
+    # Stored web answers count as the web.
+    with_stored_answers = request.grounding is not Grounding.STRICT
+    policy = services.learning_policy
+
+    def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        mode = policy.mode(kb_id)  # the model may search another knowledge base of the caller
+        return services.retrieval.search(
+            kb_id,
+            query,
+            top_k=top_k,
+            deadline=deadline,
+            with_stored_answers=with_stored_answers and mode is not LearningMode.OFF,
+            caller=question.caller if mode is LearningMode.CALLER else None,
+        )
+
+    return search
 
 
 def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:

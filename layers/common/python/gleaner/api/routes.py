@@ -30,7 +30,7 @@ class Endpoint(Enum):
     RATE_ANSWER = "POST", "/api/queries/<query_id>/feedback", "Rate the answer to a query"
     SHOW_RATING = "GET", "/api/queries/<query_id>/feedback", "Show your feedback on a query"
     LIST_KEYWORDS = "GET", "/api/keywords", "List or look up keywords"
-    SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword (admins)"
+    SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword"
     PRUNE_KEYWORD = "DELETE", "/api/keywords/<keyword_id>", "Prune one keyword (admins)"
     PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
     RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"

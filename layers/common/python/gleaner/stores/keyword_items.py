@@ -27,6 +27,15 @@ class KeywordUse:
     query_id: str
     session_id: str | None
     answer: WebAnswer | None
+    caller: str | None = None  # the hash of who asked; None: not known, as in what earlier versions learned
+    is_private: bool = False  # only the caller finds it
+
+    @property
+    def scope(self) -> str:
+        """What stands for the knowledge base in keys."""
+        if self.is_private and self.caller is not None:
+            return schema.private_scope(self.kb_id, self.caller)
+        return self.kb_id
 
 
 def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
@@ -48,8 +57,8 @@ def _entry_keys(stems: Sequence[str], keyword: str, kb_id: str) -> list[schema.K
 def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
     """The item that links a keyword to the query and the web answer it was indexed for."""
     result_id = use.answer.result_id if use.answer else None
-    key = schema.association_key(keyword, use.kb_id, use.query_id, _association_id(keyword, use, result_id))
-    return key | _association_values(keyword, use, result_id, now)
+    key = schema.association_key(keyword, use.scope, use.query_id, _association_id(keyword, use, result_id))
+    return key | _association_values(keyword, use, result_id, now) | {"caller": use.caller}
 
 
 def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
@@ -66,13 +75,26 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
     return {
         "association_id": _association_id(keyword, use, result_id),
         "keyword_id": keyword,
-        "kb_id": use.kb_id,
+        "kb_id": use.scope,
         "query_id": use.query_id,
         "perplexity_result_id": result_id,
         "session_id": use.session_id,
         "created_at": now,
         "status": "active",
     }
+
+
+def taught_update(table: Table, use: KeywordUse, caller: str, keyword_ids: set[str]) -> dict[str, Any]:
+    """The action that records what a query of a caller taught, so that it can be found and deleted."""
+    results = {use.answer.result_id} if use.answer else set()
+    values = {":scope": use.scope, ":keywords": keyword_ids, ":results": results}
+    return table.update(
+        schema.taught_key(caller, use.session_id, use.query_id),
+        # All keywords and answers of a query are learned in one scope.
+        expression="SET #scope = :scope ADD #keyword_ids :keywords" + (", #result_ids :results" if results else ""),
+        condition="",
+        values={name: value for name, value in values.items() if value},
+    )
 
 
 def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:

@@ -9,9 +9,11 @@ Keywords table
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
+    C#<caller>               <session id>#<query id>                     what a query taught: keywords and answers
     P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
+  Callers are named by a hash. In the mode `caller`, `<kb id>@<caller>` takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
@@ -37,6 +39,7 @@ KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
+MAX_CALLERS = 8  # of a keyword that its head names
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
 
 
@@ -83,6 +86,29 @@ class PruneQueue(StrEnum):
 def derived_id(*parts: str) -> str:
     """A deterministic id of its parts: 128 bits of SHA-256 in hexadecimal."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+def caller_hash(caller_id: str) -> str:
+    """What stands for a caller in the keywords table, whose items many people may read."""
+    return derived_id("caller", caller_id)
+
+
+_SCOPE_SEPARATOR = "@"  # no knowledge base has it in its id
+
+
+def private_scope(kb_id: str, caller: str) -> str:
+    """What stands for a knowledge base in keys of what only this caller (by its hash) finds."""
+    return f"{kb_id}{_SCOPE_SEPARATOR}{caller}"
+
+
+def knowledge_base_of(scope: str) -> str:
+    """The id of the knowledge base of a scope."""
+    return scope.partition(_SCOPE_SEPARATOR)[0]
+
+
+def is_private(scope: str) -> bool:
+    """Whether only one caller finds what was learned in this scope."""
+    return _SCOPE_SEPARATOR in scope
 
 
 def keyword_id(folded: str) -> str:
@@ -172,6 +198,16 @@ def entry_sort_key(stem: str, term_count: int, keyword: str) -> str:
 def answer_key(result_id: str) -> Key:
     """Key of a stored web answer."""
     return {"pk": f"W#{result_id}", "sk": "ANSWER"}
+
+
+def taught_prefix(session_id: str) -> str:
+    """The sort key prefix of what the queries of a session taught."""
+    return f"{session_id}{KEY_SEPARATOR}"
+
+
+def taught_key(caller: str, session_id: str | None, query_id: str) -> Key:
+    """Key of the record of what a query of a caller (by its hash) taught."""
+    return {"pk": f"C#{caller}", "sk": f"{taught_prefix(session_id or '')}{query_id}"}
 
 
 def page_key(identity: str) -> Key:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
-from gleaner.model import Grounding, Mode, Passage, SourceType, Support, WebAnswer
+from gleaner.model import Grounding, LearningMode, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
@@ -32,6 +32,8 @@ class Question:
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
     mode: Mode
     grounding: Grounding
+    caller: str | None = None  # the hash of who asks
+    learning: LearningMode = LearningMode.SHARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +77,18 @@ class Workspace:
         """Return the context in which keywords of this query are indexed or counted."""
         question = self.question
         return KeywordUse(
-            kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer
+            kb_id=question.kb_id,
+            query_id=question.query_id,
+            session_id=question.session_id,
+            answer=answer,
+            caller=question.caller,
+            is_private=question.learning is LearningMode.CALLER,
         )
 
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
+        if self.question.learning is LearningMode.OFF:
+            return set()
         return set(self.web_answers) - self.unlearnable_results
 
     def passage(self, passage_id: str) -> Passage | None:
