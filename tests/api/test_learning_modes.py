@@ -55,6 +55,14 @@ def test_shared_answers_are_found_by_every_caller(client: Client, model: Scripte
     assert [finds(client, model, caller) for caller in ("ann", "bob")] == [True, True]
 
 
+def test_a_fresh_question_is_asked_past_stored_answers(
+    client: Client, model: ScriptedModel, web: ScriptedWeb
+) -> None:
+    learn(client, model, web, "quantum computing", caller="ann")
+    found = [finds(client, model, "ann", fresh=fresh) for fresh in (True, False, None)]
+    assert found == [False, True, True]
+
+
 def test_private_answers_are_found_by_their_caller_alone(
     settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb
 ) -> None:

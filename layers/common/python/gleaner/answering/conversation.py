@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
 from gleaner.model import ChatMessage, Grounding, LearningMode, Mode
 from gleaner.prompts import read_prompt
@@ -22,16 +23,18 @@ _MIN_STRING = 200  # characters of a string in a shortened result; less would be
 def build_conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
-    Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns.
+    Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
+    citation marks, which are left out: the same ids name other passages now.
     """
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
-        tokens_left -= _estimate_tokens(message.content)
+        content = drop_marks(message.content) if message.role == "assistant" else message.content
+        tokens_left -= _estimate_tokens(content)
         if tokens_left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(message.content)))
+        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(content)))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer whose question does not fit
     return [

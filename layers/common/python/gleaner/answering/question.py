@@ -142,7 +142,7 @@ def _passage_search(request: QuestionRequest, question: Question, services: Serv
         selection = Selection(request.selected_text or "", request.chapter_origin)
         return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
     # Stored web answers count as the web.
-    with_stored_answers = request.grounding is not Grounding.STRICT
+    with_stored_answers = request.grounding is not Grounding.STRICT and not request.is_fresh
     policy = services.learning_policy
 
     def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:

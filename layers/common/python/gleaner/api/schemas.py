@@ -85,7 +85,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-def _null_means(default: Mode | Grounding) -> BeforeValidator:
+def _null_means(default: Mode | Grounding | bool) -> BeforeValidator:
     """Takes null for a field that was left out, as clients send it that serialise every field."""
     return BeforeValidator(
         lambda value: default if value is None else value, json_schema_input_type=type(default) | None
@@ -103,6 +103,10 @@ class TurnQuery(BaseModel):
     selected_text: SelectedText | None = Field(None, description="Only with the mode selected_text.")
     chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
     grounding: Annotated[Grounding, Field(strict=False), _null_means(Grounding.OPEN)] = Grounding.OPEN
+
+    fresh: Annotated[bool, _null_means(False)] = Field(
+        False, description="Asks past stored web answers, and past the answer of an Idempotency-Key."
+    )
 
     @model_validator(mode="after")
     def _check_selection_and_mode(self) -> Self:

@@ -20,7 +20,7 @@ from gleaner.runtime.spans import note, span
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["WebSearch", "WebSearchResult", "connect"]
+__all__ = ["UnusableAnswer", "WebSearch", "WebSearchResult", "connect"]
 
 MAX_OUTPUT_TOKENS = 2048
 MAX_BODY_BYTES = 4_000_000

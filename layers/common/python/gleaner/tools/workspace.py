@@ -58,7 +58,7 @@ class Workspace:
     deadline: Deadline
     background: Background
     answer: AcceptedAnswer | None = None
-    web_costs: list[float | None] = field(default_factory=list)  # USD of each answered web search, None if not stated
+    web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
