@@ -33,6 +33,7 @@ from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.schema import caller_hash
+from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
@@ -51,6 +52,7 @@ class Services:
     learning: Learning
     conversations: ConversationStore
     tool_calls: ToolCallStore
+    session_deletion: SessionDeletion
     tool_executor: Executor  # runs tools, which wait for work on io_executor: a shared pool would deadlock
     io_executor: Executor
     default_kb_id: str
@@ -86,8 +88,11 @@ def answer_question(
         _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
         workspace.background.flush()
-        if request.session_id is not None:
-            recorder.delete_if_orphaned(services.conversations, deadline.part(_CLEANUP_SECONDS))
+        cleanup_deadline = deadline.part(_CLEANUP_SECONDS)
+        if request.session_id is None:
+            recorder.note_failure(services.conversations, cleanup_deadline)
+        else:
+            recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
         raise
     finally:
         # If the session is deleted while the last records are written, after its turn, they may remain.

@@ -97,7 +97,10 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     if not success.get("content"):
         success.pop("content", None)
     # Drop the framework's 422 for invalid requests: this API answers 400.
-    responses = {str(route.status.value): success} | _problem_responses(kinds)
+    successes = {str(route.status.value): success}
+    if route.unfinished is not None:
+        successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
+    responses = successes | _problem_responses(kinds)
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):

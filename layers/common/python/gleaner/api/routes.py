@@ -36,6 +36,7 @@ class Endpoint(Enum):
     RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
     FORGET_ANSWER = "DELETE", "/api/keywords/answers/<answer_id>", "Forget a stored web answer (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
+    ERASE_CALLER = "DELETE", "/api/callers/<caller_id>", "Erase all that a caller left (admins)"
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
@@ -59,5 +60,6 @@ class Route:
     _: KW_ONLY
     raises: tuple[type[GleanerError], ...] = ()
     status: HTTPStatus = HTTPStatus.OK
+    unfinished: HTTPStatus | None = None  # the status of the same response when time ran out
     # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
     content: Mapping[str, Any] | None = None

@@ -9,7 +9,7 @@ Keywords table
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
-    C#<caller>               <session id>#<query id>                     what a query taught: keywords and answers
+    C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
     P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
@@ -20,6 +20,8 @@ Conversations table
     S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
     S#<session id>           EXCERPT#<query id>                          the text that a question was asked about
     S#<session id>           LONG#<sort key>#<n>                         a further piece of an item's long text
+    O#<owner>                S#<session id>                              a session that is being deleted
+    O#<owner>                Q#<query id>                                a query that failed before it had a session
   Messages sort directly before their session: one query from the end returns it with the newest messages.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
@@ -200,9 +202,12 @@ def answer_key(result_id: str) -> Key:
     return {"pk": f"W#{result_id}", "sk": "ANSWER"}
 
 
+TAUGHT_PREFIX = "Q#"
+
+
 def taught_prefix(session_id: str) -> str:
     """The sort key prefix of what the queries of a session taught."""
-    return f"{session_id}{KEY_SEPARATOR}"
+    return f"{TAUGHT_PREFIX}{session_id}{KEY_SEPARATOR}"
 
 
 def taught_key(caller: str, session_id: str | None, query_id: str) -> Key:
@@ -233,6 +238,24 @@ def session_key(session_id: str) -> Key:
     return {"pk": f"S#{session_id}", "sk": "SESSION"}
 
 
+DOOMED_PREFIX, FAILED_PREFIX = "S#", "Q#"
+
+
+def owner_partition(owner: str) -> str:
+    """The partition of what leads to records of a caller that no session leads to."""
+    return f"O#{owner}"
+
+
+def doomed_key(owner: str, session_id: str) -> Key:
+    """Key of the record that a session of a caller is being deleted."""
+    return {"pk": owner_partition(owner), "sk": f"{DOOMED_PREFIX}{session_id}"}
+
+
+def failed_key(owner: str, query_id: str) -> Key:
+    """Key of the record that a caller's query failed before its session was created."""
+    return {"pk": owner_partition(owner), "sk": f"{FAILED_PREFIX}{query_id}"}
+
+
 MESSAGE_PREFIX = "M#"
 
 
@@ -246,9 +269,12 @@ def query_of_message(sort_key: str) -> str:
     return sort_key.removeprefix(MESSAGE_PREFIX).partition(KEY_SEPARATOR)[0]
 
 
+SELECTION_PREFIX = "EXCERPT#"
+
+
 def selection_key(session_id: str, query_id: str) -> Key:
     """Key of the selected text that a question was asked about."""
-    return {"pk": f"S#{session_id}", "sk": f"EXCERPT#{query_id}"}
+    return {"pk": f"S#{session_id}", "sk": f"{SELECTION_PREFIX}{query_id}"}
 
 
 def piece_key(owner_key: Key, number: int) -> Key:
