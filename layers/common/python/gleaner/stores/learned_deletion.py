@@ -29,6 +29,7 @@ from gleaner.stores.keyword_pruning import (
 _PAGE = 100
 _MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
 _MAX_DELETIONS = 15  # associations in the transaction that also deletes the entries of a scope, at most 80
+_BY = "deletion"  # who forgot an answer: nothing is to say whose it was
 _TAUGHT_BY_QUERY = schema.ASSOCIATION_PREFIXES[0]
 
 
@@ -89,9 +90,7 @@ class LearnedDeletion:
         keys = [schema.answer_key(result_id) for result_id in sorted(record.get("result_ids", ()))]
         for answer in self._table.get_many(keys, deadline=deadline, consistent=True):
             with suppress(UnknownAnswer):  # it expired, or was pruned in the meantime
-                self._forgetting.forget(
-                    answer["result_id"], by=teacher.caller, bars_pages=False, deadline=deadline
-                )
+                self._forgetting.forget(answer["result_id"], by=_BY, bars_pages=False, deadline=deadline)
                 counts.answers += not is_forgotten(answer)
         keyword_ids = record.get("keyword_ids", set())
         for keyword_id in sorted(keyword_ids):
