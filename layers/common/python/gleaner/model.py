@@ -139,6 +139,7 @@ class Passage:
     position: int | None = None  # offset of its first character in the selected text
     keywords: tuple[str, ...] = ()  # the keywords that led to a stored web answer
     keyword_ids: tuple[str, ...] = ()
+    result_id: str | None = None  # of a stored web answer
     date: str | None = None
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`

@@ -104,7 +104,8 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.stores.keywords import KeywordStore
 
     keys = read_keys(settings)
-    keywords = KeywordStore(Table(stores.client, settings.keywords_table))
+    max_age = timedelta(days=settings.web_answer_max_age_days)
+    keywords = KeywordStore(Table(stores.client, settings.keywords_table), answer_lifetime=max_age)
     return Services(
         model=connect_model(settings, keys),
         retrieval=Retrieval(
@@ -112,7 +113,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             stores.lookup,
             keywords,
             stores.io_executor,
-            web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
+            web_answer_max_age=max_age,
             blocked_hosts=settings.web_blocked_hosts,
         ),
         web=connect_web_search(settings, keys),
@@ -169,6 +170,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.callers import CallerRoutes
     from gleaner.api.chat import ChatRoutes
+    from gleaner.api.doubts import DoubtRoutes
     from gleaner.api.feedback import FeedbackRoutes
     from gleaner.api.forgetting import ForgetRoutes
     from gleaner.api.idempotency import IdempotentRunner
@@ -179,6 +181,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.tool_calls import ToolCallRoutes
     from gleaner.stores.answer_forgetting import AnswerForgetting
     from gleaner.stores.caller_erasure import CallerErasure
+    from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -190,7 +193,10 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     forgetting = AnswerForgetting(Table(client, settings.keywords_table))
     conversations = Table(client, settings.conversations_table)
-    erasure = CallerErasure(conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion)
+    doubts = DoubtStore(Table(client, settings.keywords_table))
+    erasure = CallerErasure(
+        conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts
+    )
     pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 
@@ -201,12 +207,13 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             SessionRoutes(stores.conversations, stores.session_deletion, current),
             MessageRoutes(stores.conversations, chat.answer, idempotent, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
-            FeedbackRoutes(feedback, current, metrics),
+            FeedbackRoutes(feedback, doubts, current, metrics),
             KeywordRoutes(
                 catalog, stores.lookup, current, default_kb_id=kb_id, learning_policy=settings.learning_policy
             ),
             PruneRoutes(pruner, current),
             ForgetRoutes(forgetting, current),
+            DoubtRoutes(doubts, current),
             CallerRoutes(erasure, current),
         )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]

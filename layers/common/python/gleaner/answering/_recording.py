@@ -13,6 +13,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.tools import generate_response
 from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -45,10 +46,16 @@ class CallRecorder:
             duration_ms=outcome.duration_ms,
             retry_count=retry_count,
             created_at=utc_now(),
+            stored_answers=tuple(self._find_stored_answers(outcome)),
         )
         self.outcomes.append(outcome)
         write = partial(self._tool_calls.record, record, deadline=self._workspace.deadline)
         self._workspace.background.submit("tool call record", write)
+
+    def _find_stored_answers(self, outcome: CallOutcome) -> list[str]:
+        """What a rating of the answer is a rating of, noted with the call that gave the answer."""
+        gave_answer = outcome.succeeded and outcome.call.name == generate_response.NAME
+        return self._workspace.stored_answers() if gave_answer else []
 
     def note_failure(self, conversations: ConversationStore, deadline: Deadline) -> None:
         """Remember the records of a question whose session was never created."""

@@ -173,7 +173,7 @@ class KeywordRoutes:
             KeywordDetailsItem(
                 keyword=_to_item(details.keyword),
                 associations=[_to_association(association) for association in details.associations],
-                answers=take_fitting([_to_answer(answer) for answer in answers]),
+                answers=take_fitting([to_stored_answer(answer) for answer in answers]),
             )
         )
 
@@ -196,7 +196,8 @@ def _to_association(association: Association) -> AssociationItem:
     return AssociationItem.model_validate(association, from_attributes=True)
 
 
-def _to_answer(answer: WebAnswer) -> StoredAnswer:
+def to_stored_answer(answer: WebAnswer) -> StoredAnswer:
+    """Convert a stored web answer to its response model."""
     return StoredAnswer(
         perplexity_result_id=answer.result_id,
         kb_id=answer.kb_id,

@@ -35,6 +35,8 @@ class Endpoint(Enum):
     PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
     RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
     FORGET_ANSWER = "DELETE", "/api/keywords/answers/<answer_id>", "Forget a stored web answer (admins)"
+    LIST_DOUBTFUL = "GET", "/api/keywords/answers", "List stored web answers that were rated poor (admins)"
+    CLEAR_DOUBTS = "DELETE", "/api/keywords/answers/<answer_id>/doubts", "Hand a doubtful answer out again (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
     ERASE_CALLER = "DELETE", "/api/callers/<caller_id>", "Erase all that a caller left (admins)"
     HEALTH = "GET", "/api/health", "Check that the service is up"

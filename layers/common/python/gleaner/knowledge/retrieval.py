@@ -157,6 +157,7 @@ def _from_answer(
         source_url=answer.citations[0].url,
         keywords=keywords,
         keyword_ids=tuple(match.keyword_id for match in matches),
+        result_id=answer.result_id,
         date=answer.created_at.date().isoformat(),
         urls=tuple(citation.url for citation in answer.citations),
     )

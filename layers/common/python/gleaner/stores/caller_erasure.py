@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gleaner.errors import DeadlineExceeded, UnknownSession
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
+from gleaner.stores.doubts import DoubtStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import DeletionCounts, SessionDeletion
@@ -29,12 +30,18 @@ class CallerErasure:
     """Erases callers. Nothing marks a caller: what a query that still runs stores later is left to a repeated call."""
 
     def __init__(
-        self, conversations: Table, tool_calls: ToolCallStore, sessions: SessionDeletion, learned: LearnedDeletion
+        self,
+        conversations: Table,
+        tool_calls: ToolCallStore,
+        sessions: SessionDeletion,
+        learned: LearnedDeletion,
+        doubts: DoubtStore,
     ) -> None:
         self._conversations = conversations
         self._tool_calls = tool_calls
         self._sessions = sessions
         self._learned = learned
+        self._doubts = doubts
 
     def erase(self, caller_id: str, *, deadline: Deadline) -> ErasureReport:
         """Erase a caller, until all is done or time is up. Raises StoreUnavailable."""
@@ -45,6 +52,7 @@ class CallerErasure:
             self._finish_deletions(caller_id, counts, deadline)
             self._delete_sessions(caller_id, counts, deadline)
             self._delete_failed_queries(caller_id, counts, deadline)
+            self._doubts.withdraw(schema.caller_hash(caller_id), deadline=deadline)
             # Again, because a query may have taught something while the sessions were deleted.
             self._delete_learned(caller_id, counts, deadline)
         except DeadlineExceeded:

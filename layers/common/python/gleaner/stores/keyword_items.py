@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 from gleaner import text
 from gleaner.guards.redaction import redact
-from gleaner.model import Citation, WebAnswer
+from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp
@@ -17,6 +19,7 @@ from gleaner.stores.items import from_timestamp
 # Stems of a keyword or a query that are indexed or looked up. A keyword of 50 Chinese characters has three times as
 # many, and all of a keyword's entries must fit into one transaction.
 MAX_STEMS = 16
+MIN_DOUBTERS = 2  # callers who rated a stored answer poor, so that it is not handed out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +100,11 @@ def taught_update(table: Table, use: KeywordUse, caller: str, keyword_ids: set[s
     )
 
 
-def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:
-    """The action that stores a web answer, or adds keywords to it."""
+def answer_update(
+    table: Table, answer: WebAnswer, keyword_ids: set[str], *, lifetime: timedelta | None
+) -> dict[str, Any]:
+    """The action that stores a web answer, or adds keywords to it. After `lifetime` DynamoDB deletes it."""
+    expires_at = None if lifetime is None else math.ceil((answer.created_at + lifetime).timestamp())
     # The same answer may be indexed again with more keywords. Its content and its knowledge base are fixed
     # by the first write.
     return table.update(
@@ -106,7 +112,8 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
         " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
         " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
-        " ADD #keyword_ids :keywords",
+        + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
+        + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
         values={
@@ -120,7 +127,8 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
             ":model": answer.model,
             ":created": answer.created_at,
             ":keywords": keyword_ids,
-        },
+        }
+        | ({":expires": expires_at} if expires_at else {}),
         return_existing=True,
     )
 
@@ -130,9 +138,18 @@ def is_forgotten(item: Mapping[str, Any]) -> bool:
     return "forgotten_at" in item
 
 
+def is_doubtful(item: Mapping[str, Any]) -> bool:
+    """Whether so many callers rated an answer poor that it is not handed out."""
+    return len(item.get("doubters", ())) >= MIN_DOUBTERS
+
+
 def to_answers(items: Iterable[Mapping[str, Any]]) -> list[WebAnswer]:
-    """Build the web answers among the items; forgotten ones are skipped."""
-    return [_to_answer(item) for item in items if not is_forgotten(item)]
+    """Build the web answers among the items; forgotten and expired ones are skipped.
+
+    DynamoDB deletes expired items within a few days, not at once.
+    """
+    now = utc_now().timestamp()
+    return [_to_answer(item) for item in items if not is_forgotten(item) and item.get("expires_at", now) >= now]
 
 
 def _to_answer(item: Mapping[str, Any]) -> WebAnswer:

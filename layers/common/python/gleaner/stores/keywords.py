@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from gleaner import text
@@ -20,6 +21,7 @@ from gleaner.stores.keyword_items import (
     answer_update,
     association,
     entry_keys,
+    is_doubtful,
     is_forgotten,
     query_use,
     taught_update,
@@ -52,8 +54,10 @@ class _Plan:
 class KeywordStore:
     """The keywords table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, answer_lifetime: timedelta | None = None) -> None:
+        """`answer_lifetime` is how long stored web answers are served; None: without an end."""
         self._table = table
+        self._answer_lifetime = answer_lifetime
         self._prune_writer = PruneWriter(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
@@ -111,9 +115,10 @@ class KeywordStore:
         return [count, self._table.new_item(query_use(keyword_id, use, now))]
 
     def get_answers(self, result_ids: Sequence[str], *, deadline: Deadline) -> list[WebAnswer]:
-        """The web answers with these ids that exist, in no particular order."""
+        """The web answers with these ids that may be handed out, in no particular order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
-        return to_answers(self._table.get_many(keys, deadline=deadline))
+        items = self._table.get_many(keys, deadline=deadline)
+        return to_answers(item for item in items if not is_doubtful(item))
 
     def _plan(self, keyword_id: str, display_text: str, head: Head | None, use: KeywordUse) -> _Plan:
         now = to_timestamp(utc_now())
@@ -194,7 +199,7 @@ class KeywordStore:
         if use.answer is None:
             return taught
         checks = [check_not_barred(self._table, key) for key in page_keys(c.url for c in use.answer.citations)]
-        return [answer_update(self._table, use.answer, keyword_ids), *checks, *taught]
+        return [answer_update(self._table, use.answer, keyword_ids, lifetime=self._answer_lifetime), *checks, *taught]
 
 
 def _refusal(error: ConditionFailed) -> GleanerError:

@@ -10,10 +10,11 @@ Keywords table
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
+    DOUBTS                   A#<result id>                               an answer that was rated poor
     P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
-  Callers are named by a hash. In the mode `caller`, `<kb id>@<caller>` takes the place of a knowledge base's id.
+  Only answers expire, by `expires_at`. Callers are named by a hash. In the mode `caller`, `<kb id>@<caller>` takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
@@ -65,7 +66,7 @@ class TableSchema:
     ttl_attribute: str | None = None
 
 
-KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),))
+KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),), ttl_attribute="expires_at")
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
 # Every call is written to all three indexes, but few are looked up. With keys only, each write costs one unit
 # instead of those of the whole record.
@@ -213,6 +214,14 @@ def taught_prefix(session_id: str) -> str:
 def taught_key(caller: str, session_id: str | None, query_id: str) -> Key:
     """Key of the record of what a query of a caller (by its hash) taught."""
     return {"pk": f"C#{caller}", "sk": f"{taught_prefix(session_id or '')}{query_id}"}
+
+
+DOUBT_PREFIX = "A#"
+
+
+def doubt_key(result_id: str) -> Key:
+    """Key of the record that a stored web answer was rated poor."""
+    return {"pk": "DOUBTS", "sk": f"{DOUBT_PREFIX}{result_id}"}
 
 
 def page_key(identity: str) -> Key:

@@ -43,6 +43,7 @@ class ToolCallRecord:
     duration_ms: float
     retry_count: int
     created_at: datetime
+    stored_answers: tuple[str, ...] = ()  # ids of the stored web answers that an answer rests on
 
 
 class ToolCallStore:
@@ -142,7 +143,10 @@ def _place(item: Mapping[str, Any]) -> Place:
 
 def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
     fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
-    return ToolCallRecord(**fields | {"created_at": from_timestamp(item["created_at"])})
+    stored_answers = tuple(item.get("stored_answers", ()))
+    return ToolCallRecord(
+        **fields | {"created_at": from_timestamp(item["created_at"]), "stored_answers": stored_answers}
+    )
 
 
 def _to_item(call: ToolCallRecord) -> dict[str, Any]:
@@ -163,5 +167,6 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "duration_ms": round(call.duration_ms, 1),
             "retry_count": call.retry_count,
             "created_at": call.created_at,
+            "stored_answers": list(call.stored_answers) or None,
         }
     )

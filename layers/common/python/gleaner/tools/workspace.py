@@ -91,6 +91,19 @@ class Workspace:
             return set()
         return set(self.web_answers) - self.unlearnable_results
 
+    def stored_answers(self) -> list[str]:
+        """Return the ids of the stored web answers that the answer rests on: found ones, and those it was taught by."""
+        if self.answer is None:
+            return []
+        found = {source.result_id for source in self.answer.sources if source.result_id is not None}
+        pages = {source.key for source in self.answer.sources}
+        taught = {
+            result_id
+            for result_id, answer in self.web_answers.items()
+            if any(citation.url in pages for citation in answer.citations)
+        }
+        return sorted(found | taught)
+
     def passage(self, passage_id: str) -> Passage | None:
         """Return the passage that the model knows by this id."""
         return self._passages.get(passage_id)
