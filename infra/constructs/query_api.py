@@ -77,7 +77,9 @@ class QueryApi(Construct):
         if not origins:
             return None
         return apigateway.CorsOptions(
-            allow_origins=list(origins), allow_headers=_ALLOWED_HEADERS, expose_headers=[*EXPOSED_HEADERS, *_FUNCTION_HEADERS]
+            allow_origins=list(origins),
+            allow_headers=_ALLOWED_HEADERS,
+            expose_headers=[*EXPOSED_HEADERS, *_FUNCTION_HEADERS],
         )
 
     def _add_routes(self) -> None:

@@ -29,7 +29,9 @@ from tests.doubles.scripted_web import ScriptedWeb
 CHAT = "/api/chat/query"
 
 
-def send(client: Client, key: str, query: str = "How are duplicates merged?", *, fresh: bool | None = None, **how: Any) -> tuple[int, Any]:
+def send(
+    client: Client, key: str, query: str = "How are duplicates merged?", *, fresh: bool | None = None, **how: Any
+) -> tuple[int, Any]:
     headers = {"content-type": "application/json", "idempotency-key": key}
     multi_value = {name: [value] for name, value in headers.items()}
     body = {"query": query} | ({} if fresh is None else {"fresh": fresh})

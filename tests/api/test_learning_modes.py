@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
@@ -55,9 +56,7 @@ def test_shared_answers_are_found_by_every_caller(client: Client, model: Scripte
     assert [finds(client, model, caller) for caller in ("ann", "bob")] == [True, True]
 
 
-def test_a_fresh_question_is_asked_past_stored_answers(
-    client: Client, model: ScriptedModel, web: ScriptedWeb
-) -> None:
+def test_a_fresh_question_is_asked_past_stored_answers(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
     learn(client, model, web, "quantum computing", caller="ann")
     found = [finds(client, model, "ann", fresh=fresh) for fresh in (True, False, None)]
     assert found == [False, True, True]
@@ -159,8 +158,6 @@ def test_a_caller_sees_the_answers_that_they_caused(client: Client, model: Scrip
 @pytest.fixture
 def remove(settings: dict[str, str]) -> Callable[..., None]:
     """Removes attributes of an item of the keywords table."""
-    from gleaner_local.aws import ministack
-
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
 
     def remove_attributes(item: dict[str, Any], *names: str) -> None:

@@ -57,6 +57,30 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
     }
 
 
+def test_equal_searches_at_once_share_one_request() -> None:
+    requests = []
+    has_started, may_end = threading.Event(), threading.Event()
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        has_started.set()
+        assert may_end.wait(20)
+        return httpx.Response(200, json=answer())
+
+    client = search_with(handle)
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(client.search, "q", context=None, timeout=20)
+        assert has_started.wait(20)
+        others = [threads.submit(client.search, query, context=None, timeout=20) for query in ("q", "q", "another")]
+        waiting = [threads.submit(client.search, "q", context=None, timeout=0.01)]
+        may_end.set()
+        results = [future.result() for future in (first, *others)]
+        _ = [future.exception() for future in waiting]
+    assert len(requests) <= 3
+    assert [one.answer for one in results] == ["Yes [1]."] * 4
+    assert sum(one.cost_usd or 0 for one in results) == pytest.approx(0.0061 * len(requests))
+
+
 def test_pages_of_blocked_hosts_are_left_out_and_the_marks_follow() -> None:
     body = answer("A [1], b [2], c [3].", [result(1), result(2), result(3)])
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=body))

@@ -24,8 +24,12 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    fields: dict[str, object] = {"query": _read_standard_input() if question == "-" else question, "kb_id": kb_id, "session_id": session}
-    fields["fresh"] = fresh or None
+    fields: dict[str, object] = {
+        "query": _read_standard_input() if question == "-" else question,
+        "kb_id": kb_id,
+        "session_id": session,
+        "fresh": fresh or None,
+    }
     body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
     answer = client.call("POST", "/api/chat/query", json=body)

@@ -194,9 +194,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     forgetting = AnswerForgetting(Table(client, settings.keywords_table))
     conversations = Table(client, settings.conversations_table)
     doubts = DoubtStore(Table(client, settings.keywords_table))
-    erasure = CallerErasure(
-        conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts
-    )
+    erasure = CallerErasure(conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts)
     pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 

@@ -80,9 +80,10 @@ class IdempotentRunner:
         produce: Callable[[], Produced[M]],
         recheck: Recheck,
     ) -> M:
-        """Return the answer that `produce` returns. Raises StoredAnswerFound if the caller sent this key, route and body before.
+        """Return the answer that `produce` returns.
 
-        Errors and answers that are not to be kept are not stored: the request may be sent again. Raises IdempotencyKeyReused, RequestInProgress,
+        Raises StoredAnswerFound if the caller sent this key, route and body before. Errors and answers that are not to
+        be kept are not stored: the request may be sent again. Raises IdempotencyKeyReused, RequestInProgress,
         StoreUnavailable, and whatever `produce` raises, or `recheck` for a stored answer.
         """
         if key is None:

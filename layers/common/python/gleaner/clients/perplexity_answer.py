@@ -51,6 +51,7 @@ class WebSearchResult:
     output_tokens: int
     cost_usd: float | None
     left_out: int = 0
+    is_shared: bool = False  # the result of another question's search, which paid for it
     used_blocked_host: bool = False  # a page of a blocked host was among the sources, and was left out
 
 

@@ -42,9 +42,10 @@ class AnswerForgetting:
         self._table = table
 
     def forget(self, answer_id: str, *, by: str, bars_pages: bool = True, deadline: Deadline) -> ForgottenAnswer:
-        """Forget an answer, and bar its pages unless nothing is wrong with them. A repeated call resumes an interrupted one and reports the same.
+        """Forget an answer, and bar its pages unless nothing is wrong with them.
 
-        Raises UnknownAnswer, StoreUnavailable or DeadlineExceeded.
+        A repeated call resumes an interrupted one and reports the same. Raises UnknownAnswer, StoreUnavailable or
+        DeadlineExceeded.
         """
         key = schema.answer_key(answer_id)
         for _ in range(_MAX_TRIES):

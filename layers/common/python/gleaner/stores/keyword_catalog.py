@@ -82,7 +82,11 @@ class KeywordCatalog:
 
         def skip(item: Mapping[str, Any]) -> bool:
             is_before = after is not None and _position(item) >= after
-            return is_before or not _may_see(viewer, item) or (kb_ids is not None and kb_ids.isdisjoint(_knowledge_bases(item)))
+            return (
+                is_before
+                or not _may_see(viewer, item)
+                or (kb_ids is not None and kb_ids.isdisjoint(_knowledge_bases(item)))
+            )
 
         def read(partition: str) -> list[dict[str, Any]]:
             return self._table.query_index(
@@ -98,9 +102,7 @@ class KeywordCatalog:
         items = sorted((item for shard in shards for item in shard), key=_position, reverse=True)
         return [to_keyword(item) for item in items[:limit]]
 
-    def get_many(
-        self, keyword_ids: Sequence[str], *, viewer: str | None = None, deadline: Deadline
-    ) -> list[Keyword]:
+    def get_many(self, keyword_ids: Sequence[str], *, viewer: str | None = None, deadline: Deadline) -> list[Keyword]:
         """The keywords that exist and that `viewer` may see, in the order of their ids in `keyword_ids`."""
         keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
         found = self._table.get_many(keys, deadline=deadline)

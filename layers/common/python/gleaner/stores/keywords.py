@@ -146,7 +146,8 @@ class KeywordStore:
             schema.keyword_key(keyword_id),
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
-            " #status = :active, #queue = :queue ADD #usage_count :one, #kb_ids :kbs" + (", #callers :callers" if callers else ""),
+            " #status = :active, #queue = :queue ADD #usage_count :one, #kb_ids :kbs"
+            + (", #callers :callers" if callers else ""),
             condition=condition,
             values={
                 ":id": keyword_id,

@@ -14,7 +14,8 @@ Keywords table
     P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
-  Only answers expire, by `expires_at`. Callers are named by a hash. In the mode `caller`, `<kb id>@<caller>` takes the place of a knowledge base's id.
+  Only answers expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`, `<kb id>@<caller>`
+  takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session

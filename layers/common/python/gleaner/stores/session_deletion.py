@@ -42,9 +42,7 @@ class SessionDeletion:
         self._learned = learned
         self._with_shared = with_shared
 
-    def delete(
-        self, session_id: str, owner: str, *, counts: DeletionCounts | None = None, deadline: Deadline
-    ) -> None:
+    def delete(self, session_id: str, owner: str, *, counts: DeletionCounts | None = None, deadline: Deadline) -> None:
         """Delete a session of `owner`: its turns, the tool calls and feedback of its queries, and what they taught.
 
         The session is marked first, so that nobody sees it or adds to it, and deleted last, so that its records

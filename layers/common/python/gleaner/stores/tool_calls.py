@@ -103,7 +103,8 @@ class ToolCallStore:
     def delete_for_session(self, session_id: str, owner: str, *, deadline: Deadline) -> tuple[int, int]:
         """Delete the calls of all queries of `owner` in a session, and the feedback on them.
 
-        Calls that the index does not show yet remain. Returns the numbers of calls and of ratings. Raises StoreUnavailable or DeadlineExceeded.
+        Calls that the index does not show yet remain. Returns the numbers of calls and of ratings. Raises
+        StoreUnavailable or DeadlineExceeded.
         """
         # Read all keys before deleting: the index shows deleted items for a moment.
         items = list(

@@ -39,7 +39,8 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     except UnusableAnswer as error:
         workspace.web_costs.append(error.cost_usd)
         raise
-    workspace.web_costs.append(result.cost_usd)
+    if not result.is_shared:
+        workspace.web_costs.append(result.cost_usd)
     workspace.left_out.append(result.left_out)
     answer = WebAnswer(
         result_id=new_id(),
