@@ -182,3 +182,24 @@ def _kill_before(keywords: Keywords, write: int) -> None:
         return
     finally:
         keywords.client.meta.events.unregister(event, unique_id="interrupt")
+
+
+def test_what_is_archived_holds_no_text_of_a_question(keywords: Keywords) -> None:
+    question = web_answer().query
+    teach(keywords, "quantum computing", "chemistry")
+    prune_one(keywords, "chemistry")
+    assert keywords.store.get_answers(["R1"], deadline=Deadline.after(5))[0].query == question
+    prune_one(keywords, "quantum computing")
+    assert question not in str(keywords.items())
+    [head] = [item for item in keywords.items("KEYWORD") if item["keyword_text"] == "chemistry"]
+    pruner = Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=1))
+    assert pruner.restore_one(head["keyword_id"], deadline=Deadline.after(20))
+    assert results(keywords, "chemistry") == {"R1"}
+
+
+def test_keywords_pruned_at_the_same_time_leave_no_text(keywords: Keywords) -> None:
+    names = [f"topic number{number}" for number in range(6)]
+    teach(keywords, *names)
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda name: prune_one(keywords, name), names))
+    assert web_answer().query not in str(keywords.items())
