@@ -103,6 +103,18 @@ def test_answers_of_earlier_versions_are_shared(
     assert listed(strict, "eve") == {"quantum computing"}
 
 
+@pytest.mark.parametrize(("setting", "is_found"), [("off", True), ("on", False)])
+def test_shared_answers_go_with_their_session_where_the_setting_says_so(
+    settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb, setting: str, is_found: bool, items: Items
+) -> None:
+    client = Client(make_api(settings | {"LEARNING_FORGET_WITH_SESSION": setting}))
+    learned = learn(client, model, web, "quantum computing", caller="ann")
+    path = f"/api/sessions/{learned['session_id']}"
+    assert client.request("DELETE", path, caller="ann")[0] == 204
+    assert finds(client, model, "bob") == is_found
+    assert QUESTION not in str(items("KEYWORDS_TABLE"))
+
+
 def test_nothing_is_learned_when_learning_is_off(
     settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb, items: Items
 ) -> None:
