@@ -109,6 +109,9 @@ class Environment:
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
     web_blocked_hosts: tuple[str, ...] = ()  # whose pages web answers neither cite nor teach
+    learning: str = "shared"  # who finds what a question learned from the web: "shared", "caller" or "off"
+    learning_by_kb: Mapping[str, str] = field(default_factory=dict)  # knowledge bases with another mode
+    learning_forget_with_session: bool = False  # delete shared answers, too, with the session that taught them
     keep_data: bool  # tables, secret, API keys, users and logs outlive their stacks, which are protected
     log_retention_days: int
     pruning: Pruning

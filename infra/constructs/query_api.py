@@ -19,6 +19,7 @@ from infra.retention import log_group
 
 # The request headers that the runtime accepts across origins.
 _ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
+_FUNCTION_HEADERS = ("Retry-After", "Idempotent-Replayed")  # that pages may read, too, in the function's answers
 _HEALTH_REASON = "Open by design: it tells callers without credentials that the service is up"
 _HEALTH = "/api/health"
 _OPEN_METHODS = ("GET", "HEAD")  # monitors send either
@@ -77,7 +78,9 @@ class QueryApi(Construct):
         if not origins:
             return None
         return apigateway.CorsOptions(
-            allow_origins=list(origins), allow_headers=_ALLOWED_HEADERS, expose_headers=list(EXPOSED_HEADERS)
+            allow_origins=list(origins),
+            allow_headers=_ALLOWED_HEADERS,
+            expose_headers=[*EXPOSED_HEADERS, *_FUNCTION_HEADERS],
         )
 
     def _add_routes(self) -> None:

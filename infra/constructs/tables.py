@@ -26,7 +26,9 @@ class Tables(Construct):
     def __init__(self, scope: Construct, id: str, *, keep_data: bool) -> None:
         super().__init__(scope, id)
         self._keep_data = keep_data
-        self.keywords = self._table("Keywords", "pk", "sk", indexes=KEYWORD_INDEXES)
+        self.keywords = self._table(
+            "Keywords", "pk", "sk", indexes=KEYWORD_INDEXES, time_to_live_attribute="expires_at"
+        )
         self.conversations = self._table("Conversations", "pk", "sk", indexes=CONVERSATION_INDEXES)
         self.tool_calls = self._table(
             "ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES, projection=_Projection.KEYS_ONLY

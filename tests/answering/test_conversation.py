@@ -6,7 +6,8 @@ import json
 
 from gleaner.answering.conversation import build_conversation, shorten
 from gleaner.guards.untrusted import label_untrusted
-from gleaner.model import ChatMessage, Grounding, Mode, ToolCall
+from gleaner.model import ChatMessage, Grounding, Mode, ToolCall, utc_now
+from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
 
 QUESTION = Question(
@@ -34,6 +35,22 @@ def test_a_cut_result_is_still_labelled() -> None:
     assert (next(iter(result)), list(result)[-1]) == ("trust", "note")
     assert [chunk["id"] for chunk in result["chunks"]] == [chunk["id"] for chunk in chunks]
     assert all(chunk["content"].endswith("(cut)") for chunk in result["chunks"])
+
+
+def test_citation_marks_of_earlier_turns_are_left_out() -> None:
+    texts = {
+        "Merged [kb-1], and dated [web-1, web-2] [KB-3].": "Merged, and dated.",
+        "Call `x[web-1]` [web-1]": "Call `x[web-1]`",
+        "[kb-1]\n\nNext line [kb-2]\n- item": "\n\nNext line\n- item",
+        "An index a[1] and [a link](https://x.example) stay": "An index a[1] and [a link](https://x.example) stay",
+    }
+    history = [message("user", "What says [web-1]?"), *(message("assistant", text) for text in texts)]
+    earlier = build_conversation(QUESTION, history)[1:-1]
+    assert [one.content for one in earlier] == ["What says [web-1]?", *texts.values()]
+
+
+def message(role: str, content: str) -> Message:
+    return Message(message_id="m", role=role, content=content, created_at=utc_now(), mode="whole_book", metadata={})
 
 
 def test_shortening_keeps_a_question_that_quotes_a_token() -> None:

@@ -288,7 +288,7 @@ def test_a_session_is_created_and_continued(client: Client, model: ScriptedModel
     conversation = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
     assert conversation == [
         ("user", "How are duplicates merged?"),
-        ("assistant", "Merged. [kb-1]"),
+        ("assistant", "Merged."),
         ("user", "And pruned?"),
     ]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
@@ -62,6 +64,28 @@ def test_a_later_question_is_answered_but_its_pages_are_not_learned_from(
     assert (body["status"], body["keyword_count"]) == ("success", 0)
     assert [source["source_url"] for source in body["sources"]] == ["https://q.example/a"]
     assert stored_answers(client) == []
+
+
+def test_stored_answers_expire(
+    client: Client, settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb, items: Any
+) -> None:
+    learn(client, model, web, "quantum computing")
+    [stored] = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "ANSWER"]
+    created_at = datetime.fromisoformat(stored["created_at"]).timestamp()
+    assert 0 <= stored["expires_at"] - created_at - 30 * 24 * 3600 < 1
+    dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    dynamodb.update_item(  # as if it were 30 days later, before DynamoDB deletes it
+        TableName=settings["KEYWORDS_TABLE"],
+        Key={"pk": {"S": stored["pk"]}, "sk": {"S": "ANSWER"}},
+        UpdateExpression="SET expires_at = :past",
+        ExpressionAttributeValues={":past": {"N": str(int(created_at) - 1)}},
+    )
+    model.plays(calls(search(QUESTION)), calls(answer()))
+    client.ask(QUESTION)
+    assert "used for chemistry" not in str(model.requests[1])
+    assert stored_answers(client) == []
+    expiry = dynamodb.describe_time_to_live(TableName=settings["KEYWORDS_TABLE"])["TimeToLiveDescription"]
+    assert expiry == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
 
 
 @pytest.mark.parametrize(("answer_id", "status"), [("01ARZ3NDEKTSV4RRFFQ69G5FAV", 404), ("x", 400)])

@@ -21,16 +21,21 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import dynamodb
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
-from tests.conftest import Client, proxy_event
+from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
+from tests.doubles.scripted_model import web as web_search
+from tests.doubles.scripted_web import ScriptedWeb
 
 CHAT = "/api/chat/query"
 
 
-def send(client: Client, key: str, query: str = "How are duplicates merged?", **how: Any) -> tuple[int, Any]:
+def send(
+    client: Client, key: str, query: str = "How are duplicates merged?", *, fresh: bool | None = None, **how: Any
+) -> tuple[int, Any]:
     headers = {"content-type": "application/json", "idempotency-key": key}
     multi_value = {name: [value] for name, value in headers.items()}
-    return client.post(CHAT, {"query": query}, headers=headers, multiValueHeaders=multi_value, **how)
+    body = {"query": query} | ({} if fresh is None else {"fresh": fresh})
+    return client.post(CHAT, body, headers=headers, multiValueHeaders=multi_value, **how)
 
 
 def plays(model: ScriptedModel) -> None:
@@ -47,6 +52,47 @@ def test_the_same_request_gets_the_first_answer_and_costs_no_model_call(
     assert first == again and first[0] == 200
     assert len(model.requests) == 2
     assert len(items("CONVERSATIONS_TABLE")) == item_count
+
+
+def test_a_replayed_answer_says_so(settings: dict[str, str], model: ScriptedModel) -> None:
+    client = Client(make_api(settings | {"CORS_ORIGINS": "https://app.example.org"}))
+    plays(model)
+    headers = {"content-type": "application/json", "idempotency-key": "key-1", "origin": "https://app.example.org"}
+    event = proxy_event("POST", CHAT, "local") | {
+        "body": json.dumps({"query": "x"}),
+        "headers": headers,
+        "multiValueHeaders": {name: [value] for name, value in headers.items()},
+    }
+    first, again = [client.send(dict(event))["multiValueHeaders"] for _ in range(2)]
+    assert (first.get("Idempotent-Replayed"), again["Idempotent-Replayed"]) == (None, ["true"])
+    assert "Idempotent-Replayed" in str(first["Access-Control-Expose-Headers"])
+
+
+@pytest.mark.parametrize("path", [CHAT, "/api/sessions/{}/chat"])
+def test_a_fallback_answer_is_not_kept(client: Client, model: ScriptedModel, web: ScriptedWeb, path: str) -> None:
+    _, session = client.post("/api/sessions", {})
+    headers = {"content-type": "application/json", "Idempotency-Key": "k"}
+
+    def ask() -> tuple[int, Any]:
+        multi_value = {name: [value] for name, value in headers.items()}
+        path_of_session = path.format(session["session_id"])
+        return client.post(path_of_session, {"query": "x"}, headers=headers, multiValueHeaders=multi_value)
+
+    web.fails(500)
+    model.plays(calls(search()), calls(web_search()), calls(answer()))
+    assert ask()[0] == 200
+    plays(model)
+    assert ask()[0] == 200 and len(model.requests) == 2
+    assert ask()[0] == 200 and len(model.requests) == 2  # the second answer is kept
+
+
+def test_a_fresh_question_is_asked_past_the_record(client: Client, model: ScriptedModel) -> None:
+    plays(model)
+    first = send(client, "key-1")
+    plays(model)
+    fresh = send(client, "key-1", fresh=True)
+    assert fresh[0] == 200 and fresh != first and len(model.requests) == 2
+    assert send(client, "key-1") == first
 
 
 def test_a_turn_in_a_session_is_made_once(client: Client, model: ScriptedModel) -> None:

@@ -150,6 +150,19 @@ def test_the_cost_that_the_web_search_reports_is_used(
     assert client.ask()[1]["cost"]["estimated_usd"] == pytest.approx(0.2506)
 
 
+@pytest.mark.parametrize(("text", "pages", "status"), [("Sorry.", (), "completed"), ("In 20", (PAGE,), "incomplete")])
+def test_a_paid_web_search_without_a_usable_answer_is_counted(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, text: str, pages: tuple[Any, ...], status: str
+) -> None:
+    web.finds(text, *pages, status=status)
+    reply: Any = web.reply
+    web.reply = reply | {"usage": reply["usage"] | {"cost": {"currency": "USD", "total_cost": 0.25}}}
+    model.plays(calls(search()), calls(("perplexity_search", {"query": "Starlette"})), calls(answer()))
+    body = client.ask()[1]
+    assert (body["status"], body["cost"]["web_searches"]) == ("fallback", 1)
+    assert body["cost"]["estimated_usd"] == pytest.approx(0.2506)
+
+
 def test_an_answer_on_the_second_attempt_counts_as_recovered(
     client: Client, model: ScriptedModel, read_metrics: ReadMetrics
 ) -> None:

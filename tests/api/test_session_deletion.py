@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from gleaner.model import new_id, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed, Table
+from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner_local.aws import ministack
@@ -103,9 +104,12 @@ def test_a_deletion_interrupted_before_any_write_can_be_repeated(
         Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "TOOL_CALLS")
     )
     with pytest.raises(KeyboardInterrupt):
-        SessionDeletion(conversations, ToolCallStore(calls_table)).delete(
-            session, "key:local", deadline=Deadline.after(5)
-        )
+        SessionDeletion(
+            conversations,
+            ToolCallStore(calls_table),
+            LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
+            with_shared=False,
+        ).delete(session, "key:local", deadline=Deadline.after(5))
     assert items("CONVERSATIONS_TABLE")
     assert delete(client, session) == 204
     assert items("CONVERSATIONS_TABLE") == items("TOOL_CALLS_TABLE") == []

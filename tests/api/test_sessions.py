@@ -18,6 +18,7 @@ from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import Turn, TurnFacts
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local.aws import ministack
@@ -209,7 +210,12 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
 ) -> None:
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
     calls_table = Table(dynamodb, settings["TOOL_CALLS_TABLE"])
-    deletion = SessionDeletion(Table(dynamodb, settings["CONVERSATIONS_TABLE"]), ToolCallStore(calls_table))
+    deletion = SessionDeletion(
+        Table(dynamodb, settings["CONVERSATIONS_TABLE"]),
+        ToolCallStore(calls_table),
+        LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
+        with_shared=False,
+    )
     session_id = begin(client)["session_id"]
     for _ in range(30):
         store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
@@ -360,7 +366,7 @@ def test_the_conversation_is_carried_over_twenty_turns(client: Client, model: Sc
         assert [m["role"] for m in messages[1:]] == ["user", "assistant"] * turn + ["user"]
         assert messages[-1]["content"] == f"Question {turn}?"
         if turn:
-            assert messages[-2]["content"] == f"Answer {turn - 1}. [kb-1]"
+            assert messages[-2]["content"] == f"Answer {turn - 1}."
         assert not any(m["role"] == "tool" for m in messages)
 
 

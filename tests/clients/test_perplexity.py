@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -55,6 +56,31 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
         },
         **changes,
     }
+
+
+def test_equal_searches_at_once_share_one_request() -> None:
+    requests: list[bytes] = []
+    has_started, may_end = threading.Event(), threading.Event()
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        requests.append(request.content)
+        has_started.set()
+        may_end.wait(20)
+        return httpx.Response(200, json=answer())
+
+    client = search_with(handle)
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(client.search, "q", context=None, timeout=20)
+        assert has_started.wait(20)
+        others = [threads.submit(client.search, query, context=None, timeout=20) for query in ("q", "q", "other")]
+        with pytest.raises(WebSearchUnavailable):
+            client.search("q", context=None, timeout=0.2)  # its own time is up; the others have begun meanwhile
+        may_end.set()
+        results = [future.result() for future in (first, *others)]
+    assert len(requests) == 2
+    assert [one.answer for one in results] == ["Yes [1]."] * 4
+    assert sum(one.cost_usd or 0 for one in results) == pytest.approx(2 * 0.0061)
+    assert client.search("q", context=None, timeout=5).cost_usd == 0.0061  # later ones are searches of their own
 
 
 def test_pages_of_blocked_hosts_are_left_out_and_the_marks_follow() -> None:

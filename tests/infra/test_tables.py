@@ -42,9 +42,11 @@ def test_only_production_keeps_its_data(synthesised: Synthesis) -> None:
     assert retaining == {"prod", "keys", "reserved", "twin"}
 
 
-def test_idempotency_keys_expire(synthesised: Synthesis) -> None:
+def test_stored_answers_and_idempotency_keys_expire(synthesised: Synthesis) -> None:
     tables = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
-    assert [table["TimeToLiveSpecification"] for table in tables] == [{"AttributeName": "expiration", "Enabled": True}]
+    assert [table["TimeToLiveSpecification"] for table in tables] == [
+        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration")
+    ]
 
 
 def test_the_secret_has_an_empty_field_for_every_key(synthesised: Synthesis) -> None:

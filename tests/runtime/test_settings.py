@@ -57,6 +57,13 @@ def test_the_error_names_all_missing_variables() -> None:
         ("OPENAI_REASONING_EFFORT", "much"),
         ("OPENAI_PRICES", '{"input": 1, "cached_input": 0.1, "output": 2, "cache_write": -1}'),
         ("KNOWLEDGE_BASE_ACCESS", "x"),
+        ("LEARNING", "private"),
+        ("LEARNING", "Off"),
+        ("LEARNING_BY_KB", "kb1"),
+        ("LEARNING_BY_KB", "kb1=of"),
+        ("LEARNING_BY_KB", "kb1=off,kb2=caller"),
+        ("LEARNING_BY_KB", "a@b=off"),
+        ("LEARNING_FORGET_WITH_SESSION", "yes"),
         ("KNOWLEDGE_BASE_ACCESS", "[]"),
         ("KNOWLEDGE_BASE_ACCESS", '{"key:a": "kb"}'),
         ("KNOWLEDGE_BASE_ACCESS", '{"a": ["kb"]}'),
@@ -87,6 +94,8 @@ def test_the_error_names_a_malformed_variable(name: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("LEARNING", "caller"),
+        ("LEARNING_BY_KB", "kb1=off  kb-2=caller"),
         ("ADMIN_CALLERS", "key:a1  cognito:0-f iam:arn:aws:iam::1:role/x"),
         ("CORS_ORIGINS", "*"),
         ("OPENAI_API", "auto"),

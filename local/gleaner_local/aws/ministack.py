@@ -121,11 +121,18 @@ class Ministack:
 
 
 def create_tables(client: DynamoDBClient, names: dict[str, TableSchema]) -> None:
-    """Create the tables that do not exist yet."""
+    """Create the tables that do not exist yet, and have all of them delete expired items."""
     existing = set(client.list_tables()["TableNames"])
     for name, table in names.items():
         if name not in existing:
             client.create_table(**_table_definition(name, table))
+        if table.ttl_attribute and not (name in existing and _expires_items(client, name)):
+            expiry: Any = {"Enabled": True, "AttributeName": table.ttl_attribute}
+            client.update_time_to_live(TableName=name, TimeToLiveSpecification=expiry)
+
+
+def _expires_items(client: DynamoDBClient, name: str) -> bool:
+    return client.describe_time_to_live(TableName=name)["TimeToLiveDescription"].get("TimeToLiveStatus") == "ENABLED"
 
 
 # The variables that name the tables, and the tables' schemas.

@@ -20,10 +20,16 @@ def ask(
     token: Token = None,
     kb_id: KbId = None,
     session: Annotated[str | None, typer.Option(help="Continue this session.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask past the web answers that were learned earlier.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources."""
-    fields = {"query": _read_standard_input() if question == "-" else question, "kb_id": kb_id, "session_id": session}
+    fields: dict[str, object] = {
+        "query": _read_standard_input() if question == "-" else question,
+        "kb_id": kb_id,
+        "session_id": session,
+        "fresh": fresh or None,
+    }
     body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
     answer = client.call("POST", "/api/chat/query", json=body)

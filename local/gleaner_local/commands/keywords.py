@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
+from gleaner_local.clients.http_api import ApiClient
 from gleaner_local.commands import prune as prune_command
 from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
@@ -35,12 +36,18 @@ def list_keywords(
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,
+    doubtful: Annotated[
+        bool, typer.Option("--doubtful", help="List stored web answers that two callers rated 1 or 2 instead.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List keywords."""
     options = {"q": q, "kb_id": kb_id, "limit": limit}
     parameters = {name: value for name, value in options.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    if doubtful:
+        _list_doubtful(client, as_json=as_json)
+        return
     page = client.call("GET", "/api/keywords", params=parameters)
     if as_json:
         print(terminal.format_json(page))
@@ -72,6 +79,36 @@ def show_keyword(
         print(terminal.format_json(details))
     else:
         _print_details(details)
+
+
+@app.command("approve")
+def approve(
+    answer: Annotated[str, typer.Option(help="Its id, as `gleaner keywords list --doubtful` prints it.")],
+    url: Url = None,
+    data_dir: ServiceDataDir = None,
+    api_key: ApiKey = None,
+    token: Token = None,
+) -> None:
+    """Hand a doubtful stored web answer out again, until callers rate it poor anew."""
+    if not (answer.isascii() and answer.isalnum()):
+        raise typer.BadParameter("use the id of a stored answer, as `gleaner keywords list --doubtful` prints it")
+    client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    client.call("DELETE", f"/api/keywords/answers/{answer}/doubts")
+    print(f"{answer} is handed out again.")
+
+
+def _list_doubtful(client: ApiClient, *, as_json: bool) -> None:
+    answers = client.call("GET", "/api/keywords/answers")
+    if as_json:
+        print(terminal.format_json(answers))
+        return
+    console = Console(highlight=False)
+    for item in terminal.show_fields(answers)["answers"]:
+        stored = item["answer"]
+        console.print(f"[bold]{stored['perplexity_result_id']}[/bold]  rated poor by {item['doubt_count']} callers")
+        console.print(f"Asked: {stored['query']}\n{stored['answer']}\n", markup=False, soft_wrap=True)
+    if not answers["answers"]:
+        console.print("No doubtful answers.")
 
 
 def _print_details(details: dict[str, Any]) -> None:

@@ -274,6 +274,9 @@ class TestTables:
 
     def test_missing_recovery_protection_and_expiry_are_problems(self, dynamodb: Any) -> None:
         self._create(dynamodb, "kept", schema.IDEMPOTENCY)
+        dynamodb.update_time_to_live(
+            TableName="kept", TimeToLiveSpecification={"Enabled": False, "AttributeName": "expiration"}
+        )
 
         def find_problems(*, protected: bool) -> list[str]:
             return problems(list(check_upkeep(dynamodb, {"kept": schema.IDEMPOTENCY}, protected=protected, fix="D")))

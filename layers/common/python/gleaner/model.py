@@ -39,6 +39,14 @@ class Grounding(StrEnum):
     STRICT = "strict"  # retrieved context only: the textbook assistant
 
 
+class LearningMode(StrEnum):
+    """Who finds what a question learned from the web."""
+
+    SHARED = "shared"  # all callers of the knowledge base
+    CALLER = "caller"  # only the caller who asked
+    OFF = "off"  # nobody: nothing is learned, and nothing that was learned is looked up
+
+
 class Support(StrEnum):
     """How well a passage supports the statements that cite it."""
 
@@ -139,6 +147,7 @@ class Passage:
     position: int | None = None  # offset of its first character in the selected text
     keywords: tuple[str, ...] = ()  # the keywords that led to a stored web answer
     keyword_ids: tuple[str, ...] = ()
+    result_id: str | None = None  # of a stored web answer
     date: str | None = None
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`

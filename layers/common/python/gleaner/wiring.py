@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from gleaner.runtime.settings import Settings
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.keyword_lookup import KeywordLookup
+    from gleaner.stores.learned_deletion import LearnedDeletion
+    from gleaner.stores.session_deletion import SessionDeletion
     from gleaner.stores.tool_calls import ToolCallStore
 
 P = ParamSpec("P")
@@ -57,6 +59,8 @@ class Stores:
     conversations: ConversationStore
     tool_calls: ToolCallStore
     lookup: KeywordLookup
+    learned_deletion: LearnedDeletion
+    session_deletion: SessionDeletion
 
 
 def build_stores(settings: Settings) -> Stores:
@@ -65,15 +69,25 @@ def build_stores(settings: Settings) -> Stores:
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keyword_lookup import KeywordLookup
+    from gleaner.stores.learned_deletion import LearnedDeletion
+    from gleaner.stores.session_deletion import SessionDeletion
     from gleaner.stores.tool_calls import ToolCallStore
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     io_executor = _WorkerPool(_IO_THREADS, thread_name_prefix="io")
+    conversations, tool_calls = (
+        Table(client, settings.conversations_table),
+        ToolCallStore(Table(client, settings.tool_calls_table)),
+    )
+    learned_deletion = LearnedDeletion(Table(client, settings.keywords_table))
+    forgets = settings.learning_policy.forgets_with_session
     return Stores(
         client=client,
         io_executor=io_executor,
-        conversations=ConversationStore(Table(client, settings.conversations_table)),
-        tool_calls=ToolCallStore(Table(client, settings.tool_calls_table)),
+        conversations=ConversationStore(conversations),
+        tool_calls=tool_calls,
+        learned_deletion=learned_deletion,
+        session_deletion=SessionDeletion(conversations, tool_calls, learned_deletion, with_shared=forgets),
         lookup=KeywordLookup(Table(client, settings.keywords_table), io_executor),
     )
 
@@ -90,7 +104,8 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.stores.keywords import KeywordStore
 
     keys = read_keys(settings)
-    keywords = KeywordStore(Table(stores.client, settings.keywords_table))
+    max_age = timedelta(days=settings.web_answer_max_age_days)
+    keywords = KeywordStore(Table(stores.client, settings.keywords_table), answer_lifetime=max_age)
     return Services(
         model=connect_model(settings, keys),
         retrieval=Retrieval(
@@ -98,17 +113,19 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             stores.lookup,
             keywords,
             stores.io_executor,
-            web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
+            web_answer_max_age=max_age,
             blocked_hosts=settings.web_blocked_hosts,
         ),
         web=connect_web_search(settings, keys),
         learning=Learning(keywords),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
+        session_deletion=stores.session_deletion,
         tool_executor=_WorkerPool(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
         prices=settings.prices,
+        learning_policy=settings.learning_policy,
         limits=LoopLimits.for_deadline(settings.query_deadline_seconds),
     )
 
@@ -151,7 +168,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     """The HTTP application; sends nothing yet."""
     from gleaner.api import health
     from gleaner.api.app import Api
+    from gleaner.api.callers import CallerRoutes
     from gleaner.api.chat import ChatRoutes
+    from gleaner.api.doubts import DoubtRoutes
     from gleaner.api.feedback import FeedbackRoutes
     from gleaner.api.forgetting import ForgetRoutes
     from gleaner.api.idempotency import IdempotentRunner
@@ -161,10 +180,11 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
     from gleaner.stores.answer_forgetting import AnswerForgetting
+    from gleaner.stores.caller_erasure import CallerErasure
+    from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
-    from gleaner.stores.session_deletion import SessionDeletion
 
     stores = build_stores(settings)
     answering = Answering(settings, stores, tracer)
@@ -172,7 +192,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     forgetting = AnswerForgetting(Table(client, settings.keywords_table))
-    deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
+    conversations = Table(client, settings.conversations_table)
+    doubts = DoubtStore(Table(client, settings.keywords_table))
+    erasure = CallerErasure(conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts)
     pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 
@@ -180,13 +202,17 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
         chat = ChatRoutes(answering, stores.conversations, idempotent, current, default_kb_id=kb_id, metrics=metrics)
         areas = (
             chat,
-            SessionRoutes(stores.conversations, deletion, current),
+            SessionRoutes(stores.conversations, stores.session_deletion, current),
             MessageRoutes(stores.conversations, chat.answer, idempotent, current),
             ToolCallRoutes(stores.tool_calls, stores.conversations, current),
-            FeedbackRoutes(feedback, current, metrics),
-            KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
+            FeedbackRoutes(feedback, doubts, current, metrics),
+            KeywordRoutes(
+                catalog, stores.lookup, current, default_kb_id=kb_id, learning_policy=settings.learning_policy
+            ),
             PruneRoutes(pruner, current),
             ForgetRoutes(forgetting, current),
+            DoubtRoutes(doubts, current),
+            CallerRoutes(erasure, current),
         )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 

@@ -11,7 +11,9 @@ from gleaner.errors import DeadlineExceeded, StoreUnavailable, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
+from gleaner.tools import generate_response
 from gleaner.tools.workspace import Workspace
 
 logger = logging.getLogger(__name__)
@@ -44,13 +46,30 @@ class CallRecorder:
             duration_ms=outcome.duration_ms,
             retry_count=retry_count,
             created_at=utc_now(),
+            stored_answers=tuple(self._find_stored_answers(outcome)),
         )
         self.outcomes.append(outcome)
         write = partial(self._tool_calls.record, record, deadline=self._workspace.deadline)
         self._workspace.background.submit("tool call record", write)
 
-    def delete_if_orphaned(self, conversations: ConversationStore, deadline: Deadline) -> None:
-        """Delete the records of a question that stored no turn, if its session was deleted in the meantime.
+    def _find_stored_answers(self, outcome: CallOutcome) -> list[str]:
+        """What a rating of the answer is a rating of, noted with the call that gave the answer."""
+        gave_answer = outcome.succeeded and outcome.call.name == generate_response.NAME
+        return self._workspace.stored_answers() if gave_answer else []
+
+    def note_failure(self, conversations: ConversationStore, deadline: Deadline) -> None:
+        """Remember the records of a question whose session was never created."""
+        query_id, count = self._workspace.question.query_id, len(self.outcomes)
+        try:
+            if count:
+                conversations.note_failed_query(self._owner, query_id, count, deadline=deadline)
+        except (StoreUnavailable, DeadlineExceeded):
+            logger.exception("nothing leads from a caller to the records of a failed query")
+
+    def delete_if_orphaned(
+        self, conversations: ConversationStore, sessions: SessionDeletion, deadline: Deadline
+    ) -> None:
+        """Delete what a question left that stored no turn, if its session was deleted in the meantime.
 
         A deletion marks the session before it deletes records. If the session is unmarked, a later deletion finds our
         records; otherwise delete them here. They remain if time runs out, if the store fails, or if a record's write
@@ -60,6 +79,8 @@ class CallRecorder:
             if not self._has_session(conversations, deadline):
                 counts = {self._workspace.question.query_id: len(self.outcomes)}
                 self._tool_calls.delete_for_queries(counts, self._owner, deadline=deadline)
+                session_id = self._workspace.question.session_id
+                sessions.delete_learned(session_id, self._owner, deadline=deadline)
         except (StoreUnavailable, DeadlineExceeded):
             logger.exception("records of a deleted session may remain")
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
-from gleaner.model import ChatMessage, Grounding, Mode
+from gleaner.model import ChatMessage, Grounding, LearningMode, Mode
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
@@ -22,16 +23,18 @@ _MIN_STRING = 200  # characters of a string in a shortened result; less would be
 def build_conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
-    Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns.
+    Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
+    citation marks, which are left out: the same ids name other passages now.
     """
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
-        tokens_left -= _estimate_tokens(message.content)
+        content = drop_marks(message.content) if message.role == "assistant" else message.content
+        tokens_left -= _estimate_tokens(content)
         if tokens_left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(message.content)))
+        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(content)))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer whose question does not fit
     return [
@@ -56,6 +59,8 @@ def _system_prompt(question: Question) -> str:
     parts = [read_prompt("system")]  # first, and identical for every question, so that providers can cache it
     if question.mode is Mode.SELECTED_TEXT:
         parts.append(read_prompt("system_selected_text"))
+    if question.learning is LearningMode.OFF:
+        parts.append(read_prompt("system_no_learning"))
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     return "\n\n".join(parts)

@@ -28,6 +28,7 @@ class QuestionRequest:
     selected_text: str | None = None  # required in the mode selected_text
     chapter_origin: str | None = None  # where the text was selected
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
+    is_fresh: bool = False  # stored web answers are not looked up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

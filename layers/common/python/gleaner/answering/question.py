@@ -26,13 +26,16 @@ from gleaner.guards.answered import judge_answered
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
-from gleaner.model import AnswerStatus, Grounding, Mode, new_id, utc_now
+from gleaner.model import AnswerStatus, Grounding, LearningMode, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.learning_policy import LearningPolicy
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.small_talk import recognize
 from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
+from gleaner.stores.schema import caller_hash
+from gleaner.stores.session_deletion import SessionDeletion
 from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
@@ -51,10 +54,12 @@ class Services:
     learning: Learning
     conversations: ConversationStore
     tool_calls: ToolCallStore
+    session_deletion: SessionDeletion
     tool_executor: Executor  # runs tools, which wait for work on io_executor: a shared pool would deadlock
     io_executor: Executor
     default_kb_id: str
     prices: Prices
+    learning_policy: LearningPolicy = field(default_factory=LearningPolicy)
     limits: LoopLimits = field(default_factory=LoopLimits)
 
 
@@ -87,8 +92,11 @@ def answer_question(
         _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
         workspace.background.flush()
-        if request.session_id is not None:
-            recorder.delete_if_orphaned(services.conversations, deadline.part(_CLEANUP_SECONDS))
+        cleanup_deadline = deadline.part(_CLEANUP_SECONDS)
+        if request.session_id is None:
+            recorder.note_failure(services.conversations, cleanup_deadline)
+        else:
+            recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
         raise
     finally:
         # If the session is deleted while the last records are written, after its turn, they may remain.
@@ -112,9 +120,10 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
 def _make_workspace(
     request: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline
 ) -> Workspace:
+    question = _make_question(request, query_id, kb_id, services.learning_policy.mode(kb_id))
     return Workspace(
-        question=_make_question(request, query_id, kb_id),
-        search=_passage_search(request, services),
+        question=question,
+        search=_passage_search(request, question, services),
         has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
         web=services.web if services.web.is_configured() else None,
         learning=services.learning,
@@ -123,7 +132,7 @@ def _make_workspace(
     )
 
 
-def _make_question(request: QuestionRequest, query_id: str, kb_id: str) -> Question:
+def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning: LearningMode) -> Question:
     return Question(
         query_id=query_id,
         session_id=request.session_id or new_id(),
@@ -132,18 +141,32 @@ def _make_question(request: QuestionRequest, query_id: str, kb_id: str) -> Quest
         kb_ids=request.kb_ids,
         mode=request.mode,
         grounding=request.grounding,
+        caller=caller_hash(request.caller_id),
+        learning=learning,
     )
 
 
-def _passage_search(request: QuestionRequest, services: Services) -> PassageSearch:
+def _passage_search(request: QuestionRequest, question: Question, services: Services) -> PassageSearch:
     if request.mode is Mode.SELECTED_TEXT:
         selection = Selection(request.selected_text or "", request.chapter_origin)
         return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
     # Stored web answers count as the web. Small talk asks for none.
-    with_stored_answers = request.grounding is not Grounding.STRICT and recognize(request.query) is None
-    return lambda kb_id, query, top_k, deadline: services.retrieval.search(
-        kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=with_stored_answers
-    )
+    is_question = recognize(request.query) is None
+    with_stored_answers = is_question and request.grounding is not Grounding.STRICT and not request.is_fresh
+    policy = services.learning_policy
+
+    def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        mode = policy.mode(kb_id)  # the model may search another knowledge base of the caller
+        return services.retrieval.search(
+            kb_id,
+            query,
+            top_k=top_k,
+            deadline=deadline,
+            with_stored_answers=with_stored_answers and mode is not LearningMode.OFF,
+            caller=question.caller if mode is LearningMode.CALLER else None,
+        )
+
+    return search
 
 
 def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:

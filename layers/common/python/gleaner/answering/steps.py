@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gleaner.model import Grounding, Mode
+from gleaner.model import Grounding, LearningMode, Mode
 from gleaner.small_talk import recognize
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.workspace import Workspace
@@ -20,7 +20,7 @@ class Step(StrEnum):
 
     SEARCH = "search"  # the knowledge base must be searched
     DECIDE = "decide"  # the model judges the passages: it refines the search, asks the web, or answers
-    LEARN = "learn"  # there is a web answer: index keywords and answer
+    LEARN = "learn"  # there is a web answer: index keywords, unless nothing is learned, and answer
     ANSWER = "answer"  # only the answer is missing
     CITE = "cite"  # there is an answer, but it names no sources: the model is asked for it once more
 
@@ -73,7 +73,11 @@ def offered_tools(progress: Progress, workspace: Workspace, limits: LoopLimits) 
         case Step.LEARN if workspace.answer is not None:
             return [index_keywords.NAME]
         case Step.LEARN:
-            return [index_keywords.NAME, generate_response.NAME, *_web_tools(progress, workspace, limits)]
+            return [
+                *_learning_tools(workspace),
+                generate_response.NAME,
+                *_web_tools(progress, workspace, limits),
+            ]
         case Step.ANSWER | Step.CITE:
             return [generate_response.NAME]
 
@@ -96,6 +100,10 @@ def searches_left(progress: Progress, limits: LoopLimits) -> dict[str, int]:
         tool: 0 if progress.errors.get(tool, 0) >= _MAX_ERRORS[tool] else max(0, limit - progress.count(tool))
         for tool, limit in limits_by_tool.items()
     }
+
+
+def _learning_tools(workspace: Workspace) -> list[str]:
+    return [] if workspace.question.learning is LearningMode.OFF else [index_keywords.NAME]
 
 
 def _knowledge_base_tools(progress: Progress, limits: LoopLimits) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 import gleaner
 from gleaner.api import problems
+from gleaner.api.idempotency import REPLAYED
 from gleaner.api.routes import Route
 from gleaner.model import JsonObject
 
@@ -25,14 +26,17 @@ An error is a problem document (RFC 9457); its `type` is stable. A path that is 
 Problems of the types {of_gateway} come from API Gateway, which fronts the deployed service. Their `query_id` is the
 id of the request in the access log.
 
-An answer that is repeated for an Idempotency-Key is sent exactly as it was stored: if the service was updated in the
-meantime, it may lack new fields."""
+An answer that is repeated for an Idempotency-Key is sent exactly as it was stored, with the header
+`Idempotent-Replayed: true`: if the service was updated in the meantime, it may lack new fields."""
 _SCHEMAS = "#/components/schemas/"
 _FRAMEWORK_SCHEMAS = ("HTTPValidationError", "ValidationError")
 _HEADERS = {
     "X-Query-Id": "The id of this request; problems carry it as `query_id`.",
     "X-Request-Id": "The id that API Gateway gave this request.",
 }
+
+
+_REPLAYED = {REPLAYED: "`true` if this is the stored answer to an earlier request with the same Idempotency-Key."}
 
 
 def declare(route: Route) -> dict[str, Any]:
@@ -93,9 +97,15 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     if not success.get("content"):
         success.pop("content", None)
     # Drop the framework's 422 for invalid requests: this API answers 400.
-    responses = {str(route.status.value): success} | _problem_responses(kinds)
+    successes = {str(route.status.value): success}
+    if route.unfinished is not None:
+        successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
+    responses = successes | _problem_responses(kinds)
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
+    if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
+        replayed = {REPLAYED: {"$ref": f"#/components/headers/{REPLAYED}"}}
+        operation["responses"][str(route.status.value)]["headers"] = headers | replayed
 
 
 def _correct_parameter(parameter: JsonObject) -> None:
@@ -131,7 +141,8 @@ def _complete_components(components: JsonObject) -> None:
     _, problem_schemas = models_json_schema([(problems.Problem, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
     components["schemas"] = dict(sorted((schemas | problem_schemas["$defs"]).items()))
     components["headers"] = {
-        name: {"description": text, "required": True, "schema": {"type": "string"}} for name, text in _HEADERS.items()
+        name: {"description": text, "required": name in _HEADERS, "schema": {"type": "string"}}
+        for name, text in (_HEADERS | _REPLAYED).items()
     }
     key = "Identifies the caller to API Gateway; a local service accepts any text."
     components["securitySchemes"] = {

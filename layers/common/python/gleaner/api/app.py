@@ -21,7 +21,7 @@ from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
 from gleaner.api._proxy_event import base_path, is_head, normalise
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
-from gleaner.api.idempotency import StoredAnswerFound
+from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
 from gleaner.api.routes import Endpoint, Route
@@ -108,7 +108,7 @@ class Api:
         handle(RequestValidationError)(self._invalid)
         handle(RequestUnsupportedContentType)(self._unsupported)
         handle(NotFoundError)(self._no_route)
-        handle(StoredAnswerFound)(lambda stored: Response(HTTPStatus.OK.value, JSON, stored.body))
+        handle(StoredAnswerFound)(_replay)
         handle(GleanerError)(lambda error: problems.from_error(error, query_id=self._query_id()))
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
@@ -145,6 +145,10 @@ class Api:
         return self._current().query_id
 
 
+def _replay(stored: StoredAnswerFound) -> Response[str]:
+    return Response(HTTPStatus.OK.value, JSON, stored.body, headers={REPLAYED: "true"})
+
+
 def _cors(origins: Sequence[str]) -> CORSConfig | None:
     if not origins:
         return None
@@ -152,7 +156,7 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
         allow_origin=origins[0],
         extra_origins=list(origins[1:]),
         allow_headers=["Idempotency-Key"],
-        expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After"],
+        expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After", REPLAYED],
         max_age=_PREFLIGHT_SECONDS,
     )
 

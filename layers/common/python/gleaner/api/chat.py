@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
-from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.idempotency import IdempotentRunner, Produced
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import ChatAnswer, ChatQuery, IdempotencyKey, to_chat_answer
@@ -90,6 +90,7 @@ class ChatRoutes:
             selected_text=body.selected_text,
             chapter_origin=body.chapter_origin,
             kb_ids=request.caller.kb_ids,
+            is_fresh=body.fresh,
         )
         answer = self._answer_question(question, request.query_id, request.deadline, self._observe)
         self._measure(answer)
@@ -98,14 +99,16 @@ class ChatRoutes:
     def _query(
         self, body: Annotated[ChatQuery, Body()], idempotency_key: IdempotencyKey = None
     ) -> Response[ChatAnswer]:
-        def produce() -> ChatAnswer:
-            return to_chat_answer(self.answer(body))
+        def produce() -> Produced[ChatAnswer]:
+            answer = self.answer(body)
+            return Produced(to_chat_answer(answer), is_kept=answer.status is AnswerStatus.SUCCESS)
 
         def recheck(stored: JsonObject) -> None:  # answers of a deleted session are not replayed
             request = self._current()
             self._conversations.get(stored["session_id"], request.caller.id, deadline=request.deadline)
 
-        return ok(self._idempotent.run(idempotency_key, self._current(), Endpoint.ASK.path, body, produce, recheck))
+        key = None if body.fresh else idempotency_key
+        return ok(self._idempotent.run(key, self._current(), Endpoint.ASK.path, body, produce, recheck))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)

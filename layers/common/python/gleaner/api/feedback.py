@@ -15,7 +15,9 @@ from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import QueryId, cleaned_up_to
 from gleaner.errors import UnknownQuery
 from gleaner.model import utc_now
+from gleaner.stores.doubts import DoubtStore
 from gleaner.stores.feedback import Feedback, FeedbackStore
+from gleaner.stores.schema import caller_hash
 
 MAX_COMMENT = 2_000  # characters
 
@@ -43,8 +45,9 @@ class KeptRating(BaseModel):
 class FeedbackRoutes:
     """/api/queries/{query_id}/feedback."""
 
-    def __init__(self, feedback: FeedbackStore, current: Current, metrics: Metrics) -> None:
+    def __init__(self, feedback: FeedbackStore, doubts: DoubtStore, current: Current, metrics: Metrics) -> None:
         self._feedback = feedback
+        self._doubts = doubts
         self._current = current
         self._metrics = metrics
 
@@ -66,6 +69,10 @@ class FeedbackRoutes:
             created_at=utc_now(),
         )
         is_first = self._feedback.save(feedback, deadline=request.deadline)
+        # After the feedback: whoever repeats a request that failed here counts it then.
+        answer_ids = self._feedback.find_stored_answers(query_id, deadline=request.deadline)
+        caller = caller_hash(request.caller.id)
+        self._doubts.rate(answer_ids, caller, body.rating, deadline=request.deadline)
         if is_first:  # a changed rating was already counted, and metrics cannot be corrected
             self._metrics.add_metric("FeedbackRating", MetricUnit.Count, body.rating)
         return ok(_to_kept(feedback))

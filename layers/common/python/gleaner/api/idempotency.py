@@ -7,8 +7,9 @@ import json
 import logging
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aws_lambda_powertools.utilities.idempotency import IdempotencyConfig, idempotent_function
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
@@ -32,7 +33,20 @@ logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=BaseModel)
 Recheck = Callable[[JsonObject], None]  # raises when a stored answer may no longer be sent
 
+REPLAYED = "Idempotent-Replayed"  # the header of a stored answer that is sent again
 _STORED_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Produced(Generic[M]):
+    """The answer to a request, and whether a repeated request gets it: a degraded one is asked for again."""
+
+    answer: M
+    is_kept: bool
+
+
+class _NotKept(Exception):
+    """Raised within Powertools' decorator, which then deletes its record."""
 
 
 class StoredAnswerFound(Exception):
@@ -63,16 +77,17 @@ class IdempotentRunner:
         request: RequestContext,
         route: str,
         body: BaseModel,
-        produce: Callable[[], M],
+        produce: Callable[[], Produced[M]],
         recheck: Recheck,
     ) -> M:
-        """Return what `produce` returns. Raises StoredAnswerFound if the caller sent this key, route and body before.
+        """Return the answer that `produce` returns.
 
-        Errors are not stored: the request may be sent again. Raises IdempotencyKeyReused, RequestInProgress,
+        Raises StoredAnswerFound if the caller sent this key, route and body before. Errors and answers that are not to
+        be kept are not stored: the request may be sent again. Raises IdempotencyKeyReused, RequestInProgress,
         StoreUnavailable, and whatever `produce` raises, or `recheck` for a stored answer.
         """
         if key is None:
-            return produce()
+            return produce().answer
         # Keys are scoped to the caller: the same key from another caller is another request.
         record = {"key": "\x1f".join((request.caller.id, route, key)), "body": _fingerprint(body)}
         try:
@@ -81,15 +96,20 @@ class IdempotentRunner:
             recheck(json.loads(stored.body))
             raise
 
-    def _run_once(self, record: dict[str, str], request: RequestContext, produce: Callable[[], M]) -> M:
+    def _run_once(self, record: dict[str, str], request: RequestContext, produce: Callable[[], Produced[M]]) -> M:
         answers: list[M] = []
 
         def produce_packed(*, record: dict[str, str]) -> dict[str, str]:  # noqa: ARG001 - the decorator reads it by name
-            answers.append(produce())
+            produced = produce()
+            answers.append(produced.answer)
+            if not produced.is_kept:
+                raise _NotKept
             return {"packed": _pack(answers[0])}
 
         try:
             packed = self._make_idempotent(produce_packed, request)(record=record)["packed"]
+        except _NotKept:
+            return answers[0]
         except IdempotencyValidationError as error:
             raise IdempotencyKeyReused("This Idempotency-Key was used with another body. Use a new key.") from error
         except IdempotencyAlreadyInProgressError as error:

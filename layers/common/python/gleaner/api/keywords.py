@@ -14,10 +14,11 @@ from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, KeywordId, Limit
 from gleaner.errors import InvalidCursor, NotAllowed, UnknownKeyword
-from gleaner.model import Citation, WebAnswer
-from gleaner.runtime.deadline import Deadline
+from gleaner.model import Citation, LearningMode, WebAnswer
+from gleaner.runtime.learning_policy import LearningPolicy
 from gleaner.stores.keyword_catalog import Association, Keyword, KeywordCatalog
 from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.schema import caller_hash
 
 _MAX_START_DIGITS = 5  # of a position in a list of matches
 
@@ -74,7 +75,10 @@ class StoredAnswer(BaseModel):
 
 
 class KeywordDetailsItem(BaseModel):
-    """A keyword with its newest associations and their web answers, newest first, as many as fit."""
+    """A keyword with its newest associations and their web answers, newest first, as many as fit.
+
+    Callers see associations and answers that they caused, admins all.
+    """
 
     keyword: KeywordItem
     associations: list[AssociationItem]
@@ -84,16 +88,25 @@ class KeywordDetailsItem(BaseModel):
 class KeywordRoutes:
     """GET /api/keywords and GET /api/keywords/{keyword_id}."""
 
-    def __init__(self, catalog: KeywordCatalog, lookup: KeywordLookup, current: Current, *, default_kb_id: str) -> None:
+    def __init__(
+        self,
+        catalog: KeywordCatalog,
+        lookup: KeywordLookup,
+        current: Current,
+        *,
+        default_kb_id: str,
+        learning_policy: LearningPolicy,
+    ) -> None:
         self._catalog = catalog
         self._lookup = lookup
         self._current = current
         self._default_kb_id = default_kb_id
+        self._learning_policy = learning_policy
 
     def routes(self) -> list[Route]:
         """The routes."""
         listing = (InvalidCursor, NotAllowed, *STORE_FAILURES)
-        showing = (NotAllowed, UnknownKeyword, *STORE_FAILURES)
+        showing = (UnknownKeyword, *STORE_FAILURES)
         return [
             Route(Endpoint.LIST_KEYWORDS, self._list, raises=listing),
             Route(Endpoint.SHOW_KEYWORD, self._show, raises=showing),
@@ -113,43 +126,54 @@ class KeywordRoutes:
             if kb_id is not None:
                 request.caller.require_knowledge_base(kb_id)
             kb_ids = request.caller.kb_ids if kb_id is None else frozenset((kb_id,))
-            return ok(self._list_recent(kb_ids, limit, cursor, request.deadline))
+            return ok(self._list_recent(kb_ids, limit, cursor))
         searched_kb_id = kb_id or self._default_kb_id
         request.caller.require_knowledge_base(searched_kb_id)
-        return ok(self._look_up(q, searched_kb_id, limit, cursor, request.deadline))
+        return ok(self._look_up(q, searched_kb_id, limit, cursor))
 
-    def _list_recent(
-        self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None, deadline: Deadline
-    ) -> KeywordPage:
+    def _viewer(self) -> str | None:
+        """The hash of a caller who may not see all keywords; None for an admin."""
+        caller = self._current().caller
+        return None if caller.is_admin else caller_hash(caller.id)
+
+    def _list_recent(self, kb_ids: frozenset[str] | None, limit: int, cursor: str | None) -> KeywordPage:
         scope = (Endpoint.LIST_KEYWORDS.path, "recent", *sorted(kb_ids or ()))
         after = _cursors.decode(cursor, scope=scope, length=2) if cursor else None
         page = self._catalog.list_recent(
-            limit=limit + 1, after=(after[0], after[1]) if after else None, kb_ids=kb_ids, deadline=deadline
+            limit=limit + 1,
+            after=(after[0], after[1]) if after else None,
+            kb_ids=kb_ids,
+            viewer=self._viewer(),
+            deadline=self._current().deadline,
         )
         keywords = page[:limit]
         has_more = len(page) > limit
         last_position = (keywords[-1].last_used_at, keywords[-1].keyword_id) if has_more else None
         return _to_page(keywords, _cursors.encode(last_position, scope=scope) if last_position else None)
 
-    def _look_up(self, q: str, kb_id: str, limit: int, cursor: str | None, deadline: Deadline) -> KeywordPage:
+    def _look_up(self, q: str, kb_id: str, limit: int, cursor: str | None) -> KeywordPage:
+        request = self._current()
         scope = (Endpoint.LIST_KEYWORDS.path, "found", q, kb_id)
         start = _parse_start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
-        matches = self._lookup.find(kb_id, q, deadline=deadline)
+        is_private = self._learning_policy.mode(kb_id) is LearningMode.CALLER
+        finder = caller_hash(request.caller.id) if is_private else None
+        matches = self._lookup.find(kb_id, q, caller=finder, deadline=request.deadline)
+        # At most a dozen: read all, so that a page lacks none because of keywords that the caller may not see.
+        keyword_ids = [match.keyword_id for match in matches]
+        keywords = self._catalog.get_many(keyword_ids, viewer=self._viewer(), deadline=request.deadline)
         end = start + limit
-        keywords = self._catalog.get_many([match.keyword_id for match in matches[start:end]], deadline=deadline)
-        has_more = len(matches) > end
-        return _to_page(keywords, _cursors.encode((str(end),), scope=scope) if has_more else None)
+        has_more = len(keywords) > end
+        return _to_page(keywords[start:end], _cursors.encode((str(end),), scope=scope) if has_more else None)
 
     def _show(self, keyword_id: Annotated[KeywordId, Path()]) -> Response[KeywordDetailsItem]:
         request = self._current()
-        request.caller.require_admin()
-        details = self._catalog.get(keyword_id, deadline=request.deadline)
+        details = self._catalog.get(keyword_id, viewer=self._viewer(), deadline=request.deadline)
         answers = sorted(details.answers, key=lambda answer: answer.created_at, reverse=True)
         return ok(
             KeywordDetailsItem(
                 keyword=_to_item(details.keyword),
                 associations=[_to_association(association) for association in details.associations],
-                answers=take_fitting([_to_answer(answer) for answer in answers]),
+                answers=take_fitting([to_stored_answer(answer) for answer in answers]),
             )
         )
 
@@ -172,7 +196,8 @@ def _to_association(association: Association) -> AssociationItem:
     return AssociationItem.model_validate(association, from_attributes=True)
 
 
-def _to_answer(answer: WebAnswer) -> StoredAnswer:
+def to_stored_answer(answer: WebAnswer) -> StoredAnswer:
+    """Convert a stored web answer to its response model."""
     return StoredAnswer(
         perplexity_result_id=answer.result_id,
         kb_id=answer.kb_id,

@@ -13,7 +13,7 @@ from gleaner.answering.exchange import Answer
 from gleaner.api import _cursors
 from gleaner.api._pages import take_fitting
 from gleaner.api.chat import ANSWER_FAILURES
-from gleaner.api.idempotency import IdempotentRunner
+from gleaner.api.idempotency import IdempotentRunner, Produced
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import (
@@ -28,7 +28,7 @@ from gleaner.api.schemas import (
     to_sources,
 )
 from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
-from gleaner.model import JsonObject, Mode
+from gleaner.model import AnswerStatus, JsonObject, Mode
 from gleaner.stores.conversation_items import Message, message_metadata
 from gleaner.stores.conversations import ConversationStore
 
@@ -97,15 +97,17 @@ class MessageRoutes:
     def _chat(
         self, session_id: Id, body: Annotated[TurnQuery, Body()], idempotency_key: IdempotencyKey = None
     ) -> Response[TurnAnswer]:
-        def produce() -> TurnAnswer:
-            return _to_turn_answer(self._answer(ChatQuery(**body.model_dump(), session_id=session_id)), body.mode)
+        def produce() -> Produced[TurnAnswer]:
+            answer = self._answer(ChatQuery(**body.model_dump(), session_id=session_id))
+            return Produced(_to_turn_answer(answer, body.mode), is_kept=answer.status is AnswerStatus.SUCCESS)
 
         def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
             request = self._current()
             self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
 
         route = Endpoint.ASK_IN_SESSION.path.replace("<session_id>", session_id)
-        return ok(self._idempotent.run(idempotency_key, self._current(), route, body, produce, recheck))
+        key = None if body.fresh else idempotency_key
+        return ok(self._idempotent.run(key, self._current(), route, body, produce, recheck))
 
     def _messages(self, session_id: Id, limit: Limit = 50, cursor: Cursor = None) -> Response[MessagePage]:
         request = self._current()

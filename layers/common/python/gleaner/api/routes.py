@@ -30,12 +30,15 @@ class Endpoint(Enum):
     RATE_ANSWER = "POST", "/api/queries/<query_id>/feedback", "Rate the answer to a query"
     SHOW_RATING = "GET", "/api/queries/<query_id>/feedback", "Show your feedback on a query"
     LIST_KEYWORDS = "GET", "/api/keywords", "List or look up keywords"
-    SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword (admins)"
+    SHOW_KEYWORD = "GET", "/api/keywords/<keyword_id>", "Show a keyword"
     PRUNE_KEYWORD = "DELETE", "/api/keywords/<keyword_id>", "Prune one keyword (admins)"
     PRUNE_KEYWORDS = "POST", "/api/keywords/prune", "Prune by usage and age (admins)"
     RESTORE_KEYWORDS = "POST", "/api/keywords/restore", "Restore keywords (admins)"
     FORGET_ANSWER = "DELETE", "/api/keywords/answers/<answer_id>", "Forget a stored web answer (admins)"
+    LIST_DOUBTFUL = "GET", "/api/keywords/answers", "List stored web answers that were rated poor (admins)"
+    CLEAR_DOUBTS = "DELETE", "/api/keywords/answers/<answer_id>/doubts", "Hand a doubtful answer out again (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
+    ERASE_CALLER = "DELETE", "/api/callers/<caller_id>", "Erase all that a caller left (admins)"
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
@@ -59,5 +62,6 @@ class Route:
     _: KW_ONLY
     raises: tuple[type[GleanerError], ...] = ()
     status: HTTPStatus = HTTPStatus.OK
+    unfinished: HTTPStatus | None = None  # the status of the same response when time ran out
     # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
     content: Mapping[str, Any] | None = None

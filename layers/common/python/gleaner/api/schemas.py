@@ -54,6 +54,7 @@ ChapterOrigin = Annotated[str, Field(min_length=1, max_length=_MAX_CHAPTER_ORIGI
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
+_CALLER_PATTERN = r"^((cognito|iam|key):[^\s]+|anonymous)$"
 _IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
 # What strings that match a pattern are, in words that complete "must be ...".
 FORMS = {
@@ -61,6 +62,7 @@ FORMS = {
     _MESSAGE_ID_PATTERN: "a message id from an earlier response: 26 digits and capital letters, a hyphen and the role",
     _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f",
     _IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
+    _CALLER_PATTERN: "a caller's id such as key:ID, cognito:SUB, iam:ARN or anonymous",
     KB_ID_PATTERN: "1 to 63 lowercase letters, digits, hyphens and underscores, starting with a letter or digit",
 }
 
@@ -70,6 +72,7 @@ MessageId = Annotated[str, StringConstraints(pattern=_MESSAGE_ID_PATTERN)]
 RunId = SessionId
 AnswerId = SessionId  # of a stored web answer
 KeywordId = Annotated[str, StringConstraints(pattern=_KEYWORD_ID_PATTERN)]
+CallerId = Annotated[str, StringConstraints(pattern=_CALLER_PATTERN, max_length=2048)]
 KbId = Annotated[str, StringConstraints(pattern=KB_ID_PATTERN)]
 Limit = Annotated[int, QueryParameter(ge=1, le=100)]
 Cursor = Annotated[str | None, QueryParameter(max_length=1000)]
@@ -85,7 +88,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-def _null_means(default: Mode | Grounding) -> BeforeValidator:
+def _null_means(default: Mode | Grounding | bool) -> BeforeValidator:
     """Takes null for a field that was left out, as clients send it that serialise every field."""
     return BeforeValidator(
         lambda value: default if value is None else value, json_schema_input_type=type(default) | None
@@ -103,6 +106,10 @@ class TurnQuery(BaseModel):
     selected_text: SelectedText | None = Field(None, description="Only with the mode selected_text.")
     chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
     grounding: Annotated[Grounding, Field(strict=False), _null_means(Grounding.OPEN)] = Grounding.OPEN
+
+    fresh: Annotated[bool, _null_means(False)] = Field(
+        False, description="Asks past stored web answers, and past the answer of an Idempotency-Key."
+    )
 
     @model_validator(mode="after")
     def _check_selection_and_mode(self) -> Self:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from gleaner.clients._circuit_breaker import CircuitBreaker
 from gleaner.clients._retry_after import parse_retry_after
+from gleaner.clients._single_flight import SingleFlight
 from gleaner.clients._tls import tls_context
 from gleaner.clients.perplexity_answer import UnusableAnswer, WebSearchResult, read_answer
 from gleaner.clients.time_limit import run_within
@@ -20,7 +22,7 @@ from gleaner.runtime.spans import note, span
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["WebSearch", "WebSearchResult", "connect"]
+__all__ = ["UnusableAnswer", "WebSearch", "WebSearchResult", "connect"]
 
 MAX_OUTPUT_TOKENS = 2048
 MAX_BODY_BYTES = 4_000_000
@@ -86,6 +88,7 @@ class WebSearch:
         self._blocked_hosts = blocked_hosts
         self._retry_wait_seconds = retry_wait_seconds
         self._sends_tool_choice = True
+        self._single_flight: SingleFlight[WebSearchResult] = SingleFlight()
 
     def is_configured(self) -> bool:
         """Return whether there is a key. Raises whatever `api_key` raises."""
@@ -94,10 +97,21 @@ class WebSearch:
     def search(self, query: str, *, context: str | None, timeout: float) -> WebSearchResult:
         """Return the web's answer to `query`; `timeout` is in seconds and includes the retry.
 
+        Equal searches that run at the same time share one request.
+
         Raises WebSearchUnavailable unless the answer is complete; its message is safe to show.
         """
         if timeout <= 0:
             raise WebSearchUnavailable(_TIMED_OUT)
+        try:
+            result, is_own = self._single_flight.run(
+                (query, context), lambda: self._search_once(query, context, timeout), timeout=timeout
+            )
+        except TimeoutError:
+            raise WebSearchUnavailable(_TIMED_OUT) from None
+        return result if is_own else replace(result, cost_usd=0.0, is_shared=True)
+
+    def _search_once(self, query: str, context: str | None, timeout: float) -> WebSearchResult:
         if not self._circuit.allow_call():
             raise WebSearchUnavailable(_PAUSED)
         try:

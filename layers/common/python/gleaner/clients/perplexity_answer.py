@@ -16,7 +16,14 @@ _MAX_WORD_CHARS = 200  # that a cut goes back
 
 
 class UnusableAnswer(WebSearchUnavailable):
-    """The service works, but its answer is incomplete or has no text or no sources."""
+    """The service works, but its answer is incomplete or has no text or no sources. It was paid for.
+
+    `cost_usd` is None unless the service stated a cost in dollars.
+    """
+
+    def __init__(self, message: str, *, cost_usd: float | None) -> None:
+        super().__init__(message)
+        self.cost_usd = cost_usd
 
 
 # Code is matched first: `items[0]` in an example is not a citation mark.
@@ -44,6 +51,7 @@ class WebSearchResult:
     output_tokens: int
     cost_usd: float | None
     left_out: int = 0
+    is_shared: bool = False  # the result of another question's search, which paid for it
     used_blocked_host: bool = False  # a page of a blocked host was among the sources, and was left out
 
 
@@ -63,10 +71,10 @@ def read_answer(body: bytes, blocked_hosts: BlockedHosts = NONE_BLOCKED) -> WebS
     _require_complete(answer)
     sources = {mark: page for mark, page in answer.sources.items() if not blocked_hosts.blocks(page.url)}
     if not sources:
-        raise UnusableAnswer("The web search found no sources.")
+        raise UnusableAnswer("The web search found no sources.", cost_usd=answer.cost_usd)
     text, citations = _number_by_mention(_cut(answer.text.strip()), sources)
     if not text.strip():
-        raise UnusableAnswer("The web search gave an answer without text.")
+        raise UnusableAnswer("The web search gave an answer without text.", cost_usd=answer.cost_usd)
     return WebSearchResult(
         answer=_cut(text.strip()),
         citations=citations,
@@ -85,7 +93,8 @@ def _require_complete(answer: AnswerFields) -> None:
         reason = answer.incomplete_reason
         # Show the reason only if it is a plain API code; anything else could be text of the answer.
         suffix = f" ({reason})" if re.fullmatch(r"[a-z_]{1,40}", reason) else ""
-        raise UnusableAnswer(f"The web search stopped before its answer was complete{suffix}.")
+        message = f"The web search stopped before its answer was complete{suffix}."
+        raise UnusableAnswer(message, cost_usd=answer.cost_usd)
     if answer.status == "cancelled":
         raise WebSearchUnavailable("The web search was cancelled by the service.")
     if answer.has_error or answer.status in _UNFINISHED:

@@ -13,6 +13,7 @@ from gleaner.guards._own_addresses import TRAILING, address_key, collect_address
 
 _ID = r"(?:kb|web)-\d+"
 _MARKS = re.compile(rf"\[\s*({_ID}(?:\s*[,;]\s*{_ID})*)\s*\]", re.IGNORECASE)
+_SPACED_MARKS = re.compile(rf"[ \t]*{_MARKS.pattern}", re.IGNORECASE)
 
 # HTML elements that load, run or restyle something, or that browsers parse by special rules.
 _ACTIVE = re.compile(
@@ -94,6 +95,11 @@ def remove_marks(answer: str) -> str:
     """Remove the marks from `answer`; each mark must have one id."""
     prose, code = shield_code(answer)
     return unshield_code(_MARKS.sub("", prose), code)
+
+
+def drop_marks(answer: str) -> str:
+    """Remove the marks from an answer as it was stored, each with the space before it."""
+    return replace_in_prose(_SPACED_MARKS, lambda _: "", answer.replace("\x00", ""))
 
 
 def replace_in_prose(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], markdown: str) -> str:

@@ -59,9 +59,18 @@ class Retrieval:
         self._existing_kb_ids: set[str] = set()
 
     def search(
-        self, kb_id: str, query: str, *, top_k: int, deadline: Deadline, with_stored_answers: bool = True
+        self,
+        kb_id: str,
+        query: str,
+        *,
+        top_k: int,
+        deadline: Deadline,
+        with_stored_answers: bool = True,
+        caller: str | None = None,
     ) -> RetrievalResult:
         """The `top_k` best passages for `query`, best first, without ids, optionally with stored web answers.
+
+        With `caller`, a hash, these are only answers that this caller caused, and those whose caller is not known.
 
         Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failure of the keyword index does not raise; it is
         reported in the result, since the knowledge base can answer without it.
@@ -71,7 +80,9 @@ class Retrieval:
             self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=search_deadline.timeout(_MAX_SEARCH_SECONDS)
         )
         try:
-            web_passages = self._find_stored_answers(kb_id, query, search_deadline) if with_stored_answers else []
+            web_passages = (
+                self._find_stored_answers(kb_id, query, caller, search_deadline) if with_stored_answers else []
+            )
             lookup_failed = False
         except (StoreUnavailable, DeadlineExceeded):
             web_passages, lookup_failed = [], True
@@ -88,8 +99,8 @@ class Retrieval:
             )
         return kb_id in self._existing_kb_ids
 
-    def _find_stored_answers(self, kb_id: str, query: str, deadline: Deadline) -> list[Passage]:
-        lookup = self._lookup.look_up(kb_id, query, deadline=deadline)
+    def _find_stored_answers(self, kb_id: str, query: str, caller: str | None, deadline: Deadline) -> list[Passage]:
+        lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
         matches = _matches_by_answer(lookup.matches)
         min_created_at = utc_now() - self._max_age
         passages = [
@@ -146,6 +157,7 @@ def _from_answer(
         source_url=answer.citations[0].url,
         keywords=keywords,
         keyword_ids=tuple(match.keyword_id for match in matches),
+        result_id=answer.result_id,
         date=answer.created_at.date().isoformat(),
         urls=tuple(citation.url for citation in answer.citations),
     )

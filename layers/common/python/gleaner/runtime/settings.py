@@ -11,8 +11,9 @@ from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import KB_ID_PATTERN
+from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
-from gleaner.runtime.variables import read_positive, read_url, require
+from gleaner.runtime.variables import read_positive, read_switch, read_url, require
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # required unless the keys are in a secret
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
@@ -58,6 +59,7 @@ class Settings:
     query_deadline_seconds: float
     web_answer_max_age_days: float
     web_blocked_hosts: BlockedHosts  # whose pages web answers neither cite nor teach
+    learning_policy: LearningPolicy
     cors_origins: tuple[str, ...]
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
     docs_routes: bool  # whether /openapi.json and /swagger are served
@@ -94,9 +96,10 @@ class Settings:
             query_deadline_seconds=read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
             web_answer_max_age_days=read_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
             web_blocked_hosts=_read_blocked_hosts(env),
+            learning_policy=read_learning_policy(env),
             cors_origins=_read_origins(env),
             knowledge_base_access=_read_access(env),
-            docs_routes=_read_switch(env, "DOCS_ROUTES"),
+            docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )
 
@@ -133,13 +136,6 @@ def _read_choice(env: Mapping[str, str], name: str, values: Sequence[str], *, no
     if value not in (None, *values):
         raise ConfigurationError(f"{name} must be one of {', '.join(values)}.")
     return None if value == none else value
-
-
-def _read_switch(env: Mapping[str, str], name: str) -> bool:
-    value = env.get(name) or "off"
-    if value not in ("on", "off"):
-        raise ConfigurationError(f"{name} must be on or off.")
-    return value == "on"
 
 
 def _read_blocked_hosts(env: Mapping[str, str]) -> BlockedHosts:

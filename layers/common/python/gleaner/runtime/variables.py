@@ -25,6 +25,14 @@ def read_url(env: Mapping[str, str], name: str) -> str | None:
     return value
 
 
+def read_switch(env: Mapping[str, str], name: str) -> bool:
+    """Return whether a variable is `on`; it is `off` by default. Raises ConfigurationError."""
+    value = env.get(name) or "off"
+    if value not in ("on", "off"):
+        raise ConfigurationError(f"{name} must be on or off.")
+    return value == "on"
+
+
 def read_positive(env: Mapping[str, str], name: str, default: float) -> float:
     """Return a positive number, or `default` if the variable is not set. Raises ConfigurationError."""
     value = env.get(name)

@@ -41,10 +41,11 @@ class AnswerForgetting:
     def __init__(self, table: Table) -> None:
         self._table = table
 
-    def forget(self, answer_id: str, *, by: str, deadline: Deadline) -> ForgottenAnswer:
-        """Forget an answer, and bar its pages. A repeated call resumes an interrupted one and reports the same.
+    def forget(self, answer_id: str, *, by: str, bars_pages: bool = True, deadline: Deadline) -> ForgottenAnswer:
+        """Forget an answer, and bar its pages unless nothing is wrong with them.
 
-        Raises UnknownAnswer, StoreUnavailable or DeadlineExceeded.
+        A repeated call resumes an interrupted one and reports the same. Raises UnknownAnswer, StoreUnavailable or
+        DeadlineExceeded.
         """
         key = schema.answer_key(answer_id)
         for _ in range(_MAX_TRIES):
@@ -54,13 +55,14 @@ class AnswerForgetting:
             if is_forgotten(item):
                 return self._finish(item, deadline)
             try:
-                self._table.transact(self._empty(item, by), deadline=deadline)
+                self._table.transact(self._empty(item, by, bars_pages=bars_pages), deadline=deadline)
             except ConditionFailed:
                 continue
         raise StoreUnavailable("The store changed too fast to forget the answer.")
 
-    def _empty(self, answer: Mapping[str, Any], by: str) -> list[dict[str, Any]]:
-        pages, until = [citation["url"] for citation in answer["citations"]], bar_end()
+    def _empty(self, answer: Mapping[str, Any], by: str, *, bars_pages: bool) -> list[dict[str, Any]]:
+        pages = [citation["url"] for citation in answer["citations"]] if bars_pages else []
+        until = bar_end() if bars_pages else to_timestamp(utc_now())
         emptying = self._table.update(
             schema.answer_key(answer["result_id"]),
             expression="SET #forgotten_at = :now, #forgotten_by = :by, #barred_until = :until, #pages = :pages"

@@ -113,6 +113,12 @@ class ConversationStore:
                 return
             raise UnknownSession("The session was deleted while the question was being answered.") from error
 
+    def note_failed_query(self, owner: str, query_id: str, tool_call_count: int, *, deadline: Deadline) -> None:
+        """Remember a query that failed before its session was created: no session leads to its tool calls."""
+        key = schema.failed_key(owner, query_id)
+        item = {"query_id": query_id, "tool_call_count": tool_call_count}
+        self._table.put_new(key | item, deadline=deadline)
+
     def _load_messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
         heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]
         pieces = self._load_pieces([key for head in heads for key in _piece_keys(head, "content")], deadline)

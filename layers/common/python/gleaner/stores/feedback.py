@@ -73,6 +73,16 @@ class FeedbackStore:
             created_at=from_timestamp(item["created_at"]),
         )
 
+    def find_stored_answers(self, query_id: str, *, deadline: Deadline) -> set[str]:
+        """The ids of the stored web answers that the answer to a query rests on. Does not check the owner."""
+        calls = self._table.query_all(
+            partition=schema.tool_call_key(query_id, 0)["pk"],
+            begins_with=schema.TOOL_CALL_PREFIX,
+            limit=None,
+            deadline=deadline,
+        )
+        return {answer_id for call in calls for answer_id in call.get("stored_answers", ())}
+
     def _check_ownership(self, feedback: Feedback) -> dict[str, object]:
         # The first tool call names the query's owner. Every query that reached the model has one.
         return self._table.check(

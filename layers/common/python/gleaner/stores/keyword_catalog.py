@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answers
 
+MIN_CALLERS = 3  # who caused a keyword, so that everybody may see it
 MAX_ASSOCIATIONS = 200  # newest associations returned with one keyword
 
 
@@ -64,18 +65,28 @@ class KeywordCatalog:
         self._executor = executor
 
     def list_recent(
-        self, *, limit: int, after: Position | None, kb_ids: Collection[str] | None, deadline: Deadline
+        self,
+        *,
+        limit: int,
+        after: Position | None,
+        kb_ids: frozenset[str] | None,
+        viewer: str | None = None,
+        deadline: Deadline,
     ) -> list[Keyword]:
         """The next `limit` active keywords after a position, most recently used first.
 
-        `kb_ids` restricts them to keywords learned in one of these knowledge bases; None means all. Reads all
-        partitions of the index in parallel, at most `limit` items each, or more if keywords of other knowledge
-        bases are skipped.
+        `kb_ids` restricts them to keywords learned in one of these knowledge bases; None means all. `viewer`, the hash
+        of a caller, restricts them to those that this caller may see. Reads all partitions of the index in parallel,
+        at most `limit` items each, or more if keywords are skipped.
         """
 
         def skip(item: Mapping[str, Any]) -> bool:
             is_before = after is not None and _position(item) >= after
-            return is_before or (kb_ids is not None and set(kb_ids).isdisjoint(item.get("kb_ids", ())))
+            return (
+                is_before
+                or not _may_see(viewer, item)
+                or (kb_ids is not None and kb_ids.isdisjoint(_knowledge_bases(item)))
+            )
 
         def read(partition: str) -> list[dict[str, Any]]:
             return self._table.query_index(
@@ -91,16 +102,20 @@ class KeywordCatalog:
         items = sorted((item for shard in shards for item in shard), key=_position, reverse=True)
         return [to_keyword(item) for item in items[:limit]]
 
-    def get_many(self, keyword_ids: Sequence[str], *, deadline: Deadline) -> list[Keyword]:
-        """The keywords that exist, in the order of their ids in `keyword_ids`."""
+    def get_many(self, keyword_ids: Sequence[str], *, viewer: str | None = None, deadline: Deadline) -> list[Keyword]:
+        """The keywords that exist and that `viewer` may see, in the order of their ids in `keyword_ids`."""
         keys = [schema.keyword_key(keyword_id) for keyword_id in keyword_ids]
-        items = {item["keyword_id"]: item for item in self._table.get_many(keys, deadline=deadline)}
+        found = self._table.get_many(keys, deadline=deadline)
+        items = {item["keyword_id"]: item for item in found if _may_see(viewer, item)}
         return [to_keyword(items[keyword_id]) for keyword_id in keyword_ids if keyword_id in items]
 
-    def get(self, keyword_id: str, *, deadline: Deadline) -> KeywordDetails:
-        """One keyword with its associations and web answers. Raises UnknownKeyword."""
+    def get(self, keyword_id: str, *, viewer: str | None = None, deadline: Deadline) -> KeywordDetails:
+        """One keyword with its associations and web answers; for a `viewer`, only those that this caller caused.
+
+        Raises UnknownKeyword, also for a keyword that the viewer may not see.
+        """
         head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
-        if head is None:
+        if head is None or not _may_see(viewer, head):
             raise UnknownKeyword("There is no such keyword.")
         items = [
             item
@@ -113,7 +128,8 @@ class KeywordCatalog:
                 deadline=deadline,
             )
         ]
-        associations = sorted(map(_to_association, items), key=lambda item: item.created_at, reverse=True)
+        visible = [item for item in items if viewer in (None, item.get("caller"))]
+        associations = sorted(map(_to_association, visible), key=lambda item: item.created_at, reverse=True)
         result_ids = {item.perplexity_result_id for item in associations if item.perplexity_result_id}
         keys = [schema.answer_key(result_id) for result_id in sorted(result_ids)]
         answers = tuple(to_answers(self._table.get_many(keys, deadline=deadline)))
@@ -122,8 +138,21 @@ class KeywordCatalog:
         )
 
 
+def _may_see(viewer: str | None, head: Mapping[str, Any]) -> bool:
+    """Whether a caller (by hash) may see a keyword. A keyword of few callers may say what one of them asked.
+
+    Keywords of earlier versions name no callers: everybody sees them, as before.
+    """
+    callers = head.get("callers")
+    return viewer is None or callers is None or viewer in callers or len(callers) >= MIN_CALLERS
+
+
 def _position(item: Mapping[str, Any]) -> Position:
     return item["last_used_at"], item["keyword_id"]
+
+
+def _knowledge_bases(item: Mapping[str, Any]) -> set[str]:
+    return {schema.knowledge_base_of(scope) for scope in item.get("kb_ids", ())}
 
 
 def to_keyword(item: Mapping[str, Any]) -> Keyword:
@@ -136,14 +165,14 @@ def to_keyword(item: Mapping[str, Any]) -> Keyword:
         created_at=item["created_at"],
         updated_at=item["updated_at"],
         last_used_at=item["last_used_at"],
-        kb_ids=tuple(sorted(item.get("kb_ids", ()))),
+        kb_ids=tuple(sorted(_knowledge_bases(item))),
     )
 
 
 def _to_association(item: Mapping[str, Any]) -> Association:
     return Association(
         association_id=item["association_id"],
-        kb_id=item["kb_id"],
+        kb_id=schema.knowledge_base_of(item["kb_id"]),
         query_id=item.get("query_id"),
         perplexity_result_id=item.get("perplexity_result_id"),
         session_id=item.get("session_id"),

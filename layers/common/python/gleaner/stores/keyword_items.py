@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 from gleaner import text
 from gleaner.guards.redaction import redact
-from gleaner.model import Citation, WebAnswer
+from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp
@@ -17,6 +19,7 @@ from gleaner.stores.items import from_timestamp
 # Stems of a keyword or a query that are indexed or looked up. A keyword of 50 Chinese characters has three times as
 # many, and all of a keyword's entries must fit into one transaction.
 MAX_STEMS = 16
+MIN_DOUBTERS = 2  # callers who rated a stored answer poor, so that it is not handed out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,15 @@ class KeywordUse:
     query_id: str
     session_id: str | None
     answer: WebAnswer | None
+    caller: str | None = None  # the hash of who asked; None: not known, as in what earlier versions learned
+    is_private: bool = False  # only the caller finds it
+
+    @property
+    def scope(self) -> str:
+        """What stands for the knowledge base in keys."""
+        if self.is_private and self.caller is not None:
+            return schema.private_scope(self.kb_id, self.caller)
+        return self.kb_id
 
 
 def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
@@ -48,8 +60,8 @@ def _entry_keys(stems: Sequence[str], keyword: str, kb_id: str) -> list[schema.K
 def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
     """The item that links a keyword to the query and the web answer it was indexed for."""
     result_id = use.answer.result_id if use.answer else None
-    key = schema.association_key(keyword, use.kb_id, use.query_id, _association_id(keyword, use, result_id))
-    return key | _association_values(keyword, use, result_id, now)
+    key = schema.association_key(keyword, use.scope, use.query_id, _association_id(keyword, use, result_id))
+    return key | _association_values(keyword, use, result_id, now) | {"caller": use.caller}
 
 
 def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
@@ -66,7 +78,7 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
     return {
         "association_id": _association_id(keyword, use, result_id),
         "keyword_id": keyword,
-        "kb_id": use.kb_id,
+        "kb_id": use.scope,
         "query_id": use.query_id,
         "perplexity_result_id": result_id,
         "session_id": use.session_id,
@@ -75,8 +87,24 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
     }
 
 
-def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dict[str, Any]:
-    """The action that stores a web answer, or adds keywords to it."""
+def taught_update(table: Table, use: KeywordUse, caller: str, keyword_ids: set[str]) -> dict[str, Any]:
+    """The action that records what a query of a caller taught, so that it can be found and deleted."""
+    results = {use.answer.result_id} if use.answer else set()
+    values = {":scope": use.scope, ":keywords": keyword_ids, ":results": results}
+    return table.update(
+        schema.taught_key(caller, use.session_id, use.query_id),
+        # All keywords and answers of a query are learned in one scope.
+        expression="SET #scope = :scope ADD #keyword_ids :keywords" + (", #result_ids :results" if results else ""),
+        condition="",
+        values={name: value for name, value in values.items() if value},
+    )
+
+
+def answer_update(
+    table: Table, answer: WebAnswer, keyword_ids: set[str], *, lifetime: timedelta | None
+) -> dict[str, Any]:
+    """The action that stores a web answer, or adds keywords to it. After `lifetime` DynamoDB deletes it."""
+    expires_at = None if lifetime is None else math.ceil((answer.created_at + lifetime).timestamp())
     # The same answer may be indexed again with more keywords. Its content and its knowledge base are fixed
     # by the first write.
     return table.update(
@@ -84,7 +112,8 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
         " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
         " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
-        " ADD #keyword_ids :keywords",
+        + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
+        + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
         values={
@@ -98,7 +127,8 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
             ":model": answer.model,
             ":created": answer.created_at,
             ":keywords": keyword_ids,
-        },
+        }
+        | ({":expires": expires_at} if expires_at else {}),
         return_existing=True,
     )
 
@@ -108,9 +138,18 @@ def is_forgotten(item: Mapping[str, Any]) -> bool:
     return "forgotten_at" in item
 
 
+def is_doubtful(item: Mapping[str, Any]) -> bool:
+    """Whether so many callers rated an answer poor that it is not handed out."""
+    return len(item.get("doubters", ())) >= MIN_DOUBTERS
+
+
 def to_answers(items: Iterable[Mapping[str, Any]]) -> list[WebAnswer]:
-    """Build the web answers among the items; forgotten ones are skipped."""
-    return [_to_answer(item) for item in items if not is_forgotten(item)]
+    """Build the web answers among the items; forgotten and expired ones are skipped.
+
+    DynamoDB deletes expired items within a few days, not at once.
+    """
+    now = utc_now().timestamp()
+    return [_to_answer(item) for item in items if not is_forgotten(item) and item.get("expires_at", now) >= now]
 
 
 def _to_answer(item: Mapping[str, Any]) -> WebAnswer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -64,6 +65,7 @@ class _Candidate:
 
 
 _Entries = tuple[tuple[str, ...], list[dict[str, Any]]]
+_Ranked = tuple[str, str, float]  # the scope of a keyword, its id, and its score
 
 
 class KeywordLookup:
@@ -73,52 +75,64 @@ class KeywordLookup:
         self._table = table
         self._executor = executor
 
-    def find(self, kb_id: str, query: str, *, deadline: Deadline) -> list[KeywordMatch]:
+    def find(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> list[KeywordMatch]:
         """The matches of `look_up`."""
-        return list(self.look_up(kb_id, query, deadline=deadline).matches)
+        return list(self.look_up(kb_id, query, caller=caller, deadline=deadline).matches)
 
-    def look_up(self, kb_id: str, query: str, *, deadline: Deadline) -> LookupResult:
+    def look_up(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> LookupResult:
         """Find active keywords that share terms, or prefixes of terms, with `query`.
 
-        Takes two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
+        With `caller`, a hash, the matches lead only to answers that this caller caused, or whose caller is not known;
+        the bounds then hold for each of the two scopes. Takes two round trips of bounded size. Raises StoreUnavailable
+        or DeadlineExceeded.
         """
+        scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
         former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
         lookups = [*((stem,) for stem in stems), *pairwise(stems)]
-        entries = self._read_entries(kb_id, [*lookups, *((stem,) for stem in former)], deadline)
-        present, earlier = entries[: len(lookups)], entries[len(lookups) :]
-        weights = {key_stems[0]: _rarity(len(items)) for key_stems, items in present if len(key_stems) == 1}
-        ranked = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])[:MAX_KEYWORDS]
-        matches = self._with_answers(kb_id, ranked, deadline) if ranked else []
+        by_scope = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], deadline)
+        weights = _weigh(stems, [entries[: len(lookups)] for entries in by_scope])
+        ranked: list[_Ranked] = []
+        for scope, entries in zip(scopes, by_scope, strict=True):
+            present, earlier = entries[: len(lookups)], entries[len(lookups) :]
+            best = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])
+            ranked += [(scope, keyword_id, score) for keyword_id, _, score in best[:MAX_KEYWORDS]]
+        matches = self._with_answers(ranked, caller, deadline) if ranked else []
         return LookupResult(matches=tuple(matches), weights=weights)
 
-    def _read_entries(self, kb_id: str, lookups: Sequence[tuple[str, ...]], deadline: Deadline) -> list[_Entries]:
-        """Entries with the stems they were looked up by: one stem, or two adjacent ones."""
+    def _read_entries(
+        self, scopes: Sequence[str], lookups: Sequence[tuple[str, ...]], deadline: Deadline
+    ) -> list[list[_Entries]]:
+        """The entries of each scope with the stems they were looked up by: one stem, or two adjacent ones."""
 
-        def read(key_stems: tuple[str, ...]) -> list[dict[str, Any]]:
-            partition, begins_with = _entry_range(kb_id, key_stems)
+        def read(place: tuple[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+            partition, begins_with = _entry_range(*place)
             return self._table.query(
                 partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
             )
 
-        return list(zip(lookups, self._map_parallel(read, lookups), strict=True))
+        found = iter(self._map_parallel(read, list(itertools.product(scopes, lookups))))
+        return [[(key_stems, next(found)) for key_stems in lookups] for _ in scopes]
 
-    def _with_answers(
-        self, kb_id: str, ranked: Sequence[tuple[str, _Candidate, float]], deadline: Deadline
-    ) -> list[KeywordMatch]:
-        def read_associations(keyword_id: str) -> list[dict[str, Any]]:
+    def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
+        def read_associations(place: _Ranked) -> list[dict[str, Any]]:
+            scope, keyword_id, _ = place
             return self._table.query(
                 partition=schema.keyword_key(keyword_id)["pk"],
-                begins_with=schema.association_prefix(kb_id),
+                begins_with=schema.association_prefix(scope),
                 limit=ASSOCIATIONS_PER_KEYWORD,
                 newest_first=True,
                 deadline=deadline,
             )
 
-        ids = [keyword_id for keyword_id, _, _ in ranked]
-        keys = [schema.keyword_key(keyword_id) for keyword_id in ids]
+        scores: dict[str, float] = {}
+        for _, keyword_id, score in ranked:
+            scores[keyword_id] = max(score, scores.get(keyword_id, 0.0))
+        keys = [schema.keyword_key(keyword_id) for keyword_id in scores]
         keywords = self._executor.submit(lambda: self._table.get_many(keys, deadline=deadline))
-        associations = dict(zip(ids, self._map_parallel(read_associations, ids), strict=True))
+        associations: dict[str, list[dict[str, Any]]] = {keyword_id: [] for keyword_id in scores}
+        for (_, keyword_id, _), items in zip(ranked, self._map_parallel(read_associations, ranked), strict=True):
+            associations[keyword_id] += [item for item in items if caller in (None, item.get("caller", caller))]
         active = {item["keyword_id"]: item for item in keywords.result() if item["status"] == "active"}
         matches = [
             KeywordMatch(
@@ -128,7 +142,7 @@ class KeywordLookup:
                 usage_count=active[keyword_id]["usage_count"],
                 result_ids=_result_ids(associations[keyword_id]),
             )
-            for keyword_id, _, score in ranked
+            for keyword_id, score in scores.items()
             if keyword_id in active
         ]
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
@@ -185,6 +199,16 @@ def _rank(
     for item in scored:
         best.setdefault(item[0], item)
     return list(best.values())
+
+
+def _weigh(stems: Sequence[str], by_scope: Sequence[Sequence[_Entries]]) -> dict[str, float]:
+    """The weights of the query's stems, by the entries of all scopes."""
+    counts = dict.fromkeys(stems, 0)
+    for entries in by_scope:
+        for key_stems, items in entries:
+            if len(key_stems) == 1:
+                counts[key_stems[0]] += len(items)
+    return {stem: _rarity(count) for stem, count in counts.items()}
 
 
 def _rarity(entries: int) -> float:

@@ -108,13 +108,12 @@ class PruneWriter:
     def _plan_removal(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
         """Actions: delete a keyword's look-up entries, archive its associations, unreference its web answers."""
         associations = self.read_associations(head["keyword_id"], deadline)
-        result_ids = self.existing_result_ids(associations, deadline)
+        answers = self._existing_answers(associations, deadline)
         return [
             # Deleted unconditionally: an entry that is already gone is the goal.
-            *(self._table.delete(key) for key in all_entry_keys(head, kb_ids)),
-            *(self._table.delete(key) for key in _all_former_entry_keys(head, kb_ids)),
+            *(self._table.delete(key) for key in all_removed_entry_keys(head, kb_ids)),
             *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
-            *(self._unreference(result_id, head["keyword_id"]) for result_id in result_ids),
+            *(self._unreference(answer, head["keyword_id"]) for answer in answers),
         ]
 
     def read_associations(self, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
@@ -128,9 +127,12 @@ class PruneWriter:
 
     def existing_result_ids(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[str]:
         """Ids of the associations' web answers that still exist."""
+        return [answer["result_id"] for answer in self._existing_answers(associations, deadline)]
+
+    def _existing_answers(self, associations: Sequence[Mapping[str, Any]], deadline: Deadline) -> list[dict[str, Any]]:
         keys = [schema.answer_key(result_id) for result_id in _result_ids(associations)]
         items = self._table.get_many(keys, deadline=deadline, consistent=True) if keys else []
-        return sorted(item["result_id"] for item in items if not is_forgotten(item))
+        return sorted((item for item in items if not is_forgotten(item)), key=lambda item: str(item["result_id"]))
 
     def _finish(self, keyword_id: str, run_id: str, actions: Sequence[Action], deadline: Deadline) -> bool:
         """Write the rest of a pruning. Returns False if a web answer was deleted after the actions were planned."""
@@ -183,9 +185,9 @@ class PruneWriter:
         # A retry writes the same values again.
         return self._table.update(
             schema.pruned_key(run_id, head["keyword_id"]),
-            expression="SET #keyword_id = :id, #keyword_text = :text",
+            expression="SET #keyword_id = :id",
             condition="attribute_not_exists(#pk) OR #keyword_id = :id",
-            values={":id": head["keyword_id"], ":text": head["keyword_text"]},
+            values={":id": head["keyword_id"]},
         )
 
     def _archive(self, item: Mapping[str, Any], run_id: str) -> Action:
@@ -196,16 +198,23 @@ class PruneWriter:
             values={":archived": "archived", ":run": run_id},
         )
 
-    def _unreference(self, result_id: str, keyword_id: str) -> Action:
+    def _unreference(self, answer: Mapping[str, Any], keyword_id: str) -> Action:
+        """Take a keyword from an answer. With its last keyword, the answer is archived and loses its question."""
+        result_id = answer["result_id"]
+        is_last = answer.get("keyword_ids", set()) <= {keyword_id}
+        values = {
+            ":queue": schema.queue_partition(PruneQueue.UNREFERENCED, result_id),
+            ":now": to_timestamp(utc_now()),
+            ":keyword": {keyword_id},
+        }
+        # Fails, and is planned again, if other keywords came or went since the answer was read.
+        alone = "(attribute_not_exists(#keyword_ids) OR #keyword_ids = :keyword)"
         return self._table.update(
             schema.answer_key(result_id),
-            expression="SET #queue = :queue, #last_used_at = :now DELETE #keyword_ids :keyword",
-            condition=EXISTING_ANSWER,
-            values={
-                ":queue": schema.queue_partition(PruneQueue.UNREFERENCED, result_id),
-                ":now": to_timestamp(utc_now()),
-                ":keyword": {keyword_id},
-            },
+            expression=f"SET #queue = :queue, #last_used_at = :now{', #query = :empty' if is_last else ''}"
+            " DELETE #keyword_ids :keyword",
+            condition=f"{EXISTING_ANSWER} AND {alone if is_last else f'NOT {alone}'}",
+            values=values | ({":empty": ""} if is_last else {}),
         )
 
 
@@ -215,8 +224,10 @@ def all_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
         yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
 
 
-def _all_former_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+def all_removed_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
+    """Keys of a keyword's look-up entries in these knowledge bases, with those that earlier versions wrote."""
     present = list(all_entry_keys(head, kb_ids))
+    yield from present
     for kb_id in sorted(kb_ids):
         former = former_entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
         yield from (key for key in former if key not in present)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from gleaner import text
@@ -20,8 +21,10 @@ from gleaner.stores.keyword_items import (
     answer_update,
     association,
     entry_keys,
+    is_doubtful,
     is_forgotten,
     query_use,
+    taught_update,
     to_answers,
 )
 from gleaner.stores.keyword_pruning import Head, PruneWriter, is_unfinished
@@ -51,8 +54,10 @@ class _Plan:
 class KeywordStore:
     """The keywords table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, answer_lifetime: timedelta | None = None) -> None:
+        """`answer_lifetime` is how long stored web answers are served; None: without an end."""
         self._table = table
+        self._answer_lifetime = answer_lifetime
         self._prune_writer = PruneWriter(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
@@ -110,17 +115,18 @@ class KeywordStore:
         return [count, self._table.new_item(query_use(keyword_id, use, now))]
 
     def get_answers(self, result_ids: Sequence[str], *, deadline: Deadline) -> list[WebAnswer]:
-        """The web answers with these ids that exist, in no particular order."""
+        """The web answers with these ids that may be handed out, in no particular order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
-        return to_answers(self._table.get_many(keys, deadline=deadline))
+        items = self._table.get_many(keys, deadline=deadline)
+        return to_answers(item for item in items if not is_doubtful(item))
 
     def _plan(self, keyword_id: str, display_text: str, head: Head | None, use: KeywordUse) -> _Plan:
         now = to_timestamp(utc_now())
-        findable = head is not None and head["status"] == "active" and use.kb_id in head.get("kb_ids", ())
+        findable = head is not None and head["status"] == "active" and use.scope in head.get("kb_ids", ())
         actions = [self._update_keyword(keyword_id, display_text, findable, head, use, now)]
         actions.append(self._table.new_item(association(keyword_id, use, now), return_existing=True))
         if not findable:
-            actions += self._put_entries(keyword_id, display_text, use.kb_id)
+            actions += self._put_entries(keyword_id, display_text, use.scope)
         spelling = head["keyword_text"] if head else display_text
         indexed = IndexedKeyword(keyword_id=keyword_id, keyword_text=spelling, existed=head is not None)
         return _Plan(indexed, actions)
@@ -134,12 +140,14 @@ class KeywordStore:
         use: KeywordUse,
         now: str,
     ) -> dict[str, Any]:
-        condition, values = _plan_condition(head, findable, use.kb_id)
+        condition, values = _plan_condition(head, findable, use.scope)
+        callers = _new_callers(head, use)
         return self._table.update(
             schema.keyword_key(keyword_id),
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
-            " #status = :active, #queue = :queue ADD #usage_count :one, #kb_ids :kbs",
+            " #status = :active, #queue = :queue ADD #usage_count :one, #kb_ids :kbs"
+            + (", #callers :callers" if callers else ""),
             condition=condition,
             values={
                 ":id": keyword_id,
@@ -148,8 +156,9 @@ class KeywordStore:
                 ":active": "active",
                 ":queue": schema.active_partition(keyword_id, 1 + (head or {}).get("usage_count", 0)),
                 ":one": 1,
-                ":kbs": {use.kb_id},
+                ":kbs": {use.scope},
             }
+            | ({":callers": callers} if callers else {})
             | values,
             return_existing=True,
         )
@@ -186,10 +195,12 @@ class KeywordStore:
         return [item.keyword for item in chunk]
 
     def _answer_actions(self, chunk: Sequence[_Plan], use: KeywordUse) -> list[dict[str, Any]]:
+        keyword_ids = {item.keyword.keyword_id for item in chunk}
+        taught = [] if use.caller is None else [taught_update(self._table, use, use.caller, keyword_ids)]
         if use.answer is None:
-            return []
+            return taught
         checks = [check_not_barred(self._table, key) for key in page_keys(c.url for c in use.answer.citations)]
-        return [answer_update(self._table, use.answer, {item.keyword.keyword_id for item in chunk}), *checks]
+        return [answer_update(self._table, use.answer, keyword_ids, lifetime=self._answer_lifetime), *checks, *taught]
 
 
 def _refusal(error: ConditionFailed) -> GleanerError:
@@ -197,6 +208,14 @@ def _refusal(error: ConditionFailed) -> GleanerError:
     if 0 in error.positions and not is_forgotten(error.existing_items.get(0, {})):
         return StoreUnavailable("A stored web answer belongs to another knowledge base.")
     return AnswerForgotten("An administrator made the service forget what it learned from this page.")
+
+
+def _new_callers(head: Head | None, use: KeywordUse) -> set[str]:
+    """Whom to add to the callers that the head names. An earlier version's keyword has none: everybody sees it."""
+    if use.caller is None or (head is not None and "callers" not in head):
+        return set()
+    named = set() if head is None else head["callers"]
+    return set() if use.caller in named or len(named) >= schema.MAX_CALLERS else {use.caller}
 
 
 def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:

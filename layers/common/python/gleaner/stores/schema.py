@@ -9,15 +9,21 @@ Keywords table
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
+    C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
+    DOUBTS                   A#<result id>                               an answer that was rated poor
     P#<page id>              BAR                                         until when nothing is learned from a page
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
+  Only answers expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`, `<kb id>@<caller>`
+  takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
     S#<session id>           M#<query id>#0 and #1                       a turn: the question, the answer
     S#<session id>           EXCERPT#<query id>                          the text that a question was asked about
     S#<session id>           LONG#<sort key>#<n>                         a further piece of an item's long text
+    O#<owner>                S#<session id>                              a session that is being deleted
+    O#<owner>                Q#<query id>                                a query that failed before it had a session
   Messages sort directly before their session: one query from the end returns it with the newest messages.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
@@ -37,6 +43,7 @@ KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
+MAX_CALLERS = 8  # of a keyword that its head names
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
 
 
@@ -60,7 +67,7 @@ class TableSchema:
     ttl_attribute: str | None = None
 
 
-KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),))
+KEYWORDS = TableSchema(indexes=(Index("by_last_use", "queue", "last_used_at"),), ttl_attribute="expires_at")
 CONVERSATIONS = TableSchema(indexes=(Index("by_owner", "owner", "updated_at"),))
 # Every call is written to all three indexes, but few are looked up. With keys only, each write costs one unit
 # instead of those of the whole record.
@@ -83,6 +90,29 @@ class PruneQueue(StrEnum):
 def derived_id(*parts: str) -> str:
     """A deterministic id of its parts: 128 bits of SHA-256 in hexadecimal."""
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+
+def caller_hash(caller_id: str) -> str:
+    """What stands for a caller in the keywords table, whose items many people may read."""
+    return derived_id("caller", caller_id)
+
+
+_SCOPE_SEPARATOR = "@"  # no knowledge base has it in its id
+
+
+def private_scope(kb_id: str, caller: str) -> str:
+    """What stands for a knowledge base in keys of what only this caller (by its hash) finds."""
+    return f"{kb_id}{_SCOPE_SEPARATOR}{caller}"
+
+
+def knowledge_base_of(scope: str) -> str:
+    """The id of the knowledge base of a scope."""
+    return scope.partition(_SCOPE_SEPARATOR)[0]
+
+
+def is_private(scope: str) -> bool:
+    """Whether only one caller finds what was learned in this scope."""
+    return _SCOPE_SEPARATOR in scope
 
 
 def keyword_id(folded: str) -> str:
@@ -174,6 +204,27 @@ def answer_key(result_id: str) -> Key:
     return {"pk": f"W#{result_id}", "sk": "ANSWER"}
 
 
+TAUGHT_PREFIX = "Q#"
+
+
+def taught_prefix(session_id: str) -> str:
+    """The sort key prefix of what the queries of a session taught."""
+    return f"{TAUGHT_PREFIX}{session_id}{KEY_SEPARATOR}"
+
+
+def taught_key(caller: str, session_id: str | None, query_id: str) -> Key:
+    """Key of the record of what a query of a caller (by its hash) taught."""
+    return {"pk": f"C#{caller}", "sk": f"{taught_prefix(session_id or '')}{query_id}"}
+
+
+DOUBT_PREFIX = "A#"
+
+
+def doubt_key(result_id: str) -> Key:
+    """Key of the record that a stored web answer was rated poor."""
+    return {"pk": "DOUBTS", "sk": f"{DOUBT_PREFIX}{result_id}"}
+
+
 def page_key(identity: str) -> Key:
     """Key of the bar of a web page."""
     return {"pk": f"P#{derived_id('page', identity)}", "sk": "BAR"}
@@ -197,6 +248,24 @@ def session_key(session_id: str) -> Key:
     return {"pk": f"S#{session_id}", "sk": "SESSION"}
 
 
+DOOMED_PREFIX, FAILED_PREFIX = "S#", "Q#"
+
+
+def owner_partition(owner: str) -> str:
+    """The partition of what leads to records of a caller that no session leads to."""
+    return f"O#{owner}"
+
+
+def doomed_key(owner: str, session_id: str) -> Key:
+    """Key of the record that a session of a caller is being deleted."""
+    return {"pk": owner_partition(owner), "sk": f"{DOOMED_PREFIX}{session_id}"}
+
+
+def failed_key(owner: str, query_id: str) -> Key:
+    """Key of the record that a caller's query failed before its session was created."""
+    return {"pk": owner_partition(owner), "sk": f"{FAILED_PREFIX}{query_id}"}
+
+
 MESSAGE_PREFIX = "M#"
 
 
@@ -210,9 +279,12 @@ def query_of_message(sort_key: str) -> str:
     return sort_key.removeprefix(MESSAGE_PREFIX).partition(KEY_SEPARATOR)[0]
 
 
+SELECTION_PREFIX = "EXCERPT#"
+
+
 def selection_key(session_id: str, query_id: str) -> Key:
     """Key of the selected text that a question was asked about."""
-    return {"pk": f"S#{session_id}", "sk": f"EXCERPT#{query_id}"}
+    return {"pk": f"S#{session_id}", "sk": f"{SELECTION_PREFIX}{query_id}"}
 
 
 def piece_key(owner_key: Key, number: int) -> Key:

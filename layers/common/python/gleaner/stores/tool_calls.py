@@ -43,6 +43,7 @@ class ToolCallRecord:
     duration_ms: float
     retry_count: int
     created_at: datetime
+    stored_answers: tuple[str, ...] = ()  # ids of the stored web answers that an answer rests on
 
 
 class ToolCallStore:
@@ -90,19 +91,20 @@ class ToolCallStore:
         items = sorted(self._table.get_many(keys, deadline=deadline), key=_place, reverse=True)
         return [(_place(item), _to_record(item)) for item in items]
 
-    def delete_for_queries(self, call_counts: Mapping[str, int], owner: str, *, deadline: Deadline) -> None:
+    def delete_for_queries(self, call_counts: Mapping[str, int], owner: str, *, deadline: Deadline) -> tuple[int, int]:
         """Delete the calls of queries of `owner`, and the feedback on them. `call_counts` maps query ids to counts.
 
-        Raises StoreUnavailable or DeadlineExceeded.
+        Returns the numbers of calls and of ratings. Raises StoreUnavailable or DeadlineExceeded.
         """
         counts = call_counts.items()
         keys = [schema.tool_call_key(query_id, position) for query_id, count in counts for position in range(count)]
-        self._delete(keys, owner, deadline)
+        return self._delete(keys, owner, deadline)
 
-    def delete_for_session(self, session_id: str, owner: str, *, deadline: Deadline) -> None:
+    def delete_for_session(self, session_id: str, owner: str, *, deadline: Deadline) -> tuple[int, int]:
         """Delete the calls of all queries of `owner` in a session, and the feedback on them.
 
-        Calls that the index does not show yet remain. Raises StoreUnavailable or DeadlineExceeded.
+        Calls that the index does not show yet remain. Returns the numbers of calls and of ratings. Raises
+        StoreUnavailable or DeadlineExceeded.
         """
         # Read all keys before deleting: the index shows deleted items for a moment.
         items = list(
@@ -110,17 +112,21 @@ class ToolCallStore:
                 schema.BY_SESSION, partition=session_id, before="\uffff", page=_INDEX_PAGE_SIZE, deadline=deadline
             )
         )
-        self._delete([{"pk": item["pk"], "sk": item["sk"]} for item in items], owner, deadline)
+        return self._delete([{"pk": item["pk"], "sk": item["sk"]} for item in items], owner, deadline)
 
-    def _delete(self, keys: Sequence[schema.Key], owner: str, deadline: Deadline) -> None:
+    def _delete(self, keys: Sequence[schema.Key], owner: str, deadline: Deadline) -> tuple[int, int]:
         """Delete the records under these keys, in batches. Missing records are ignored."""
+        rating_count = 0
         for start in range(0, len(keys), _MAX_CALLS_PER_DELETION):
             batch = keys[start : start + _MAX_CALLS_PER_DELETION]
             actions = [self._delete_owned(key, owner) for key in batch]
             # In one transaction with the first call: storing feedback requires that call, so none can be added between.
             feedback = [schema.feedback_key(schema.query_of_call(key)) for key in batch if _is_first(key)]
             actions += [self._delete_owned(key, owner) for key in feedback]
+            ratings = self._table.get_many(feedback, deadline=deadline, consistent=True)
             self._table.transact(actions, deadline=deadline)
+            rating_count += len(ratings)
+        return len(keys), rating_count
 
     def _delete_owned(self, key: schema.Key, owner: str) -> dict[str, Any]:
         # Deletes only the owner's records. One that an earlier attempt deleted must not fail the transaction.
@@ -138,7 +144,10 @@ def _place(item: Mapping[str, Any]) -> Place:
 
 def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
     fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
-    return ToolCallRecord(**fields | {"created_at": from_timestamp(item["created_at"])})
+    stored_answers = tuple(item.get("stored_answers", ()))
+    return ToolCallRecord(
+        **fields | {"created_at": from_timestamp(item["created_at"]), "stored_answers": stored_answers}
+    )
 
 
 def _to_item(call: ToolCallRecord) -> dict[str, Any]:
@@ -159,5 +168,6 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "duration_ms": round(call.duration_ms, 1),
             "retry_count": call.retry_count,
             "created_at": call.created_at,
+            "stored_answers": list(call.stored_answers) or None,
         }
     )

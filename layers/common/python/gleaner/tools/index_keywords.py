@@ -61,7 +61,7 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
     learned = learn(arguments.keywords, answer, workspace)
     indexed = [keyword.keyword_text for keyword in learned.indexed]
     rejected = [{"keyword": item.keyword, "reason": item.reason} for item in learned.rejected]
-    if not indexed and answer.result_id not in workspace.unlearnable_results:  # other keywords would not help there
+    if not indexed and answer.result_id in workspace.learnable_results():  # other keywords would not help there
         reasons = "; ".join(f"{item['keyword']!r}: {item['reason']}" for item in rejected[:_MAX_REJECTIONS])
         raise ToolCallRejected(
             f"No keyword was accepted ({reasons}). Give names, products, concepts or tasks, such as "
@@ -77,7 +77,7 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
 
 def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> LearningResult:
     """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
-    if answer.result_id in workspace.unlearnable_results:
+    if answer.result_id not in workspace.learnable_results():
         return _refuse(keywords)
     use = workspace.keyword_use(answer)
     harmless, hostile = _split_by_harm(keywords)

@@ -6,6 +6,7 @@ import re
 
 from pydantic import Field
 
+from gleaner.clients.perplexity import UnusableAnswer
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
 from gleaner.guards.answer_text import replace_in_prose
 from gleaner.guards.untrusted import defuse, label_untrusted
@@ -33,8 +34,13 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     budget = min(_MAX_SECONDS, workspace.deadline.remaining() - _ANSWER_SECONDS)
     if budget <= 0:
         raise WebSearchUnavailable("There is no time left for a web search.")
-    result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
-    workspace.web_costs.append(result.cost_usd)
+    try:
+        result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
+    except UnusableAnswer as error:
+        workspace.web_costs.append(error.cost_usd)
+        raise
+    if not result.is_shared:
+        workspace.web_costs.append(result.cost_usd)
     workspace.left_out.append(result.left_out)
     answer = WebAnswer(
         result_id=new_id(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gleaner.model import ToolSpec
+from gleaner.model import LearningMode, ToolSpec
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.tool import Tool
 from gleaner.tools.workspace import Workspace
@@ -17,7 +17,8 @@ TOOLS: dict[str, Tool[Any]] = {
 
 def tool_specs(workspace: Workspace) -> list[ToolSpec]:
     """Return all tools as the model sees them for this question, in an order that never changes."""
-    return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items()]
+    hidden = {index_keywords.NAME} if workspace.question.learning is LearningMode.OFF else set()
+    return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items() if name not in hidden]
 
 
 @cache

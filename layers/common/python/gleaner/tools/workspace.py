@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
-from gleaner.model import Answered, Grounding, Mode, Passage, SourceType, Support, WebAnswer
+from gleaner.model import Answered, Grounding, LearningMode, Mode, Passage, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.small_talk import recognize
@@ -33,6 +33,8 @@ class Question:
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
     mode: Mode
     grounding: Grounding
+    caller: str | None = None  # the hash of who asks
+    learning: LearningMode = LearningMode.SHARED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,7 @@ class Workspace:
     deadline: Deadline
     background: Background
     answer: AcceptedAnswer | None = None
-    web_costs: list[float | None] = field(default_factory=list)  # USD of each answered web search, None if not stated
+    web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
@@ -77,11 +79,18 @@ class Workspace:
         """Return the context in which keywords of this query are indexed or counted."""
         question = self.question
         return KeywordUse(
-            kb_id=question.kb_id, query_id=question.query_id, session_id=question.session_id, answer=answer
+            kb_id=question.kb_id,
+            query_id=question.query_id,
+            session_id=question.session_id,
+            answer=answer,
+            caller=question.caller,
+            is_private=question.learning is LearningMode.CALLER,
         )
 
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
+        if self.question.learning is LearningMode.OFF:
+            return set()
         return set(self.web_answers) - self.unlearnable_results
 
     def lacks_sources(self) -> bool:
@@ -96,6 +105,19 @@ class Workspace:
             and bool(self._passages)
             and recognize(self.question.text) is None
         )
+
+    def stored_answers(self) -> list[str]:
+        """Return the ids of the stored web answers that the answer rests on: found ones, and those it was taught by."""
+        if self.answer is None:
+            return []
+        found = {source.result_id for source in self.answer.sources if source.result_id is not None}
+        pages = {source.key for source in self.answer.sources}
+        taught = {
+            result_id
+            for result_id, answer in self.web_answers.items()
+            if any(citation.url in pages for citation in answer.citations)
+        }
+        return sorted(found | taught)
 
     def passage(self, passage_id: str) -> Passage | None:
         """Return the passage that the model knows by this id."""

@@ -1,0 +1,222 @@
+"""Deletes what a session or a caller taught: stored web answers, and keywords that nobody else taught.
+
+Every step is one transaction that leaves the index valid, and a repeated call goes on where an interrupted one ended:
+the record of what a query taught is deleted last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from gleaner.errors import StoreUnavailable, UnknownAnswer
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores import schema
+from gleaner.stores.answer_forgetting import AnswerForgetting
+from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
+from gleaner.stores.keyword_items import is_forgotten
+from gleaner.stores.keyword_pruning import (
+    EXISTING_ANSWER,
+    Action,
+    Head,
+    PruneWriter,
+    all_removed_entry_keys,
+    is_unfinished,
+)
+
+_PAGE = 100
+_MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
+_MAX_DELETIONS = 15  # associations in the transaction that also deletes the entries of a scope, at most 80
+_BY = "deletion"  # who forgot an answer: nothing is to say whose it was
+_TAUGHT_BY_QUERY = schema.ASSOCIATION_PREFIXES[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class LearnedCounts:
+    """What was deleted."""
+
+    keywords: int = 0
+    answers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Teacher:
+    """Whose associations go: those of a caller (by its hash), or only those of one session."""
+
+    caller: str
+    session_id: str | None
+
+    def taught(self, association: Mapping[str, Any]) -> bool:
+        is_own = association.get("caller") == self.caller
+        return is_own and self.session_id in (None, association.get("session_id"))
+
+
+class LearnedDeletion:
+    """Deletes from the keywords table. Methods raise StoreUnavailable or DeadlineExceeded."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._forgetting = AnswerForgetting(table)
+        self._prune_writer = PruneWriter(table)
+
+    def delete(
+        self, caller: str, counts: LearnedCounts, *, session_id: str | None, with_shared: bool, deadline: Deadline
+    ) -> None:
+        """Delete what a caller (by its hash) taught, or only in one session, and add to `counts`.
+
+        What others find stays unless `with_shared`, without the words that were sent to the web.
+        """
+        prefix, after = schema.taught_prefix(session_id) if session_id else schema.TAUGHT_PREFIX, ""
+        teacher = _Teacher(caller, session_id)
+        while page := self._table.query_all(
+            partition=schema.taught_key(caller, "", "")["pk"],
+            begins_with=prefix,
+            after=after,
+            limit=_PAGE,
+            deadline=deadline,
+        ):
+            after = page[-1]["sk"]
+            for record in page:
+                if with_shared or schema.is_private(record["scope"]):
+                    self._delete_taught(record, teacher, counts, deadline)
+                else:
+                    self._remove_words(record, deadline)
+
+    def _delete_taught(
+        self, record: Mapping[str, Any], teacher: _Teacher, counts: LearnedCounts, deadline: Deadline
+    ) -> None:
+        keys = [schema.answer_key(result_id) for result_id in sorted(record.get("result_ids", ()))]
+        for answer in self._table.get_many(keys, deadline=deadline, consistent=True):
+            with suppress(UnknownAnswer):  # it expired, or was pruned in the meantime
+                self._forgetting.forget(answer["result_id"], by=_BY, bars_pages=False, deadline=deadline)
+                counts.answers += not is_forgotten(answer)
+        keyword_ids = record.get("keyword_ids", set())
+        for keyword_id in sorted(keyword_ids):
+            counts.keywords += self._delete_keyword(keyword_id, teacher, deadline)
+        unchanged = "#keyword_ids = :read" if keyword_ids else "attribute_not_exists(#keyword_ids)"
+        deletion = self._table.delete(
+            {"pk": record["pk"], "sk": record["sk"]},
+            condition=f"attribute_not_exists(#pk) OR {unchanged}",  # a query that still runs may teach more
+            values={":read": keyword_ids} if keyword_ids else None,
+        )
+        try:
+            self._table.transact([deletion], deadline=deadline)
+        except ConditionFailed:
+            current = self._table.get({"pk": record["pk"], "sk": record["sk"]}, deadline=deadline)
+            if current is not None:
+                self._delete_taught(current, teacher, counts, deadline)
+
+    def _remove_words(self, record: Mapping[str, Any], deadline: Deadline) -> None:
+        """Empty the query texts of the answers, but not so that a query that still runs would write them again."""
+        for result_id in sorted(record.get("result_ids", ())):
+            emptying = self._table.update(
+                schema.answer_key(result_id),
+                expression="SET #query = :empty",
+                condition=EXISTING_ANSWER,
+                values={":empty": ""},
+            )
+            with suppress(ConditionFailed):
+                self._table.transact([emptying], deadline=deadline)
+
+    def _delete_keyword(self, keyword_id: str, teacher: _Teacher, deadline: Deadline) -> bool:
+        """Delete a keyword if nobody else taught it, else what the teacher added. Returns whether it was deleted."""
+        tries = 0
+        while tries < _MAX_TRIES:
+            head = self._table.get(schema.keyword_key(keyword_id), deadline=deadline)
+            if head is None:
+                return False
+            if is_unfinished(head):
+                self._prune_writer.finish(head, deadline=deadline)
+                continue
+            associations = self._prune_writer.read_associations(keyword_id, deadline)
+            step = _plan(head, associations, teacher)
+            actions = self._actions(head, step)
+            if not actions:
+                return False
+            try:
+                self._table.transact(actions, deadline=deadline)
+            except ConditionFailed:
+                tries += 1
+                continue
+            if step.is_last:
+                return step.deletes_head
+        raise StoreUnavailable("The store changed too fast to delete a keyword.")
+
+    def _actions(self, head: Head, step: _Step) -> list[Action]:
+        deletions = [self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in step.associations]
+        # Entries are deleted only together with a write of the head, which fails if the keyword was learned again.
+        entries = [self._table.delete(key) for key in all_removed_entry_keys(head, step.scopes)]
+        if step.deletes_head:
+            runs = [head["pruned_run_id"]] if "pruned_run_id" in head else []
+            records = [self._table.delete(schema.pruned_key(run_id, head["keyword_id"])) for run_id in runs]
+            return [self._delete_head(head), *records, *deletions, *entries]
+        if step.scopes or step.callers != head.get("callers"):
+            return [self._update_head(head, step), *deletions, *entries]
+        return deletions
+
+    def _delete_head(self, head: Head) -> Action:
+        return self._table.delete(
+            schema.keyword_key(head["keyword_id"]), condition=_UNCHANGED, values=_unchanged_values(head)
+        )
+
+    def _update_head(self, head: Head, step: _Step) -> Action:
+        values = _unchanged_values(head)
+        sets, deletes = [], []
+        if step.callers != head.get("callers"):
+            sets, values = ["#callers = :callers"], values | {":callers": step.callers}
+        if step.scopes:
+            deletes, values = ["#kb_ids :scopes"], values | {":scopes": set(step.scopes)}
+        expression = (f"SET {sets[0]} " if sets else "") + (f"DELETE {deletes[0]}" if deletes else "")
+        return self._table.update(
+            schema.keyword_key(head["keyword_id"]), expression=expression, condition=_UNCHANGED, values=values
+        )
+
+
+_UNCHANGED = "#status = :status AND #usage_count = :uses AND #last_used_at = :last_used"
+
+
+def _unchanged_values(head: Head) -> dict[str, Any]:
+    return {":status": head["status"], ":uses": head["usage_count"], ":last_used": head["last_used_at"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """One transaction."""
+
+    associations: Sequence[Mapping[str, Any]] = ()
+    scopes: Sequence[str] = ()  # in which the keyword is not to be found any more
+    callers: set[str] | None = None  # those that the head names from then on
+    deletes_head: bool = False
+    is_last: bool = False
+
+
+def _plan(head: Head, associations: Sequence[Mapping[str, Any]], teacher: _Teacher) -> _Step:
+    """The next step: at most one scope, or many associations, in one transaction."""
+    lessons = [item for item in associations if item["sk"].startswith(_TAUGHT_BY_QUERY)]
+    own = [item for item in lessons if teacher.taught(item)]
+    others = [item for item in lessons if not teacher.taught(item)]
+    # A keyword of an earlier version, whose head names no callers, is everybody's.
+    deletes_head = not others and "callers" in head
+    doomed = list(associations) if deletes_head else own
+    left = {item["kb_id"] for item in others}
+    scopes = set(head.get("kb_ids", ())) - left if "callers" in head else set()
+    if len(doomed) > _MAX_DELETIONS:
+        return _Step(associations=doomed[: MAX_TRANSACTION_ACTIONS - 1], callers=head.get("callers"))
+    if len(scopes) > 1:
+        return _Step(scopes=sorted(scopes)[:1], callers=head.get("callers"))
+    return _Step(
+        associations=doomed,
+        scopes=sorted(scopes),
+        callers=_remaining_callers(head, others),
+        deletes_head=deletes_head,
+        is_last=True,
+    )
+
+
+def _remaining_callers(head: Head, others: Sequence[Mapping[str, Any]]) -> set[str] | None:
+    if "callers" not in head:
+        return None
+    callers = sorted({item["caller"] for item in others if "caller" in item})
+    return set(callers[: schema.MAX_CALLERS]) or set(head["callers"])
