@@ -22,7 +22,9 @@ def is_expired(
     asked: str, stored_question: str, created_at: datetime, valid_for_hours: int | None, now: datetime
 ) -> bool:
     """Whether an answer of `created_at` has expired, or one of the questions means another day, week, month or year."""
-    limits = [hours for hours in (valid_for_hours, bound_hours(asked), bound_hours(stored_question)) if hours is not None]
+    limits = [
+        hours for hours in (valid_for_hours, bound_hours(asked), bound_hours(stored_question)) if hours is not None
+    ]
     if limits and now - created_at > timedelta(hours=min(limits)):
         return True
     return any(_is_other_period(question, created_at, now) for question in (asked, stored_question))

@@ -195,7 +195,7 @@ def _read_content(
     unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
     content: list[Word] = []
     for position, word in enumerate(words):
-        if word not in symbols and (word in fillers and word not in strong or _is_number(word, tables)):
+        if word not in symbols and ((word in fillers and word not in strong) or _is_number(word, tables)):
             continue
         if tables.negations.labels(word):
             continue

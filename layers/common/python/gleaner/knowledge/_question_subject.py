@@ -101,8 +101,10 @@ def _is_short(form: QuestionForm, other: QuestionForm) -> bool:
 
 def _is_replaced(missing: list[Word], extra: list[Word], form: QuestionForm, other: QuestionForm) -> bool:
     """Whether the questions are the same but for one word."""
-    return len(missing) == len(extra) == 1 and len(form.content) == len(other.content) and _have_same_frame(
-        form, other, missing[0], extra[0]
+    return (
+        len(missing) == len(extra) == 1
+        and len(form.content) == len(other.content)
+        and _have_same_frame(form, other, missing[0], extra[0])
     )
 
 
@@ -156,7 +158,9 @@ def _is_compound(written: str, content: Sequence[Word], other: Word) -> bool:
     """Whether one word is written together from the other and what is beside it: "ticket price", "Ticketpreis"."""
     if len(other.written) >= _MIN_VARIANT and len(written) > len(other.written):
         rest = written.removeprefix(other.written)
-        if rest != written and any(rest.lstrip("s").startswith(word.written) for word in content if len(word.written) >= _MIN_PART):
+        if rest != written and any(
+            rest.lstrip("s").startswith(word.written) for word in content if len(word.written) >= _MIN_PART
+        ):
             return True
         return any(
             written.endswith(other.written) and written.startswith(word.written)

@@ -126,9 +126,7 @@ def read_tables() -> Tables:
         no_answers=_lines(sections["no answers"]),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
-        directions={
-            name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")
-        },
+        directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},
     )
 
 

@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from gleaner import text
 from gleaner.knowledge._expiry import is_expired
 from gleaner.knowledge._question_form import QuestionForm, find_language, find_numbers, read_question
 from gleaner.knowledge._question_order import is_reversed
-from gleaner.knowledge._question_subject import count_prefixed, find_subject_difference, is_short_answer, share_of_content
+from gleaner.knowledge._question_subject import (
+    count_prefixed,
+    find_subject_difference,
+    is_short_answer,
+    share_of_content,
+)
 from gleaner.knowledge._word_tables import read_tables
-from gleaner import text
 
 # Below this share of common words, two questions are not similar enough for one word to be the only difference.
 _MIN_COMMON = 0.75
@@ -49,13 +54,21 @@ class StoredAnswer:
     valid_for_hours: int | None = None
 
 
+def load_words() -> None:
+    """Read the tables of words, which takes time once per process."""
+    read_tables()
+
+
 def find_difference(asked: str, stored: StoredAnswer, *, now: datetime) -> DifferenceKind | None:
     """Return what makes the stored answer no answer to `asked`, or None."""
     form, other = read_question(asked), read_question(stored.question)
     checks: tuple[tuple[DifferenceKind, Callable[[], bool]], ...] = (
         (DifferenceKind.NO_ANSWER, lambda: holds_no_answer(stored.answer)),
         (DifferenceKind.LANGUAGE, lambda: _is_foreign(form, stored.answer)),
-        (DifferenceKind.TIME, lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now)),
+        (
+            DifferenceKind.TIME,
+            lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now),
+        ),
         (DifferenceKind.NUMBER, lambda: _differ_in_numbers(form, other, stored)),
         (DifferenceKind.KIND, lambda: _differ_in_kind(form, other, stored.answer)),
         (DifferenceKind.POLARITY, lambda: _differ_in_polarity(form, other)),
@@ -63,6 +76,16 @@ def find_difference(asked: str, stored: StoredAnswer, *, now: datetime) -> Diffe
         (DifferenceKind.SUBJECT, lambda: find_subject_difference(form, other, stored.answer, stored.around)),
     )
     return next((kind for kind, differs in checks if differs()), None)
+
+
+def is_same_question(one: str, two: str) -> bool:
+    """Whether two stored questions have the same words, in the same order, apart from those that decide nothing."""
+    first, second = read_question(one), read_question(two)
+    return _key(first) == _key(second) if first.content and second.content else one == two
+
+
+def _key(form: QuestionForm) -> tuple[object, ...]:
+    return [word.stem for word in form.content], form.numbers, form.kinds, form.sides, form.negations
 
 
 def holds_no_answer(answer: str) -> bool:
@@ -120,7 +143,9 @@ def _differ_in_kind(form: QuestionForm, other: QuestionForm, answer: str) -> boo
 
 
 def _are_compatible(one: str, two: str) -> bool:
-    if one == two or any({one, two} <= group and "amount" in (one, two) or {one, two} == group for group in _COMPATIBLE):
+    if one == two or any(
+        ({one, two} <= group and "amount" in (one, two)) or {one, two} == group for group in _COMPATIBLE
+    ):
         return True
     return "quantity" in (one, two) and bool({one, two} & _ALL_MEASURES)
 
