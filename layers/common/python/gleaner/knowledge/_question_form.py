@@ -37,7 +37,6 @@ _QUESTION_WORD_FIRST = (
     *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish"),
     None,
 )
-_ASKING = frozenset(("who", "when", "where", "why", "method"))
 _CLAUSE_END = re.compile(r"[.,;:!?¿¡]\s|[¿¡]")
 # Words that decide, although they are function words of their language.
 _DECIDING = frozenset(("ohne", "sans", "senza", "sem", "außer", "ausser", "sauf", "без", "кроме"))
@@ -134,8 +133,7 @@ def _leading(marks: list[Mark], plain: str, spoken: list[str], language: str | N
     return [
         mark
         for mark in marks
-        if mark.label not in _ASKING
-        or mark.start < 0
+        if mark.phrase not in read_tables().question_words
         or fillers.issuperset(spoken[max((start for start in starts if start <= mark.start), default=0) : mark.start])
     ]
 

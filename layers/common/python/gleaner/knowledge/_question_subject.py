@@ -21,6 +21,7 @@ _ENDINGS = frozenset(
     " ions tion er ers ern se ens ung ies ied al ally ation ations ment ments ant ent ance ence ness able".split(" ")
 )
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "dés", "des", "dé", "mis", "ent", "не")
+_SHORT_ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing"))  # of words of three letters
 _NAME_ENDINGS = frozenset(" s es n e".split(" "))
 _SPELLINGS = (
     (re.compile("our"), "or"),
@@ -139,10 +140,15 @@ def _is_same(word: Word, other: Word) -> bool:
 
 def _is_variant(one: str, two: str, endings: Collection[str]) -> bool:
     """Whether two words are inflections or spellings of one."""
-    one, two = _spell(one), _spell(two)
+    return _is_inflection(one, two, endings) or _is_inflection(_spell(one), _spell(two), endings)
+
+
+def _is_inflection(one: str, two: str, endings: Collection[str]) -> bool:
     if one == two:
         return True
     length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    if length == _MIN_VARIANT - 1:
+        return {one[length:], two[length:]} <= _SHORT_ENDINGS
     return length >= _MIN_VARIANT and one[length:] in endings and two[length:] in endings
 
 

@@ -100,6 +100,7 @@ class Tables:
     no_answers: Phrases
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
+    question_words: frozenset[str]
     directions: dict[str, frozenset[str]]  # the words of "from", "to", "in either order", "passive"
 
 
@@ -126,6 +127,7 @@ def read_tables() -> Tables:
         no_answers=_lines(sections["no answers"]),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
+        question_words=_folded(sections["question words"][0], ","),
         directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},
     )
 
