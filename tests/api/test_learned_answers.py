@@ -24,8 +24,8 @@ def learn(
     *,
     found: str = "It opens at 7. [1]",
     **index: Any,
-) -> str:
-    """Ask a question that the web answers, with this call of index_keywords; the stored question if there is one."""
+) -> None:
+    """Ask a question that the web answers, with these arguments of index_keywords."""
     web.finds(found, PAGE)
     model.plays(
         calls(search()),
@@ -33,7 +33,6 @@ def learn(
         calls(("index_keywords", {"keywords": ["Velm pool"]} | index), answer("At 7. [web-1]", ("web-1",))),
     )
     assert client.ask(asked)[0] == 200
-    return asked
 
 
 def shown_chunks(client: Client, model: ScriptedModel, query: str) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
 from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
 
 _MIN_LANGUAGE_WORDS = 2
-_MAX_TEXT = 20_000  # characters that are read of an answer
+_MAX_TEXT = 4_000  # characters that are read of a question or an answer
+_MAX_CONTENT = 40  # content words that are compared, since each is compared with each
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
@@ -207,7 +208,7 @@ def _read_content(
                     position=position,
                 )
             )
-    return list({word.written: word for word in content}.values())
+    return list({word.written: word for word in content}.values())[:_MAX_CONTENT]
 
 
 def _words_of(mark: Mark, spoken: list[str]) -> list[str]:

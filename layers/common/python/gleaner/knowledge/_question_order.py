@@ -10,6 +10,7 @@ from gleaner.knowledge._question_form import QuestionForm
 from gleaner.knowledge._word_tables import is_foreign, read_tables
 
 _MIN_WORDS = 2
+_MAX_WORDS = 12  # of a question whose words are compared three by three
 _WHO_IS_OBJECT = re.compile(r"\bwhom?\s+(?:did|does|do|will|has|have|had|can)\b", re.IGNORECASE)
 
 
@@ -71,7 +72,7 @@ def _has_reversed_sides(form: QuestionForm, other: QuestionForm) -> bool:
     """
     order, other_order = [_places(question) for question in (form, other)]
     common = [word for word in order if word in other_order]
-    if len(common) < len(order) or len(common) < len(other_order):
+    if len(common) < len(order) or len(common) < len(other_order) or len(common) > _MAX_WORDS:
         return False  # other words may restructure the question
     reversed_pairs = any(
         order[first] < order[pivot] < order[second] and other_order[second] < other_order[pivot] < other_order[first]

@@ -12,6 +12,7 @@ from gleaner.knowledge._word_tables import read_tables
 _MAX_SHORT = 6  # content words of a short question
 _MAX_SHORT_CHARACTERS = 16  # characters of a short question in a script without spaces
 _MAX_SHORT_ANSWER = 60  # words
+_MAX_SHORT_CHARS = 1_000
 _MAX_LONG_SHARE = 0.6  # of the words of a long question that the stored answer may lack
 _MAX_EXTRA_SHARE = 0.4  # of the words of a short stored question that the asked one may lack
 _MIN_VARIANT = 4
@@ -70,7 +71,7 @@ def _find_missing(form: QuestionForm, other: QuestionForm) -> list[Word]:
 
 def is_short_answer(answer: str) -> bool:
     """Whether an answer is too short to cover more than its question."""
-    return len(text.words(answer)) <= _MAX_SHORT_ANSWER
+    return len(answer) <= _MAX_SHORT_CHARS and len(text.words(answer)) <= _MAX_SHORT_ANSWER
 
 
 def count_prefixed(form: QuestionForm, other: QuestionForm) -> int:
