@@ -11,7 +11,9 @@ from gleaner.knowledge._word_tables import is_foreign, read_tables
 
 _MIN_WORDS = 2
 _MAX_WORDS = 12  # of a question whose words are compared three by three
-_WHO_IS_OBJECT = re.compile(r"\bwhom?\s+(?:did|does|do|will|has|have|had|can)\b", re.IGNORECASE)
+_WHO_IS_OBJECT = re.compile(
+    r"\bwhom?\s+(?:did|does|do|will|has|have|had|can)\b|\b(?:wen|wem|кого|кому)\b|\ba quién|\bà qui\b", re.IGNORECASE
+)
 
 
 def is_reversed(form: QuestionForm, other: QuestionForm) -> bool:
