@@ -12,7 +12,8 @@ from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
 from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
 
 _MIN_LANGUAGE_WORDS = 2
-_MAX_TEXT = 4_000  # characters that are read of a question or an answer
+_MAX_TEXT = 4_000  # characters that are read of an answer
+_MAX_QUESTION = 1_000
 _MAX_CONTENT = 40  # content words that are compared, since each is compared with each
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
@@ -75,7 +76,7 @@ class QuestionForm:
 def read_question(question: str) -> QuestionForm:
     """Read a question or a phrase that is searched for."""
     tables, language = read_tables(), find_language(question)
-    plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question)[:_MAX_TEXT]))
+    plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question[:_MAX_QUESTION])))
     words = text.words(plain)
     spoken = text.find_words(text.fold(plain))
     kinds = _leading(tables.kinds.find(spoken, language), plain, spoken, language)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 from gleaner import text
 from gleaner.knowledge._question_form import QuestionForm, Word
@@ -153,6 +154,7 @@ def _is_inflection(one: str, two: str, endings: Collection[str]) -> bool:
     return length >= _MIN_VARIANT and one[length:] in endings and two[length:] in endings
 
 
+@lru_cache(maxsize=10_000)
 def _spell(word: str) -> str:
     if not word.isalpha() or ord(word[0]) > 0x24F:  # noqa: PLR2004 - the end of the Latin letters
         return word

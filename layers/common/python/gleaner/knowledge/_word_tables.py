@@ -10,7 +10,6 @@ from importlib.resources import files
 
 from gleaner import text
 
-_MAX_PHRASE_WORDS = 6
 _MIN_BEGINNING = 3
 # Scripts in which words are not separated, or carry particles: phrases are looked for within words.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
@@ -34,6 +33,7 @@ class Phrases:
 
     spaced: dict[tuple[str, ...], list[tuple[str, bool]]] = field(default_factory=dict)
     unspaced: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)  # of the longest phrase of several words, by its first
 
     def add(self, written: str, label: str) -> None:
         """Add a phrase under a label."""
@@ -45,6 +45,7 @@ class Phrases:
             words = tuple(text.find_words(phrase))
             key = (*words[:-1], f"{words[-1]}*") if phrase.endswith("*") else words
             self.spaced.setdefault(key, []).append(entry)
+            self.lengths[words[0]] = max(len(words), self.lengths.get(words[0], 1))
 
     def find(self, words: list[str], language: str | None) -> list[Mark]:
         """Return the phrases in folded words, the longest at each position; they do not overlap."""
@@ -57,7 +58,7 @@ class Phrases:
         return [*marks, *self._find_unspaced(words)]
 
     def _find_at(self, words: list[str], start: int, language: str | None) -> Iterator[Mark]:
-        for end in range(min(len(words), start + _MAX_PHRASE_WORDS), start, -1):
+        for end in range(min(len(words), start + self.lengths.get(words[start], 1)), start, -1):
             for key in _keys(tuple(words[start:end])):
                 if key in self.spaced and not is_foreign(" ".join(key), language):
                     phrase = " ".join(key)
