@@ -28,6 +28,7 @@ WITHOUT_COLLECTION = (
     "index_scale.py --chunks 20000",
     "faults.py",
     "redaction.py",
+    "reuse.py",
 )
 WITH_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning", "support.py")
 

@@ -61,6 +61,28 @@ def test_an_old_answer_is_ignored(keywords: Keywords, retrieval: Retrieval) -> N
     assert search(retrieval, "quantum computing") == ()
 
 
+def test_an_answer_to_a_question_that_differs_is_withheld(keywords: Keywords, retrieval: Retrieval) -> None:
+    text = "In 2025 the season ticket costs 310 crowns. [1]"
+    learn(keywords, "What does a Kestrel season ticket cost in 2025?", "Kestrel season ticket", answer=text)
+    result = retrieval.search(
+        KB, "What does a Kestrel season ticket cost in 2026?", top_k=5, deadline=Deadline.after(20)
+    )
+    assert result.passages == ()
+    assert result.withheld == {"number": 1}
+    [passage] = search(retrieval, "What does a Kestrel season ticket cost in 2025?")
+    assert passage.answers == "What does a Kestrel season ticket cost in 2025?"
+
+
+def test_the_newest_answer_to_a_question_replaces_the_older_ones(keywords: Keywords, retrieval: Retrieval) -> None:
+    now = utc_now()
+    for number, days in enumerate((3, 1, 2)):
+        created_at = now - timedelta(days=days)
+        learn(
+            keywords, "What is quantum computing used for?", "quantum computing", number=number, created_at=created_at
+        )
+    assert [passage.key for passage in search(retrieval, "uses of quantum computing")] == ["R1"]
+
+
 def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
         learn(keywords, f"quantum computing {number}", "quantum computing", f"quantum w{number}", number=number)

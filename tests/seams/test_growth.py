@@ -17,6 +17,7 @@ from gleaner.clients.perplexity_answer import read_answer
 from gleaner.errors import GleanerError
 from gleaner.guards import answer_text, disclosure, redaction, untrusted
 from gleaner.guards.support import judge_support
+from gleaner.knowledge.differences import StoredAnswer, find_difference
 from gleaner.knowledge.learning import check_keywords, extract_keywords
 from gleaner.knowledge.selection import Selection
 from gleaner.model import Citation, Passage, SourceType, WebAnswer
@@ -156,6 +157,7 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "check_keyword": check_keyword,
     "check_keywords": lambda value: check_keywords([value]),
     "extract_keywords": lambda value: extract_keywords(_web_answer(value)),
+    "find_difference": lambda value: find_difference(value[:LENGTH], _stored_answer(value), now=datetime.now(UTC)),
     "read a web answer": lambda value: read_answer(_web_body(value)),
     "split_sentences": split_sentences,
     "chunk_text": chunk_text,
@@ -240,6 +242,10 @@ def _web_answer(answer: str) -> WebAnswer:
         model="m",
         created_at=datetime.now(UTC),
     )
+
+
+def _stored_answer(value: str) -> StoredAnswer:
+    return StoredAnswer(question=value[::-1], answer=value, created_at=datetime.now(UTC))
 
 
 def _web_body(answer: str) -> bytes:

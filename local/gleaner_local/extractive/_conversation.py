@@ -33,6 +33,7 @@ class Passage:
     chapter: str
     keywords: tuple[str, ...]
     position: int = 0  # among the passages of its document
+    answers: str = ""  # the question that a stored web answer was given to
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +144,7 @@ def _to_passage(chunk: Mapping[str, Any]) -> Passage:
         chapter=chunk.get("chapter") or "",
         keywords=tuple(chunk.get("keywords") or ()),
         position=chunk.get("chunk_index") or 0,
+        answers=chunk.get("answers") or "",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
-from gleaner.model import ChatMessage, Grounding, LearningMode, Mode
+from gleaner.model import ChatMessage, Grounding, LearningMode, Mode, utc_now
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
@@ -63,6 +63,7 @@ def _system_prompt(question: Question) -> str:
         parts.append(read_prompt("system_no_learning"))
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
+    parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
     return "\n\n".join(parts)
 
 

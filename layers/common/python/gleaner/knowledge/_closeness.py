@@ -29,7 +29,8 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
     if not query_weights:
         return 0.0
-    questions = [_align(answer.query, beginnings), _align(answer.citations[0].title, beginnings)]
+    questions = [_align(question, beginnings) for question in {answer.query, answer.question}]
+    questions.append(_align(answer.citations[0].title, beginnings))
     places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
     places |= dict.fromkeys(_align(" ".join(keywords), beginnings), _IN_KEYWORDS)
     places |= dict.fromkeys(set.union(*questions), _IN_QUESTION)

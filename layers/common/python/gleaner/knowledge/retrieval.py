@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.knowledge._closeness import closeness
+from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
 from gleaner.model import Passage, RecordHit, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
@@ -28,12 +30,14 @@ _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 class RetrievalResult:
     """The passages of one search. `lookup_failed` says that stored web answers could not be looked up.
 
-    `left_out` counts what could not be read of the index's answer.
+    `left_out` counts what could not be read of the index's answer, `withheld` the stored answers that do not fit the
+    question, by what makes them differ.
     """
 
     passages: tuple[Passage, ...]
     lookup_failed: bool
     left_out: int = 0
+    withheld: Mapping[str, int] = field(default_factory=dict)
 
 
 class Retrieval:
@@ -79,17 +83,16 @@ class Retrieval:
         hits = self._executor.submit(
             self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=search_deadline.timeout(_MAX_SEARCH_SECONDS)
         )
+        stored, lookup_failed = _StoredAnswers(), False
         try:
-            web_passages = (
-                self._find_stored_answers(kb_id, query, caller, search_deadline) if with_stored_answers else []
-            )
-            lookup_failed = False
+            if with_stored_answers:
+                stored = self._find_stored_answers(kb_id, query, caller, search_deadline)
         except (StoreUnavailable, DeadlineExceeded):
-            web_passages, lookup_failed = [], True
+            lookup_failed = True
         found = hits.result()
-        passages = [_from_hit(hit) for hit in found] + web_passages
-        ranked = sorted(passages, key=lambda passage: (-passage.score, passage.key))
-        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out)
+        chunks = sorted(map(_from_hit, found), key=lambda passage: passage.key)
+        ranked = sorted([*chunks, *stored.passages], key=lambda passage: -passage.score)
+        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld)
 
     def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
         """Whether the knowledge base contains records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""
@@ -99,20 +102,55 @@ class Retrieval:
             )
         return kb_id in self._existing_kb_ids
 
-    def _find_stored_answers(self, kb_id: str, query: str, caller: str | None, deadline: Deadline) -> list[Passage]:
+    def _find_stored_answers(self, kb_id: str, query: str, caller: str | None, deadline: Deadline) -> _StoredAnswers:
         lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
         matches = _matches_by_answer(lookup.matches)
-        min_created_at = utc_now() - self._max_age
-        passages = [
-            _from_answer(answer, query, matches[answer.result_id], lookup.weights)
+        now = utc_now()
+        answers = [
+            answer
             for answer in self._keywords.get_answers(list(matches), deadline=deadline)
-            if answer.created_at >= min_created_at and not self._cites_blocked_host(answer)
+            if answer.created_at >= now - self._max_age and not self._cites_blocked_host(answer)
         ]
-        relevant = [passage for passage in passages if passage.score >= _MIN_SCORE]
-        return sorted(relevant, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+        result = _StoredAnswers()
+        handed_out: list[WebAnswer] = []
+        for answer in sorted(answers, key=lambda answer: answer.created_at, reverse=True):
+            passage = _from_answer(answer, query, matches[answer.result_id], lookup.weights)
+            if passage.score < _MIN_SCORE:
+                continue
+            if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
+                result.withheld[reason] += 1
+            else:
+                result.passages.append(passage)
+                handed_out.append(answer)
+        result.passages.sort(key=lambda passage: -passage.score)  # the newest first among equals
+        del result.passages[_MAX_WEB_ANSWERS:]
+        return result
 
     def _cites_blocked_host(self, answer: WebAnswer) -> bool:
         return any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
+
+
+@dataclass(slots=True)
+class _StoredAnswers:
+    """The stored answers for a query, best first, and why others are withheld."""
+
+    passages: list[Passage] = field(default_factory=list)
+    withheld: Counter[str] = field(default_factory=Counter)
+
+
+def _find_reason_to_withhold(
+    query: str, answer: WebAnswer, keywords: Sequence[str], newer: Sequence[WebAnswer], now: datetime
+) -> str | None:
+    if answer.question and any(is_same_question(answer.question, other.question) for other in newer):
+        return "superseded"
+    stored = StoredAnswer(
+        question=answer.question or answer.citations[0].title,  # its question goes with the session that asked it
+        answer=_CITATION_MARK.sub("", answer.answer),
+        around=[*(citation.title for citation in answer.citations), *keywords],
+        created_at=answer.created_at,
+        valid_for_hours=answer.valid_for_hours,
+    )
+    return find_difference(query, stored, now=now)
 
 
 def _matches_by_answer(matches: Sequence[KeywordMatch]) -> dict[str, list[KeywordMatch]]:
@@ -159,5 +197,6 @@ def _from_answer(
         keyword_ids=tuple(match.keyword_id for match in matches),
         result_id=answer.result_id,
         date=answer.created_at.date().isoformat(),
+        answers=answer.question,
         urls=tuple(citation.url for citation in answer.citations),
     )

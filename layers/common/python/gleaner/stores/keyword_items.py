@@ -111,8 +111,10 @@ def answer_update(
         schema.answer_key(answer.result_id),
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
         " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
-        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
+        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created),"
+        " #answers = if_not_exists(#answers, :answers)"
         + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
+        + (", #valid_for_hours = if_not_exists(#valid_for_hours, :hours)" if answer.valid_for_hours else "")
         + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
@@ -126,9 +128,11 @@ def answer_update(
             ],
             ":model": answer.model,
             ":created": answer.created_at,
+            ":answers": answer.question and redact(answer.question),
             ":keywords": keyword_ids,
         }
-        | ({":expires": expires_at} if expires_at else {}),
+        | ({":expires": expires_at} if expires_at else {})
+        | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {}),
         return_existing=True,
     )
 
@@ -162,4 +166,6 @@ def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
         citations=tuple(Citation(**citation) for citation in item["citations"]),
         model=item["model"],
         created_at=from_timestamp(item["created_at"]),
+        answers=item.get("answers", ""),
+        valid_for_hours=item.get("valid_for_hours"),
     )

@@ -211,8 +211,9 @@ class PruneWriter:
         alone = "(attribute_not_exists(#keyword_ids) OR #keyword_ids = :keyword)"
         return self._table.update(
             schema.answer_key(result_id),
-            expression=f"SET #queue = :queue, #last_used_at = :now{', #query = :empty' if is_last else ''}"
-            " DELETE #keyword_ids :keyword",
+            expression="SET #queue = :queue, #last_used_at = :now"
+            + (", #query = :empty, #answers = :empty" if is_last else "")
+            + " DELETE #keyword_ids :keyword",
             condition=f"{EXISTING_ANSWER} AND {alone if is_last else f'NOT {alone}'}",
             values=values | ({":empty": ""} if is_last else {}),
         )

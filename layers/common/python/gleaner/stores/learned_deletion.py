@@ -109,11 +109,11 @@ class LearnedDeletion:
                 self._delete_taught(current, teacher, counts, deadline)
 
     def _remove_words(self, record: Mapping[str, Any], deadline: Deadline) -> None:
-        """Empty the query texts of the answers, but not so that a query that still runs would write them again."""
+        """Empty query and question of the answers, but not so that a query that still runs would write them again."""
         for result_id in sorted(record.get("result_ids", ())):
             emptying = self._table.update(
                 schema.answer_key(result_id),
-                expression="SET #query = :empty",
+                expression="SET #query = :empty, #answers = :empty",
                 condition=EXISTING_ANSWER,
                 values={":empty": ""},
             )

@@ -60,6 +60,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
             "kb_id": kb_id,
             "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
+        | ({"stored_answers_withheld": dict(result.withheld)} if result.withheld else {})
     )
 
 
@@ -112,7 +113,7 @@ def _to_json(passage: Passage) -> JsonObject:
         "chunk_index": passage.chunk_index,
     }
     if passage.keywords:
-        chunk |= {"keywords": list(passage.keywords), "date": passage.date}
+        chunk |= {"keywords": list(passage.keywords), "answers": passage.answers, "date": passage.date}
     return chunk
 
 
