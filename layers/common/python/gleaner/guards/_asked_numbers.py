@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from gleaner import text
-from gleaner.guards._numbers import NUMBER_WORDS
+from gleaner.guards.numbers import NUMBER_WORDS
 
 # By language: how a question asks how many, how old or in which year, and words for numbers and quantities, often only
 # how they begin. "How much", "how long" and "how often" are not listed: "free", "until Friday" and "daily" answer them.

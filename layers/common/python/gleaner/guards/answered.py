@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gleaner import text
 from gleaner.guards._asked_numbers import lacks_number
-from gleaner.guards._numbers import read_numbers
+from gleaner.guards.numbers import read_numbers
 from gleaner.model import Answered, Passage
 
 _MIN_SHARE = 0.3  # of the question's terms that the sources contain
