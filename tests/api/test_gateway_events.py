@@ -203,6 +203,11 @@ def test_without_configured_origins_none_is_allowed(client: Client) -> None:
     assert not {"Access-Control-Allow-Origin", "Vary"} & set(response["multiValueHeaders"])
 
 
+def admin_event() -> dict[str, Any]:
+    """A call of a route that only admins may use: 404 for an admin, 403 for others."""
+    return proxy_event("DELETE", f"/api/keywords/answers/{'0' * 26}", "x")
+
+
 @pytest.mark.parametrize(
     ("context", "admin"),
     [
@@ -215,7 +220,7 @@ def test_without_configured_origins_none_is_allowed(client: Client) -> None:
     ],
 )
 def test_roles_come_from_the_authorizer(client: Client, context: Any, admin: bool) -> None:
-    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x") | {"requestContext": context}
+    event = admin_event() | {"requestContext": context}
     event["headers"] = {"x-api-key": "admin"}
     assert client.send(event)["statusCode"] == (404 if admin else 403)
 
@@ -253,7 +258,7 @@ def as_member(claim: Any, *tokens: str) -> dict[str, Any]:
     ],
 )
 def test_only_the_exact_group_name_makes_an_admin(client: Client, groups: list[str], admin: bool) -> None:
-    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
+    event = admin_event()
     member = as_member(",".join(groups), token_of({"cognito:groups": groups}))  # joined as API Gateway does
     for changes in (member, member | {"multiValueHeaders": None}):
         assert client.send(event | changes)["statusCode"] == (404 if admin else 403)
@@ -261,7 +266,7 @@ def test_only_the_exact_group_name_makes_an_admin(client: Client, groups: list[s
 
 @pytest.mark.parametrize("groups", [["admin"], ["users", "admin"]])
 def test_groups_may_be_given_in_brackets(client: Client, groups: list[str]) -> None:
-    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
+    event = admin_event()
     member = as_member(f"[{' '.join(groups)}]", token_of({"cognito:groups": groups}))
     assert client.send(event | member)["statusCode"] == 404
 
@@ -289,7 +294,7 @@ ADMIN_TOKEN = token_of({"cognito:groups": ["x", "admin"]})
 def test_a_token_that_differs_from_the_verified_claim_makes_no_admin(
     client: Client, claim: str | None, tokens: list[str]
 ) -> None:
-    event = proxy_event("GET", f"/api/keywords/{'0' * 32}", "x")
+    event = admin_event()
     assert client.send(event | as_member(claim, *tokens))["statusCode"] == 403
 
 
