@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from gleaner import text
 from gleaner.guards.redaction import drop_placeholders, redact
+from gleaner.knowledge._generic_keywords import find_problem
 from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_stems import merge_key
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
 MIN_KEYWORD_LENGTH = 2  # code points of the folded text
@@ -59,18 +61,18 @@ class Learning:
 
 
 def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[RejectedKeyword]]:
-    """Split into valid keywords (at most MAX_KEYWORDS_PER_CALL, the first spelling of each) and rejected ones."""
+    """Split into valid keywords (at most MAX_KEYWORDS_PER_CALL, the first of near-duplicates) and rejected ones."""
     valid: dict[str, str] = {}
     rejected: list[RejectedKeyword] = []
     for candidate in proposed:
         keyword, problem = _check(candidate)
-        folded = text.fold(keyword)
-        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and folded not in valid:
+        key = merge_key(keyword)
+        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and key not in valid:
             problem = f"more than {MAX_KEYWORDS_PER_CALL} keywords in one call"
         if problem is not None:
             rejected.append(RejectedKeyword(keyword=keyword, reason=problem))
         else:
-            valid.setdefault(folded, keyword)
+            valid.setdefault(key, keyword)
     return list(valid.values()), rejected
 
 
@@ -86,9 +88,7 @@ def _check(candidate: object) -> tuple[str, str | None]:
         return keyword, f"shorter than {MIN_KEYWORD_LENGTH} characters"
     if len(folded) > MAX_KEYWORD_LENGTH:
         return keyword[: MAX_KEYWORD_LENGTH + 1], f"longer than {MAX_KEYWORD_LENGTH} characters; name the topic only"
-    if not text.stems(folded):
-        return keyword, "too generic: name the product, concept or task"
-    return keyword, None
+    return keyword, find_problem(keyword)
 
 
 def extract_keywords(answer: WebAnswer) -> list[str]:
