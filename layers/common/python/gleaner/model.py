@@ -110,6 +110,7 @@ class WebAnswer:
     citations: tuple[Citation, ...]
     model: str
     created_at: datetime
+    keyword_ids: frozenset[str] = frozenset()  # of active keywords that lead to it; as read from the store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

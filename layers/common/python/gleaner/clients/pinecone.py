@@ -28,6 +28,9 @@ MAX_DELETE_IDS = 1000
 # A fetch sends its ids in the query string, where the maximum length of a URL is reached first.
 MAX_FETCH_IDS = 50
 MAX_FETCH_ID_BYTES = 6_000
+# Namespaces that end so hold what was learned for a knowledge base. No kb_id contains a dot (model.KB_ID_PATTERN); a
+# namespace may have any 512 ASCII characters (docs.pinecone.io/reference/api/database-limits/identifier-limits).
+ANSWERS_SUFFIX = ".answers"
 
 
 class KnowledgeBase:
@@ -100,9 +103,13 @@ class KnowledgeBase:
             _request("delete", call, timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
-        """Return the number of records in each knowledge base; the service updates it with some delay."""
+        """Return the number of records in each knowledge base; the service updates it with some delay.
+
+        What was learned for a knowledge base is not counted, and does not make it exist.
+        """
         stats = _request("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
-        return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
+        namespaces = stats.namespaces.items() if stats else ()
+        return {name: summary.vector_count for name, summary in namespaces if not name.endswith(ANSWERS_SUFFIX)}
 
 
 def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:

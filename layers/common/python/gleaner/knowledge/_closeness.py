@@ -23,7 +23,9 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     The greater of two measures counts: the answer was fetched for a similar question, or it mentions what the
     query asks for. Similarity is a weighted geometric mean of how much of the query the answer is about, and how
     much of the stored question (or of its first page's title) the query repeats. So a long stored question that
-    shares one word with the query is not similar. `weights` are the query's stems by rarity.
+    shares one word with the query is not similar. A keyword that the answer does not mention is no mention: it may have
+    been chosen by a hostile page, and counts only where the query repeats the stored question, too. `weights` are the
+    query's stems by rarity.
     """
     beginnings = text.beginnings(query)
     query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
@@ -31,13 +33,18 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
         return 0.0
     questions = [_align(answer.query, beginnings), _align(answer.citations[0].title, beginnings)]
     places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
-    places |= dict.fromkeys(_align(" ".join(keywords), beginnings), _IN_KEYWORDS)
+    known = set(places).union(*questions)
+    by_mention: dict[bool, set[str]] = {True: set(), False: set()}
+    for stems in (_align(keyword, beginnings) for keyword in keywords):
+        by_mention[2 * len(stems & known) >= len(stems)].update(stems)
+    places |= dict.fromkeys(by_mention[True], _IN_KEYWORDS)
     places |= dict.fromkeys(set.union(*questions), _IN_QUESTION)
+    held = _query_share(query_weights, dict.fromkeys(places, 1.0))
+    places = dict.fromkeys(by_mention[False], _IN_KEYWORDS) | places
     aboutness = _query_share(query_weights, places)
     overlap = max(_question_share(question, query_weights) for question in questions)
     similarity = math.pow(aboutness, 1 - _STORED_QUESTION_WEIGHT) * math.pow(overlap, _STORED_QUESTION_WEIGHT)
-    mentions = _query_share(query_weights, dict.fromkeys(places, 1.0))
-    return max(similarity, _MENTION_WEIGHT * mentions)
+    return max(similarity, _MENTION_WEIGHT * held)
 
 
 def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:

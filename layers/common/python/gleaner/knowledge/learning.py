@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gleaner import text
+from gleaner.clients.answer_index import AnswerIndex
+from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.guards.redaction import drop_placeholders, redact
 from gleaner.knowledge._generic_keywords import find_problem
 from gleaner.model import WebAnswer
@@ -21,6 +23,7 @@ MAX_KEYWORD_LENGTH = 50
 MAX_KEYWORDS_PER_CALL = 20
 _MAX_EXTRACTED_KEYWORDS = 8
 _MAX_PHRASE_WORDS = 3
+_MAX_INDEX_SECONDS = 2.0  # for writing a record; then there is time left to queue the answer for the next pruning run
 _PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n。、，；：！？「」『』（）【】《》〈〉・।॥۔؟،؛]+|\s[-–—]\s")
 
 
@@ -41,10 +44,12 @@ class LearningResult:
 
 
 class Learning:
-    """Checks keywords and indexes them."""
+    """Checks keywords and indexes them, and the answers that they lead to."""
 
-    def __init__(self, keywords: KeywordStore) -> None:
+    def __init__(self, keywords: KeywordStore, answer_index: AnswerIndex | None = None) -> None:
+        """Without an index, answers are found by their keywords only."""
         self._keywords = keywords
+        self._answer_index = answer_index
 
     def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> LearningResult:
         """Index the valid keywords of `proposed` for `use`, and return the others with a reason.
@@ -54,6 +59,19 @@ class Learning:
         valid, rejected = check_keywords(proposed)
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []
         return LearningResult(indexed=tuple(indexed), rejected=tuple(rejected))
+
+    def index_answer(self, answer: WebAnswer, *, deadline: Deadline) -> None:
+        """Make a stored answer findable by meaning. If that fails, the next pruning run does it.
+
+        Raises KnowledgeBaseUnavailable, StoreUnavailable or DeadlineExceeded.
+        """
+        if self._answer_index is None:
+            return
+        try:
+            self._answer_index.put(answer, timeout=deadline.timeout(_MAX_INDEX_SECONDS))
+        except (KnowledgeBaseUnavailable, DeadlineExceeded):
+            self._keywords.queue_for_index(answer.result_id, deadline=deadline)
+            raise
 
     def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
         """Record that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""

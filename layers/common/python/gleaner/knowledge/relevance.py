@@ -20,14 +20,6 @@ _MIN_INITIALS = 3  # two letters occur by chance among the initials of any text;
 _MIN_CAPITALS = 2
 
 
-def mentioned_keywords(keywords: Sequence[str], answer: WebAnswer, question: str = "") -> set[str]:
-    """Those keywords of which at least half of the terms occur in the answer, its question or its pages."""
-    pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
-    folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
-    stems = set(text.stems(folded))
-    return {keyword for keyword in keywords if _is_mentioned(keyword, folded, stems)}
-
-
 def related_keywords(keywords: Sequence[str], answer: WebAnswer, question: str) -> set[str]:
     """The keywords that may lead to `answer`: those it mentions, their abbreviations, and a few other names for them.
 
@@ -36,7 +28,10 @@ def related_keywords(keywords: Sequence[str], answer: WebAnswer, question: str) 
     retrieval does not count a keyword that the answer does not mention as a mention (see decision 0022).
     """
     topics = [keyword for keyword in dict.fromkeys(keywords) if text.terms(keyword)]  # the others are refused as generic
-    mentioned = mentioned_keywords(topics, answer, question)
+    pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
+    folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
+    stems = set(text.stems(folded))
+    mentioned = {keyword for keyword in topics if _is_mentioned(keyword, folded, stems)}
     known = " \n".join((question, answer.query, answer.answer, *(citation.title for citation in answer.citations)))
     short_forms = {
         keyword

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from gleaner.stores.keyword_items import (
     entry_keys,
     is_forgotten,
     query_use,
+    queue_answer,
     to_answers,
 )
 from gleaner.stores.keyword_pruning import Head, PruneWriter, is_unfinished
@@ -119,6 +121,12 @@ class KeywordStore:
         """The web answers with these ids that exist, in no particular order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
         return to_answers(self._table.get_many(keys, deadline=deadline))
+
+    def queue_for_index(self, result_id: str, *, deadline: Deadline) -> None:
+        """Let the next pruning run write a stored answer into the vector index, unless it is gone or unreferenced."""
+        queue = queue_answer(self._table, result_id, PruneQueue.UNINDEXED)
+        with suppress(ConditionFailed):
+            self._table.transact([queue], deadline=deadline)
 
     def _plan(self, keyword_id: str, display_text: str, head: Head | None, use: KeywordUse) -> _Plan:
         now = to_timestamp(utc_now())

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
-from gleaner.errors import AnswerForgotten, ToolCallRejected
+from gleaner.errors import AnswerForgotten, GleanerError, ToolCallRejected
 from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.knowledge.relevance import related_keywords
 from gleaner.model import JsonObject, WebAnswer
@@ -89,8 +89,19 @@ def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -
     learned = replace(learned, rejected=(*learned.rejected, *hostile, *unrelated))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
-        workspace.learned_results.add(answer.result_id)
+        if answer.result_id not in workspace.learned_results:
+            workspace.learned_results.add(answer.result_id)
+            workspace.background.submit("answer index", lambda: _index_answer(answer, workspace))
     return learned
+
+
+def _index_answer(answer: WebAnswer, workspace: Workspace) -> None:
+    """Make the answer findable by meaning. Raises what `Learning.index_answer` raises."""
+    try:
+        workspace.learning.index_answer(answer, deadline=workspace.deadline)
+    except GleanerError:
+        workspace.unindexed_results.add(answer.result_id)
+        raise
 
 
 def _refuse(keywords: Sequence[object]) -> LearningResult:
