@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current
     from gleaner.api.routes import Route
+    from gleaner.clients.answer_index import AnswerIndex
     from gleaner.pruning.run import Pruner
     from gleaner.pruning.settings import PruneSettings
     from gleaner.runtime.deadline import Deadline
@@ -37,6 +38,7 @@ T = TypeVar("T")
 _TOOL_THREADS = 8  # for the tool calls of one turn
 _IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
+_MAX_DELETE_SECONDS = 5.0  # for a record of a forgotten answer
 _ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
 
 
@@ -83,6 +85,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import pinecone
+    from gleaner.clients.answer_index import AnswerIndex
     from gleaner.clients.from_settings import connect_model, connect_web_search, read_keys
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
@@ -91,18 +94,21 @@ def build_services(settings: Settings, stores: Stores) -> Services:
 
     keys = read_keys(settings)
     keywords = KeywordStore(Table(stores.client, settings.keywords_table))
+    knowledge_base = pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone)
+    answer_index = AnswerIndex(knowledge_base)
     return Services(
         model=connect_model(settings, keys),
         retrieval=Retrieval(
-            pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
+            knowledge_base,
             stores.lookup,
             keywords,
             stores.io_executor,
             web_answer_max_age=timedelta(days=settings.web_answer_max_age_days),
             blocked_hosts=settings.web_blocked_hosts,
+            answer_index=answer_index,
         ),
         web=connect_web_search(settings, keys),
-        learning=Learning(keywords),
+        learning=Learning(keywords, answer_index),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
         tool_executor=_WorkerPool(_TOOL_THREADS, thread_name_prefix="tool"),
@@ -173,7 +179,14 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     feedback = FeedbackStore(Table(client, settings.tool_calls_table))
     forgetting = AnswerForgetting(Table(client, settings.keywords_table))
     deletion = SessionDeletion(Table(client, settings.conversations_table), stores.tool_calls)
-    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
+
+    def connect_index() -> AnswerIndex:
+        return _connect_answer_index(settings)
+
+    def delete_record(kb_id: str, answer_id: str, deadline: Deadline) -> None:
+        connect_index().delete(kb_id, [answer_id], timeout=deadline.timeout(_MAX_DELETE_SECONDS))
+
+    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS, connect_index)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
@@ -186,24 +199,50 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             FeedbackRoutes(feedback, current, metrics),
             KeywordRoutes(catalog, stores.lookup, current, default_kb_id=kb_id),
             PruneRoutes(pruner, current),
-            ForgetRoutes(forgetting, current),
+            ForgetRoutes(forgetting, delete_record, current),
         )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
     return Api(make_routes, settings=settings, logger=logger, prepare=answering.prepare)
 
 
+def _connect_answer_index(settings: Settings) -> AnswerIndex:
+    """The stored answers in the vector index; sends nothing yet. Loads the SDK of the index."""
+    from gleaner.clients import pinecone
+    from gleaner.clients.answer_index import AnswerIndex
+
+    return AnswerIndex(pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings)))
+
+
+def _read_index_key(settings: Settings) -> Callable[[], str]:
+    """How the key of the vector index is read: from the secret, or from the variable."""
+    from gleaner.clients.secrets import ApiKeysSecret
+    from gleaner.guards.redaction import protect
+
+    if settings.api_keys_secret_arn is not None:
+        secret = ApiKeysSecret(settings.api_keys_secret_arn)
+        return lambda: secret.read().pinecone
+    protect((settings.pinecone_api_key,))
+    return lambda: settings.pinecone_api_key
+
+
 def build_pruner(settings: PruneSettings) -> Pruner:
-    """The pruner of the prune function; loads neither the API nor the SDKs of the model and the vector index."""
+    """The pruner of the prune function; loads neither the API nor the SDKs of the model and the vector index.
+
+    That function may not read the keys of the services, so it leaves the records of the vector index alone.
+    """
     from gleaner.stores import dynamodb
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days)
+    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days, connect_index=None)
 
 
-def _build_pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
+def _build_pruner(
+    client: DynamoDBClient, table: str, answer_grace_days: float, connect_index: Callable[[], AnswerIndex] | None
+) -> Pruner:
     from gleaner.pruning.run import Pruner
     from gleaner.stores.dynamodb import Table
 
     executor = ThreadPoolExecutor(_PRUNE_THREADS, thread_name_prefix="prune")
-    return Pruner(Table(client, table), executor, answer_grace=timedelta(days=answer_grace_days))
+    grace = timedelta(days=answer_grace_days)
+    return Pruner(Table(client, table), executor, answer_grace=grace, connect_index=connect_index)

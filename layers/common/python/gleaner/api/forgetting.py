@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
@@ -11,8 +13,13 @@ from pydantic import BaseModel, Field
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import AnswerId
-from gleaner.errors import NotAllowed, UnknownAnswer
+from gleaner.errors import GleanerError, NotAllowed, UnknownAnswer
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores.answer_forgetting import AnswerForgetting
+
+logger = logging.getLogger(__name__)
+
+DeleteRecord = Callable[[str, str, Deadline], None]  # of the answer with this id in this knowledge base
 
 
 class ForgottenAnswerItem(BaseModel):
@@ -29,8 +36,10 @@ class ForgottenAnswerItem(BaseModel):
 class ForgetRoutes:
     """DELETE /api/keywords/answers/{answer_id}."""
 
-    def __init__(self, forgetting: AnswerForgetting, current: Current) -> None:
+    def __init__(self, forgetting: AnswerForgetting, delete_record: DeleteRecord, current: Current) -> None:
+        """`delete_record` deletes an answer from the vector index."""
         self._forgetting = forgetting
+        self._delete_record = delete_record
         self._current = current
 
     def routes(self) -> list[Route]:
@@ -42,4 +51,8 @@ class ForgetRoutes:
         request = self._current()
         request.caller.require_admin()
         forgotten = self._forgetting.forget(answer_id, by=request.caller.id, deadline=request.deadline)
+        try:
+            self._delete_record(forgotten.kb_id, answer_id, request.deadline)
+        except GleanerError:  # nothing is served from it; the pruning run that deletes the emptied answer repeats this
+            logger.warning("a forgotten answer stays in the vector index until it is pruned", exc_info=True)
         return ok(ForgottenAnswerItem.model_validate(forgotten, from_attributes=True))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from gleaner.clients.pinecone import ANSWERS_SUFFIX, KnowledgeBase
 from gleaner.guards.redaction import redact
@@ -10,6 +11,7 @@ from gleaner.model import Record, WebAnswer
 
 # What is searched besides the question and the title: enough to tell what the answer is about. More would drown them.
 _MAX_ANSWER_LENGTH = 300
+_BATCH = 100
 
 
 class AnswerIndex:
@@ -30,6 +32,13 @@ class AnswerIndex:
     def put(self, answer: WebAnswer, *, timeout: float) -> None:
         """Write the record of an answer, or replace it."""
         self._index.upsert(_namespace(answer.kb_id), [_to_record(answer)], timeout=timeout)
+
+    def ids_by_kb(self, *, timeout: float) -> Iterator[tuple[str, list[str]]]:
+        """Yield the ids of all records in batches, each with the knowledge base that they were learned for."""
+        for kb_id in self._index.learned_kb_ids(timeout=timeout):
+            ids = self._index.list_ids(_namespace(kb_id), timeout=timeout)
+            while batch := list(islice(ids, _BATCH)):
+                yield kb_id, batch
 
     def delete(self, kb_id: str, answer_ids: Sequence[str], *, timeout: float) -> None:
         """Delete records; ids that are not stored are ignored."""

@@ -107,9 +107,17 @@ class KnowledgeBase:
 
         What was learned for a knowledge base is not counted, and does not make it exist.
         """
+        return {kb_id: count for kb_id, count in self._count(timeout).items() if not kb_id.endswith(ANSWERS_SUFFIX)}
+
+    def learned_kb_ids(self, *, timeout: float) -> list[str]:
+        """Return the knowledge bases for which something was learned."""
+        names = self._count(timeout)
+        return sorted(name.removesuffix(ANSWERS_SUFFIX) for name in names if name.endswith(ANSWERS_SUFFIX))
+
+    def _count(self, timeout: float) -> dict[str, int]:
+        """The number of records in each namespace."""
         stats = _request("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
-        namespaces = stats.namespaces.items() if stats else ()
-        return {name: summary.vector_count for name, summary in namespaces if not name.endswith(ANSWERS_SUFFIX)}
+        return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
 def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:

@@ -14,6 +14,7 @@ from gleaner.stores.keyword_lookup import UNKNOWN_WEIGHT
 # measured; neighbouring values give nearly the same figures.
 _IN_QUESTION, _IN_KEYWORDS, _IN_TEXT = 1.0, 0.7, 0.35
 _STORED_QUESTION_WEIGHT = 1 / 3  # its share in the geometric mean with the query's side
+_MEANING_WEIGHT = 0.7
 _MENTION_WEIGHT = 0.6  # the closeness of an answer to another question that mentions every term of the query
 
 
@@ -70,3 +71,11 @@ def _question_share(question: Collection[str], query_weights: Mapping[str, float
     """The weighted share of a stored question's stems that the query contains."""
     total = sum(query_weights.get(stem, UNKNOWN_WEIGHT) for stem in question)
     return sum(query_weights[stem] for stem in question if stem in query_weights) / total if total else 0.0
+
+
+def merge_scores(lexical: float, similarity: float | None) -> float:
+    """One score of a stored answer from its closeness in words and in meaning, which is None if it is unknown.
+
+    See docs/decisions/0022-stored-answers-by-meaning.md for the weights.
+    """
+    return lexical if similarity is None else (1 - _MEANING_WEIGHT) * lexical + _MEANING_WEIGHT * similarity

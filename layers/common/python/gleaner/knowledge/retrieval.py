@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from datetime import timedelta
@@ -103,10 +103,12 @@ class Retrieval:
         lookup = self._lookup.look_up(kb_id, query, deadline=deadline)
         similarities = _result_or_none(by_meaning)
         matches = _matches_by_answer(lookup.matches, similarities or {})
+        answers = self._keywords.get_answers(list(matches), deadline=deadline)
+        self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
         min_created_at = utc_now() - self._max_age
         passages = [
             _from_answer(answer, query, matches[answer.result_id], lookup.weights, similarities)
-            for answer in self._keywords.get_answers(list(matches), deadline=deadline)
+            for answer in answers
             if answer.kb_id == kb_id
             and answer.keyword_ids  # none: its last keyword was pruned
             and answer.created_at >= min_created_at
@@ -114,6 +116,11 @@ class Retrieval:
         ]
         relevant = [passage for passage in passages if passage.score >= _MIN_SCORE]
         return sorted(relevant, key=lambda passage: (-passage.score, passage.key))[:_MAX_WEB_ANSWERS]
+
+    def _delete_orphans(self, kb_id: str, found_ids: Collection[str], answers: Sequence[WebAnswer]) -> None:
+        """Delete, without waiting, the records of answers that are gone: the scheduled pruning cannot do it."""
+        if orphans := sorted(set(found_ids) - {answer.result_id for answer in answers}):
+            self._executor.submit(self._answer_index.delete, kb_id, orphans, timeout=_MAX_SEARCH_SECONDS)
 
     def _cites_blocked_host(self, answer: WebAnswer) -> bool:
         return any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)

@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import GleanerError
-from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.keyword_items import queue_answer, to_answers
-from gleaner.stores.schema import PruneQueue
+from gleaner.stores.keyword_items import is_forgotten, to_answers
+from gleaner.stores.schema import answer_key
 
 if TYPE_CHECKING:
     from gleaner.clients.answer_index import AnswerIndex
@@ -30,30 +29,25 @@ class AnswerRecords:
         self._table = table
         self._connect = connect
 
-    def forget(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
-        """Delete the record of an answer that no keyword refers to. Returns False if the index failed."""
-        if item["sk"] != "ANSWER" or item.get("keyword_ids"):
-            return True
+    def delete_orphans(self, *, deadline: Deadline) -> None:
+        """Delete the records of answers that were deleted or forgotten."""
         try:
-            self._index.delete(item["kb_id"], [item["result_id"]], timeout=deadline.timeout(_MAX_SECONDS))
+            for kb_id, ids in self._index.ids_by_kb(timeout=deadline.timeout(_MAX_SECONDS)):
+                # Consistent, so that the record of an answer that was just learned is not taken for an orphan.
+                items = self._table.get_many([answer_key(i) for i in ids], deadline=deadline, consistent=True)
+                present = {item["result_id"] for item in items if not is_forgotten(item)}
+                if orphans := [answer_id for answer_id in ids if answer_id not in present]:
+                    self._index.delete(kb_id, orphans, timeout=deadline.timeout(_MAX_SECONDS))
         except GleanerError:
-            logger.warning("records of deleted web answers stay in the index until the next run", exc_info=True)
-            return False
-        return True
-
-    def restore(self, item: Mapping[str, Any], *, deadline: Deadline) -> None:
-        """Queue an answer again whose record was deleted although it is still needed."""
-        if item["sk"] == "ANSWER" and not item.get("keyword_ids"):
-            with suppress(ConditionFailed):
-                self._table.transact([queue_answer(self._table, item["result_id"], PruneQueue.UNINDEXED)], deadline=deadline)
+            logger.warning("records of deleted web answers stay in the index until a later run", exc_info=True)
 
     def write(self, item: Mapping[str, Any], *, deadline: Deadline) -> bool:
         """Write the record of a queued answer and take it off the queue. Returns False if the index failed."""
         try:
-            for answer in to_answers([item]):
-                self._put(answer, deadline)
+            for answer in to_answers([item]):  # none if it was forgotten
+                self._index.put(answer, timeout=deadline.timeout(_MAX_SECONDS))
         except GleanerError:
-            logger.warning("web answers stay queued for the index until the next run", exc_info=True)
+            logger.warning("web answers are not in the index until a later run", exc_info=True)
             return False
         done = self._table.update(
             {"pk": item["pk"], "sk": item["sk"]},
@@ -64,9 +58,6 @@ class AnswerRecords:
         with suppress(ConditionFailed):
             self._table.transact([done], deadline=deadline)
         return True
-
-    def _put(self, answer: WebAnswer, deadline: Deadline) -> None:
-        self._index.put(answer, timeout=deadline.timeout(_MAX_SECONDS))
 
     @cached_property
     def _index(self) -> AnswerIndex:

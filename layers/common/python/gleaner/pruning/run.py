@@ -71,7 +71,7 @@ class Pruner:
             parts += [
                 partial(self._finish_interrupted, part_deadline),
                 partial(self._delete_answers, part_deadline),
-                partial(self._index_answers, part_deadline),
+                partial(self._repair_index, part_deadline),
             ]
         counts = PruneCounts()
         for future in [self._executor.submit(_run_part, part) for part in parts]:
@@ -180,15 +180,10 @@ class Pruner:
         before = to_timestamp(utc_now() - self._answer_grace)
         for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
             for answer in self._iter_oldest(partition, before, deadline):
-                if self._index is not None and not self._index.forget(answer, deadline=deadline):
-                    return  # the item stays queued, so that its record is not left behind
-                deleted = self._prune_writer.delete_unreferenced(answer, deadline=deadline)
-                counts.answers_deleted += deleted
-                if not deleted and self._index is not None:  # used or restored in the meantime
-                    self._index.restore(answer, deadline=deadline)
+                counts.answers_deleted += self._prune_writer.delete_unreferenced(answer, deadline=deadline)
 
-    def _index_answers(self, deadline: Deadline, _counts: PruneCounts) -> None:
-        """Write the answers into the vector index that could not be written when they were learned."""
+    def _repair_index(self, deadline: Deadline, _counts: PruneCounts) -> None:
+        """Write the answers into the vector index that are missing there, and delete records without an answer."""
         if self._index is None:
             return
         before = to_timestamp(utc_now() + timedelta(days=1))  # matches answers of any age
@@ -196,6 +191,7 @@ class Pruner:
             for answer in self._iter_oldest(partition, before, deadline):
                 if not self._index.write(answer, deadline=deadline):
                     return
+        self._index.delete_orphans(deadline=deadline)
 
     @cached_property
     def _index(self) -> AnswerRecords | None:
