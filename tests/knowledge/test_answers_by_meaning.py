@@ -69,7 +69,7 @@ def test_every_answer_under_a_general_keyword_is_found(
     towns = "Ystad Visby Oslo Riga Kiel Malmo Gdansk Turku Bergen Stavanger Hull Dover Calais Cork".split()
     for number, town in enumerate(towns):
         learn(keywords, knowledge_base, number, f"When does the ferry to {town} leave?", "ferry timetable")
-    assert found(retrieval, "ferry timetable: ferry to Ystad")[0] == "M0"  # the oldest of fourteen
+    assert found(retrieval, "When does the ferry to Ystad depart?")[0] == "M0"  # the oldest of fourteen
 
 
 def test_documents_and_stored_answers_do_not_see_each_other(

@@ -96,6 +96,7 @@ def _print_details(details: dict[str, Any]) -> None:
     console.print(table)
     for answer, text in zip(details["answers"], raw_answers, strict=True):
         console.print(f"\n[bold]{answer['perplexity_result_id']}[/bold]  {_format_minute(answer['created_at'])}")
+        console.print(f"Answers: {answer['answers']}", markup=False)
         console.print(f"Asked: {answer['query']}\n{terminal.show_block(text)}", markup=False)
         for number, citation in enumerate(answer["citations"], start=1):
             console.print(f"  [{number}] {citation['title']} <{citation['url']}>", markup=False, soft_wrap=True)

@@ -111,6 +111,13 @@ class WebAnswer:
     model: str
     created_at: datetime
     keyword_ids: frozenset[str] = frozenset()  # of active keywords that lead to it; as read from the store
+    answers: str = ""  # the question in general words that it answers; empty in items of earlier versions
+    valid_for_hours: int | None = None  # None: it does not expire before all answers do
+
+    @property
+    def question(self) -> str:
+        """The question that it answers, as other callers may see it."""
+        return self.answers or self.query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +140,7 @@ class Passage:
     keywords: tuple[str, ...] = ()  # the keywords that led to a stored web answer
     keyword_ids: tuple[str, ...] = ()
     date: str | None = None
+    answers: str | None = None  # the question that a stored web answer was given to
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`
 

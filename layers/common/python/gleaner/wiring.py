@@ -131,12 +131,14 @@ class Answering:
 
     def prepare(self) -> Services:
         """Load what questions need: before a snapshot of the process is taken, or at the first question."""
+        from gleaner.knowledge.differences import load_words
         from gleaner.text import stop_words
 
         with self._lock:
             if self._services is None:
                 self._services = build_services(self._settings, self._stores)
                 stop_words()  # built once per process; a snapshot holds them
+                load_words()
             return self._services
 
     def __call__(

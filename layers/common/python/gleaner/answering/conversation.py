@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from gleaner.guards.untrusted import defuse_tokens
-from gleaner.model import ChatMessage, Grounding, Mode
+from gleaner.model import ChatMessage, Grounding, Mode, utc_now
 from gleaner.prompts import read_prompt
 from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
@@ -58,6 +58,7 @@ def _system_prompt(question: Question) -> str:
         parts.append(read_prompt("system_selected_text"))
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
+    parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
     return "\n\n".join(parts)
 
 

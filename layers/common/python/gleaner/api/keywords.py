@@ -6,7 +6,7 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from gleaner.api import _cursors
 from gleaner.api._pages import take_fitting
@@ -68,6 +68,8 @@ class StoredAnswer(BaseModel):
     perplexity_result_id: str
     kb_id: str
     query: str
+    answers: str = Field(description="The question, in general words, that it answers.")
+    valid_for_hours: int | None = Field(description="How long it is reused; null: as long as any answer.")
     answer: str
     citations: list[CitationItem]
     created_at: str
@@ -177,6 +179,8 @@ def _to_answer(answer: WebAnswer) -> StoredAnswer:
         perplexity_result_id=answer.result_id,
         kb_id=answer.kb_id,
         query=answer.query,
+        answers=answer.question,
+        valid_for_hours=answer.valid_for_hours,
         answer=answer.answer,
         citations=[_to_citation(citation) for citation in answer.citations],
         created_at=answer.created_at.isoformat(),

@@ -136,6 +136,7 @@ class Source(BaseModel):
     position: int | None = Field(
         description="Where the passage starts in the selected text as it was sent, in Unicode code points from 0."
     )
+    date: str | None = Field(description="When the web gave this answer, or the date of the page; null for documents.")
     text_preview: str
     confidence_score: float
     support: Support = Field(
@@ -231,6 +232,7 @@ def _to_source(passage: Passage, support: Support) -> Source:
         page_label=passage.page_label,
         chunk_index=passage.chunk_index,
         position=passage.position,
+        date=passage.date,
         text_preview=_preview(passage),
         confidence_score=round(passage.score, 4),
         support=support,

@@ -9,8 +9,6 @@ from gleaner.clients.pinecone import ANSWERS_SUFFIX, KnowledgeBase
 from gleaner.guards.redaction import redact
 from gleaner.model import Record, WebAnswer
 
-# What is searched besides the question and the title: enough to tell what the answer is about. More would drown them.
-_MAX_ANSWER_LENGTH = 300
 _BATCH = 100
 
 
@@ -50,13 +48,17 @@ def _namespace(kb_id: str) -> str:
 
 
 def _to_record(answer: WebAnswer) -> Record:
+    """What is searched is the question, and the title of the first page, which names its topic in other words.
+
+    With the beginning of the answer, other questions about the same product are as close as those that it answers
+    (docs/decisions/0022-stored-answers-by-meaning.md). The answer itself is read from the table.
+    """
     title = answer.citations[0].title if answer.citations else ""
     return Record(
         id=answer.result_id,
-        text=answer.answer[:_MAX_ANSWER_LENGTH].strip() or title or answer.result_id,
+        text="\n".join(filter(None, (redact(answer.question), title))) or answer.result_id,
         title=title,
         source_file_path="",
         chunk_index=0,
         content_hash="",
-        heading="\n".join(filter(None, (redact(answer.query), title))),
     )

@@ -14,7 +14,7 @@ from gleaner.stores.keyword_lookup import UNKNOWN_WEIGHT
 # measured; neighbouring values give nearly the same figures.
 _IN_QUESTION, _IN_KEYWORDS, _IN_TEXT = 1.0, 0.7, 0.35
 _STORED_QUESTION_WEIGHT = 1 / 3  # its share in the geometric mean with the query's side
-_MEANING_WEIGHT = 0.7
+_MEANING_WEIGHT = 0.8
 _MENTION_WEIGHT = 0.6  # the closeness of an answer to another question that mentions every term of the query
 
 
@@ -32,7 +32,8 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
     if not query_weights:
         return 0.0
-    questions = [_align(answer.query, beginnings), _align(answer.citations[0].title, beginnings)]
+    questions = [_align(question, beginnings) for question in {answer.query, answer.question}]
+    questions.append(_align(answer.citations[0].title, beginnings))
     places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
     known = set(places).union(*questions)
     by_mention: dict[bool, set[str]] = {True: set(), False: set()}

@@ -64,7 +64,7 @@ class AnswerForgetting:
         emptying = self._table.update(
             schema.answer_key(answer["result_id"]),
             expression="SET #forgotten_at = :now, #forgotten_by = :by, #barred_until = :until, #pages = :pages"
-            " REMOVE #query, #answer, #citations, #model",
+            " REMOVE #query, #answer, #answers, #citations, #model",
             # It may have been forgotten or deleted since it was read.
             condition="attribute_exists(#pk) AND attribute_not_exists(#forgotten_at)",
             values={":now": to_timestamp(utc_now()), ":by": by, ":until": until, ":pages": pages},

@@ -84,8 +84,10 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
         schema.answer_key(answer.result_id),
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
         " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
-        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created)"
-        " ADD #keyword_ids :keywords",
+        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created),"
+        " #answers = if_not_exists(#answers, :answers)"
+        + (", #valid_for_hours = if_not_exists(#valid_for_hours, :hours)" if answer.valid_for_hours else "")
+        + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
         values={
@@ -98,8 +100,10 @@ def answer_update(table: Table, answer: WebAnswer, keyword_ids: set[str]) -> dic
             ],
             ":model": answer.model,
             ":created": answer.created_at,
+            ":answers": answer.question and redact(answer.question),
             ":keywords": keyword_ids,
-        },
+        }
+        | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {}),
         return_existing=True,
     )
 
@@ -135,4 +139,6 @@ def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
         model=item["model"],
         created_at=from_timestamp(item["created_at"]),
         keyword_ids=frozenset(item.get("keyword_ids", ())),
+        answers=item.get("answers", ""),
+        valid_for_hours=item.get("valid_for_hours"),
     )

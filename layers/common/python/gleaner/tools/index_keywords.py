@@ -13,6 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
 from gleaner.errors import AnswerForgotten, GleanerError, ToolCallRejected
+from gleaner.knowledge.answered_question import choose_answered_question, choose_valid_hours
 from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.knowledge.relevance import related_keywords
 from gleaner.model import JsonObject, WebAnswer
@@ -52,12 +53,16 @@ class KeywordArguments(Arguments):
     """What to store, and under which keywords."""
 
     keywords: Keywords = Field(min_length=1, description="3 to 10 keywords of 2 to 50 characters.")
+    answers: Any = Field(None, description="The question that the web answer answers, in general words.")
+    valid_for_hours: Any = Field(None, description="Hours until it may change; leave out for lasting facts.")
     perplexity_result_id: SkipJsonSchema[Any] = None  # not offered: models invent ids, and the latest answer is meant
 
 
 def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
     answer = _choose_answer(arguments.perplexity_result_id, workspace)
-    learned = learn(arguments.keywords, answer, workspace)
+    learned = learn(
+        arguments.keywords, answer, workspace, answers=arguments.answers, valid_for_hours=arguments.valid_for_hours
+    )
     indexed = [keyword.keyword_text for keyword in learned.indexed]
     rejected = [{"keyword": item.keyword, "reason": item.reason} for item in learned.rejected]
     if not indexed and answer.result_id not in workspace.unlearnable_results:  # other keywords would not help there
@@ -74,11 +79,22 @@ def _index(arguments: KeywordArguments, workspace: Workspace) -> JsonObject:
     }
 
 
-def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -> LearningResult:
-    """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded."""
+def learn(
+    keywords: Sequence[object],
+    answer: WebAnswer,
+    workspace: Workspace,
+    *,
+    answers: object = None,
+    valid_for_hours: object = None,
+) -> LearningResult:
+    """Index `keywords` for a web answer of this query. Raises StoreUnavailable or DeadlineExceeded.
+
+    `answers` and `valid_for_hours` are what the model says of it, if anything.
+    """
     if answer.result_id in workspace.unlearnable_results:
         return _refuse(keywords)
-    use = workspace.keyword_use(answer)
+    described = _describe(answer, answers, valid_for_hours, workspace.question.text)
+    use = workspace.keyword_use(described)
     harmless, hostile = _split_by_harm(keywords)
     related, unrelated = _split_by_relevance(harmless, answer, workspace.question.text)
     try:
@@ -91,8 +107,18 @@ def learn(keywords: Sequence[object], answer: WebAnswer, workspace: Workspace) -
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         if answer.result_id not in workspace.learned_results:
             workspace.learned_results.add(answer.result_id)
-            workspace.background.submit("answer index", lambda: _index_answer(answer, workspace))
+            workspace.background.submit("answer index", lambda: _index_answer(described, workspace))
     return learned
+
+
+def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, asked: str) -> WebAnswer:
+    """Add the question that the answer answers, and how long it holds."""
+    is_harmless = isinstance(answers, str) and check_keyword(answers) is None
+    return replace(
+        answer,
+        answers=choose_answered_question(answers if is_harmless else None, answer, asked),
+        valid_for_hours=choose_valid_hours(valid_for_hours, answer),
+    )
 
 
 def _index_answer(answer: WebAnswer, workspace: Workspace) -> None:

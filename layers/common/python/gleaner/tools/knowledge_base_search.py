@@ -58,6 +58,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
             "kb_id": kb_id,
             "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
+        | ({"stored_answers_withheld": dict(result.withheld)} if result.withheld else {})
     )
 
 
@@ -110,7 +111,7 @@ def _to_json(passage: Passage) -> JsonObject:
         "chunk_index": passage.chunk_index,
     }
     if passage.date:
-        chunk |= {"keywords": list(passage.keywords), "date": passage.date}
+        chunk |= {"keywords": list(passage.keywords), "answers": passage.answers, "date": passage.date}
     return chunk
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
 from gleaner.guards.answer_text import replace_in_prose
 from gleaner.guards.untrusted import defuse, label_untrusted
+from gleaner.knowledge.answered_question import is_worth_learning
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
 from gleaner.tools.parameter_checks import Context, Query
 from gleaner.tools.tool import Arguments, Tool
@@ -46,7 +47,8 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
         created_at=utc_now(),
     )
     workspace.web_answers[answer.result_id] = answer
-    if result.used_blocked_host:  # its text may still repeat what that host says
+    # The text may still repeat what a blocked host says.
+    if result.used_blocked_host or not is_worth_learning(answer):
         workspace.unlearnable_results.add(answer.result_id)
     passages = workspace.admit(_to_passage(citation) for citation in answer.citations)
     untrusted = label_untrusted(

@@ -1,0 +1,236 @@
+"""Reads a question into what decides its answer: numbers, kind, opposites, negations, names and content words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gleaner import text
+from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
+from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
+
+_MIN_LANGUAGE_WORDS = 2
+_MAX_TEXT = 20_000  # characters that are read of an answer
+_DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
+_MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PARENTHESES = re.compile(r"\([^()]*\)")
+_DECIMALS = re.compile(r"\d+(?:\.\d+)+")
+_CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
+_SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
+_HIRAGANA = re.compile("[\u3040-\u309f]")
+_CHARACTERS = re.compile("[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_SCRIPTS = {
+    "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
+    "cyrillic": re.compile("[\u0400-\u052f]"),
+    "greek": re.compile("[\u0370-\u03ff]"),
+    "arabic": re.compile("[\u0600-\u06ff]"),
+    "hebrew": re.compile("[\u05d0-\u05ea]"),
+    "devanagari": re.compile("[\u0900-\u097f]"),
+    "thai": re.compile("[\u0e00-\u0e7f]"),
+    "kana": re.compile("[\u3040-\u30ff]"),
+    "hangul": re.compile("[\uac00-\ud7a3]"),
+    "han": re.compile("[\u3400-\u9fff]"),
+}
+_QUESTION_WORD_FIRST = (
+    *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish"),
+    None,
+)
+_ASKING = frozenset(("who", "when", "where", "why", "method"))
+_CLAUSE_END = re.compile(r"[.,;:!?¿¡]\s|[¿¡]")
+# Words that decide, although they are function words of their language.
+_DECIDING = frozenset(("ohne", "sans", "senza", "sem", "außer", "ausser", "sauf", "без", "кроме"))
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A content word of a question; `groups` are its entries among the synonyms."""
+
+    written: str  # folded
+    stem: str
+    groups: frozenset[str]
+    is_name: bool
+    names_kind: bool  # it only says what kind of thing is asked for: "price", "hours"
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionForm:
+    """What decides the answer to a question."""
+
+    text: str
+    words: tuple[str, ...]
+    content: tuple[Word, ...]
+    numbers: frozenset[str]
+    digits: frozenset[str]  # of the numbers, those that are written in digits
+    decimals: frozenset[str]  # as they are written: version 3.1 is not 3.10
+    kinds: frozenset[str]
+    sides: dict[str, frozenset[str]]  # "+" and "-", by the number of the opposites
+    negations: int
+    language: str | None
+    is_unspaced: bool
+
+
+@lru_cache(maxsize=256)
+def read_question(question: str) -> QuestionForm:
+    """Read a question or a phrase that is searched for."""
+    tables, language = read_tables(), find_language(question)
+    plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question)[:_MAX_TEXT]))
+    words = text.words(plain)
+    spoken = text.find_words(text.fold(plain))
+    kinds = _leading(tables.kinds.find(spoken, language), plain, spoken, language)
+    opposites = tables.opposites.find(spoken, language)
+    return QuestionForm(
+        text=question,
+        words=tuple(words),
+        content=tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language)),
+        numbers=find_numbers(plain, language),
+        digits=read_numbers(_LETTERS.sub(" ", plain), pronouns=False),
+        decimals=frozenset(_DECIMALS.findall(text.fold(question))),
+        kinds=_read_kinds(kinds),
+        sides=_read_sides(opposites),
+        negations=_count_negations(text.find_words(text.fold(_PARENTHESES.sub(" ", plain))), language, tables),
+        language=language,
+        is_unspaced=UNSPACED.search(plain) is not None,
+    )
+
+
+@lru_cache(maxsize=256)
+def find_numbers(passage: str, language: str | None) -> frozenset[str]:
+    """Return the numbers of a text in normal form, in digits and in words."""
+    plain = _DIGIT_BESIDE_LETTER.sub(" ", passage[:_MAX_TEXT])
+    marks = read_tables().numbers.find(text.words(plain), language)
+    return read_numbers(plain, pronouns=False) | {mark.label for mark in marks}
+
+
+@lru_cache(maxsize=256)
+def find_language(passage: str) -> str | None:
+    """Return the language of a text by its script and its function words; None if these do not tell."""
+    script = _find_script(passage)
+    if script != "latin":
+        return script
+    words = set(text.find_words(text.fold(passage[:_MAX_TEXT])))
+    hits = Counter({name: len(words & listed) for name, listed in read_tables().languages.items()})
+    (best, count), (_, next_count) = hits.most_common(2)
+    return best if count >= _MIN_LANGUAGE_WORDS and count > next_count else None
+
+
+def _find_script(passage: str) -> str | None:
+    counts = Counter({name: len(pattern.findall(passage[:_MAX_TEXT])) for name, pattern in _SCRIPTS.items()})
+    if counts["kana"] and counts["han"]:  # Japanese is written in both
+        counts["kana"] += counts.pop("han")
+    # A character of a script without alphabet is worth a word of others.
+    for name in ("han", "kana", "hangul"):
+        counts[name] *= 3
+    name, count = counts.most_common(1)[0]
+    return name if count else None
+
+
+def _leading(marks: list[Mark], plain: str, spoken: list[str], language: str | None) -> list[Mark]:
+    """Leave out the question words of subordinate clauses, in languages whose question words come first."""
+    if language not in _QUESTION_WORD_FIRST:
+        return marks
+    fillers = _find_fillers(spoken, language, read_tables())
+    starts = _clause_starts(plain)
+    return [
+        mark
+        for mark in marks
+        if mark.label not in _ASKING
+        or mark.start < 0
+        or fillers.issuperset(spoken[max((start for start in starts if start <= mark.start), default=0) : mark.start])
+    ]
+
+
+def _clause_starts(plain: str) -> list[int]:
+    """The numbers of the words at which clauses begin."""
+    counts = [len(text.find_words(text.fold(part))) for part in _CLAUSE_END.split(plain)]
+    return [sum(counts[:position]) for position in range(len(counts))]
+
+
+def _read_kinds(marks: list[Mark]) -> frozenset[str]:
+    """The kinds that a question asks for; a precise one replaces "how much"."""
+    kinds = frozenset(mark.label for mark in marks)
+    is_precise = bool(kinds - {"method", "amount", "quantity", "count", "where", "who", "when", "why"})
+    return kinds - {"amount", "quantity", "count"} if is_precise else kinds
+
+
+def _read_sides(marks: list[Mark]) -> dict[str, frozenset[str]]:
+    sides: dict[str, frozenset[str]] = {}
+    strong = {mark.label[:-1] for mark in marks if not mark.is_weak}
+    for mark in marks:
+        if mark.is_weak and mark.label[:-1] in strong:
+            continue
+        number, side = mark.label[:-1], mark.label[-1]
+        sides[number] = sides.get(number, frozenset()) | {side}
+    return sides
+
+
+def _count_negations(words: list[str], language: str | None, tables: Tables) -> int:
+    spurious = tables.no_negations.find(words, language)
+    removed = {position for mark in spurious for position in range(mark.start, mark.end)}
+    plain = [word for position, word in enumerate(words) if position not in removed]
+    joined = " ".join(plain)
+    for mark in spurious:
+        if mark.start < 0:
+            joined = joined.replace(mark.phrase, " ")
+    return len(tables.negations.find(joined.split(), language))
+
+
+def _read_content(
+    plain: str,
+    words: list[str],
+    spoken: list[str],
+    kinds: list[Mark],
+    opposites: list[Mark],
+    tables: Tables,
+    language: str | None,
+) -> list[Word]:
+    names, symbols = _find_names(plain), {text.fold(symbol) for symbol in _SYMBOL.findall(plain)}
+    kind_words = {word for mark in kinds if mark.label not in ("who", "where") for word in _words_of(mark, spoken)}
+    # Of opposites only the side differs, which is compared elsewhere: here both are the same word.
+    strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
+    fillers = _find_fillers(words, language, tables)
+    unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
+    content: list[Word] = []
+    for position, word in enumerate(words):
+        if word not in symbols and ((word in fillers and word not in strong) or _is_number(word, tables)):
+            continue
+        if tables.negations.labels(word):
+            continue
+        for part in _CHARACTERS.findall(word) if UNSPACED.search(word) and _CHARACTERS.search(word) else [word]:
+            if _HIRAGANA.match(part):
+                continue
+            content.append(
+                Word(
+                    written=part,
+                    stem=text.stem(part),
+                    groups=tables.synonyms.labels(part) | ({strong[word]} if word in strong else set()),
+                    is_name=part in names or part in symbols,
+                    names_kind=part in kind_words or part in unspaced_phrases,
+                    position=position,
+                )
+            )
+    return list({word.written: word for word in content}.values())
+
+
+def _words_of(mark: Mark, spoken: list[str]) -> list[str]:
+    return spoken[mark.start : mark.end] if mark.start >= 0 else list(mark.phrase)
+
+
+def _is_number(word: str, tables: Tables) -> bool:
+    return word.isdecimal() or word in NUMBER_WORDS or bool(tables.numbers.labels(word))
+
+
+def _find_names(plain: str) -> frozenset[str]:
+    """The words that are written with a capital; the first word may be any word."""
+    written = text.find_words(plain)
+    capitals = {part for word in written[1:] if _CAPITAL.match(word) for part in text.words(word)}
+    return frozenset(capitals)
+
+
+def _find_fillers(words: list[str], language: str | None, tables: Tables) -> frozenset[str]:
+    of_language = tables.fillers.get(language or "", frozenset())
+    others = text.find_stop_words(frozenset(words)) - text.english_stop_words()
+    return (tables.fillers["english"] | of_language | others) - _DECIDING
