@@ -178,6 +178,7 @@ def _lines(path: Path) -> Iterator[dict[str, str]]:
 def _empty_knowledge_base() -> Iterator[KnowledgeBase]:
     with tempfile.TemporaryDirectory() as directory:
         index = EmbeddedIndex.open(Path(directory))
+        index.search("none", "loads the weights", top_k=1)
         server = AsgiServer(create_app(index))
         server.start()
         try:

@@ -73,7 +73,8 @@ def test_an_old_answer_is_ignored(keywords: Keywords, retrieval: Retrieval) -> N
 
 def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
-        learn(keywords, f"quantum computing w{number}x", "quantum computing", f"quantum w{number}", number=number)
+        word = f"b{'aeiou'[number // 10]}{'bdfgklmnrt'[number % 10]}o"
+        learn(keywords, f"quantum computing and {word}", "quantum computing", f"quantum w{number}", number=number)
     answer_reads: list[int] = []
 
     def count(params: dict[str, object], **_: object) -> None:

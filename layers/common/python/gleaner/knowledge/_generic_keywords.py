@@ -33,13 +33,13 @@ def _read_stems() -> tuple[frozenset[str], frozenset[str]]:
 
 def find_problem(keyword: str) -> str | None:
     """Why a keyword is too generic, or None. Capitals count: "SELECT" is a name, "select" is not."""
-    terms = text.terms(keyword)
-    if not terms:
+    all_words = text.words(keyword)
+    if all_words and all(word.isnumeric() for word in all_words):
+        return _NUMBER_ONLY
+    words = [term for term in text.terms(keyword) if not term.isnumeric()]
+    if not words:
         return _TOO_GENERIC
     vague, common = _read_stems()
-    words = [term for term in terms if not term.isnumeric()]
-    if not words:
-        return _NUMBER_ONLY
     stems = {text.stem(term) for term in words}
     if not stems <= common and not (len(words) == 1 and _DESCRIBING.fullmatch(keyword)):
         return None
@@ -47,6 +47,6 @@ def find_problem(keyword: str) -> str | None:
         return None
     # A number makes no topic of a common word, nor does an article: "March 2024", "version 3", "the company". Other stop
     # words may: "open source".
-    others = [word for word in text.words(keyword) if word not in words and not word.isnumeric()]
+    others = [word for word in all_words if word not in words and not word.isnumeric()]
     is_single = " " not in keyword or (len(words) == 1 and _GRAMMAR.issuperset(others))
     return _TOO_GENERIC if is_single or not stems.isdisjoint(vague) else None
