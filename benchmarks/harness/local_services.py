@@ -17,6 +17,7 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_services, build_stores
 from gleaner_local.aws import ministack
+from gleaner_local.extractive.model import MODEL as LOCAL_MODEL
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
@@ -26,6 +27,7 @@ from tests.doubles.scripted_web import ScriptedWeb
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from starlette.applications import Starlette
 
 _TABLES = {variable: variable.lower() for variable in ministack.TABLES}
 _KEYS = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), "k")
@@ -42,13 +44,18 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: None) -> Iterator[Running]:
-    """Run the services until the end of the block. `load` fills the knowledge base, which is searched by words."""
+def running(
+    folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: None, *, model_app: Starlette | None = None
+) -> Iterator[Running]:
+    """Run the services until the end of the block. `load` fills the knowledge base, which is searched by words.
+
+    `model_app` answers instead of the scripted model.
+    """
     model, web = ScriptedModel(), ScriptedWeb()
     index = EmbeddedIndex(folder / "index", None)
     store = ministack.Ministack(folder / "dynamodb", folder / "log")
     model_server, web_server, index_server = (
-        AsgiServer(app) for app in (model.app, web.app, pinecone_server.create_app(index))
+        AsgiServer(app) for app in (model_app or model.app, web.app, pinecone_server.create_app(index))
     )
     with contextlib.ExitStack() as stack:
         stack.callback(index.close)
@@ -65,6 +72,6 @@ def running(folder: Path, load: Callable[[KnowledgeBase], object] = lambda _: No
             "PINECONE_INDEX_HOST": index_server.url,
             "AWS_ENDPOINT_URL_DYNAMODB": store.url,
         }
-        settings = Settings.from_env(_KEYS | urls | _TABLES)
+        settings = Settings.from_env(_KEYS | urls | _TABLES | ({"OPENAI_MODEL": LOCAL_MODEL} if model_app else {}))
         stores = build_stores(settings)
         yield Running(build_services(settings, stores), stores.client, model, web)

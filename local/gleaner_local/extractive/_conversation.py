@@ -29,6 +29,7 @@ class Passage:
     title: str
     chapter: str
     keywords: tuple[str, ...]
+    answers: str = ""  # the question that a stored web answer was given to
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def _to_passage(chunk: Mapping[str, Any]) -> Passage:
         title=chunk.get("title") or "",
         chapter=chunk.get("chapter") or "",
         keywords=tuple(chunk.get("keywords") or ()),
+        answers=chunk.get("answers") or "",
     )
 
 

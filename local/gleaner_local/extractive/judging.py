@@ -94,7 +94,8 @@ class Judge:
         score = passage.score
         if passage.external and self._embedder is not None:
             topic = f"{passage.title}. {', '.join(passage.keywords)}. {passage.content}"
-            score = max(0.0, float(self._vector(query) @ self._vector(topic[:MAX_TOPIC_CHARS])))
+            topics = [topic, passage.answers] if passage.answers else [topic]
+            score = max(0.0, *(float(self._vector(query) @ self._vector(part[:MAX_TOPIC_CHARS])) for part in topics))
         return Text(passage.id, passage.content, score, context, stored=passage.external)
 
     def _evidence(self, text: ScoredText) -> float:

@@ -15,7 +15,6 @@ _MIN_LANGUAGE_WORDS = 2
 _MAX_TEXT = 20_000  # characters that are read of an answer
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
-_LETTERS = re.compile(r"[^\W\d_]+")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _DECIMALS = re.compile(r"\d+(?:\.\d+)+")
 _CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
@@ -64,7 +63,6 @@ class QuestionForm:
     words: tuple[str, ...]
     content: tuple[Word, ...]
     numbers: frozenset[str]
-    digits: frozenset[str]  # of the numbers, those that are written in digits
     decimals: frozenset[str]  # as they are written: version 3.1 is not 3.10
     kinds: frozenset[str]
     sides: dict[str, frozenset[str]]  # "+" and "-", by the number of the opposites
@@ -87,7 +85,6 @@ def read_question(question: str) -> QuestionForm:
         words=tuple(words),
         content=tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language)),
         numbers=find_numbers(plain, language),
-        digits=read_numbers(_LETTERS.sub(" ", plain), pronouns=False),
         decimals=frozenset(_DECIMALS.findall(text.fold(question))),
         kinds=_read_kinds(kinds),
         sides=_read_sides(opposites),

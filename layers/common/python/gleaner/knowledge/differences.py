@@ -19,7 +19,6 @@ from gleaner.knowledge._question_order import is_reversed
 from gleaner.knowledge._question_subject import (
     count_prefixed,
     find_subject_difference,
-    is_short_answer,
     share_of_content,
 )
 from gleaner.knowledge._word_tables import read_tables
@@ -104,11 +103,10 @@ def _is_foreign(form: QuestionForm, answer: str) -> bool:
 def _differ_in_numbers(form: QuestionForm, other: QuestionForm, stored: StoredAnswer) -> bool:
     if _has_other_decimals(form, other):
         return True
-    surplus, missing = other.numbers - form.numbers, form.numbers - other.numbers
-    is_narrow = is_short_answer(stored.answer) or share_of_content(form, other) >= _MIN_COMMON
-    if surplus and (missing or surplus & other.digits):
-        return is_narrow or bool(missing)
-    return bool(missing) and not missing <= find_numbers("\n".join((stored.answer, *stored.around)), form.language)
+    # What the stored question has beyond that is no difference: an answer says itself which year or version it is for.
+    missing = form.numbers - other.numbers
+    is_replaced = bool(missing and other.numbers - form.numbers)
+    return is_replaced or not missing <= find_numbers("\n".join((stored.answer, *stored.around)), form.language)
 
 
 def _has_other_decimals(form: QuestionForm, other: QuestionForm) -> bool:
