@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from gleaner.clients.pinecone import ANSWERS_SUFFIX
+from gleaner.model import ANSWERS_SUFFIX
 
 
 class ScriptedIndex:

@@ -13,6 +13,9 @@ from ulid import ULID
 JsonObject = dict[str, Any]
 
 KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # contains no separator of keys
+# Namespaces of the vector index that end so hold what was learned for a knowledge base. No kb_id contains a dot; a
+# namespace may have any 512 ASCII characters (docs.pinecone.io/reference/api/database-limits/identifier-limits).
+ANSWERS_SUFFIX = ".answers"
 
 
 def new_id() -> str:

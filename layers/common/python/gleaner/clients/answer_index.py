@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from gleaner.clients.pinecone import ANSWERS_SUFFIX, KnowledgeBase
+from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.guards.redaction import redact
-from gleaner.model import Record, WebAnswer
+from gleaner.model import ANSWERS_SUFFIX, Record, WebAnswer
 
 _BATCH = 100
 

@@ -14,7 +14,7 @@ from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseUnavailable
-from gleaner.model import JsonObject, Record
+from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record
 from gleaner.runtime.spans import note, span
 
 Result = TypeVar("Result")
@@ -28,9 +28,6 @@ MAX_DELETE_IDS = 1000
 # A fetch sends its ids in the query string, where the maximum length of a URL is reached first.
 MAX_FETCH_IDS = 50
 MAX_FETCH_ID_BYTES = 6_000
-# Namespaces that end so hold what was learned for a knowledge base. No kb_id contains a dot (model.KB_ID_PATTERN); a
-# namespace may have any 512 ASCII characters (docs.pinecone.io/reference/api/database-limits/identifier-limits).
-ANSWERS_SUFFIX = ".answers"
 
 
 class KnowledgeBase:
