@@ -118,7 +118,13 @@ def test_a_write_that_failed_is_repaired_by_the_next_pruning_run(
     keywords: Keywords, retrieval: Retrieval, knowledge_base: KnowledgeBase, index_host: str
 ) -> None:
     with pytest.raises(KnowledgeBaseUnavailable):
-        learn(keywords, pinecone.connect(host=index_host + WRONG_PATH, api_key=lambda: "k"), 1, "How to bake sourdough?", "levain")
+        learn(
+            keywords,
+            pinecone.connect(host=index_host + WRONG_PATH, api_key=lambda: "k"),
+            1,
+            "How to bake sourdough?",
+            "levain",
+        )
     assert found(retrieval, "bake sourdough") == []
     for _ in range(2):  # the second run has nothing to do
         run(keywords, answer_index=AnswerIndex(knowledge_base))

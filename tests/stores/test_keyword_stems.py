@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.keyword_stems import merge_key
 from gleaner.text import fold
 from tests.keyword_fixtures import Keywords, web_answer
-from gleaner.runtime.deadline import Deadline
 from tests.pruning.test_run import pruner
 
 WRITERS = 32
@@ -54,7 +54,7 @@ def test_other_names_have_other_keys(one: str, other: str) -> None:
 
 
 def test_concurrent_writers_of_near_duplicates_share_one_keyword(keywords: Keywords) -> None:
-    draw = random.Random(4)  # noqa: S311
+    draw = random.Random(4)
     calls = [(f"Q{number}", draw.choice(SPELLINGS)) for number in range(2 * WRITERS)]
     with ThreadPoolExecutor(WRITERS) as pool:
         futures = [pool.submit(keywords.index, spelling, query_id=query) for query, spelling in calls]
@@ -68,7 +68,9 @@ def test_concurrent_writers_of_near_duplicates_share_one_keyword(keywords: Keywo
 def test_a_keyword_of_an_earlier_version_keeps_its_id(keywords: Keywords) -> None:
     keywords.index("ferry tickets")
     [stems] = keywords.items("STEMS")  # which earlier versions did not write
-    keywords.table.transact([keywords.table.delete({"pk": stems["pk"], "sk": stems["sk"]})], deadline=Deadline.after(20))
+    keywords.table.transact(
+        [keywords.table.delete({"pk": stems["pk"], "sk": stems["sk"]})], deadline=Deadline.after(20)
+    )
     for number, spelling in enumerate(("Ferry tickets", "ferry ticket")):
         [merged] = keywords.index(spelling, query_id=f"Q{number + 2}")
         assert (merged.keyword_id, merged.existed) == (schema.keyword_id(fold("ferry tickets")), True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gleaner.model import ANSWERS_SUFFIX
 from gleaner.clients.time_limit import run_within
+from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.clients.pinecone_control import ControlFailed, PineconeControl
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, redact_address
 

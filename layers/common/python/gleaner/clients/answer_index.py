@@ -53,10 +53,12 @@ def _to_record(answer: WebAnswer) -> Record:
     With the beginning of the answer, other questions about the same product are as close as those that it answers
     (docs/decisions/0022-stored-answers-by-meaning.md). The answer itself is read from the table.
     """
+    question = redact(answer.question)
     title = answer.citations[0].title if answer.citations else ""
     return Record(
         id=answer.result_id,
-        text="\n".join(filter(None, (redact(answer.question), title))) or answer.result_id,
+        heading=question if title else "",
+        text=title or question or answer.result_id,
         title=title,
         source_file_path="",
         chunk_index=0,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from gleaner import text
 from gleaner.guards._markdown_code import shield_code, unshield_code
-from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
 from gleaner.guards._own_addresses import collect_addresses, extract_addresses
+from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
 from gleaner.model import Passage, Support
 from gleaner.sentences import CLOSERS, TERMINATORS, split_sentences
 

@@ -13,11 +13,13 @@ _TOO_GENERIC = "too generic: name the product, concept or task"
 # The endings of English adverbs and adjectives, and words that end so and are names of things.
 _DESCRIBING = re.compile(r"[a-z]{2,}(?:fully|sly|vely|bly|ntly|ingly|edly|ally|ily|ful|eous|ious|uous|itive|able|ible)")
 _NAMES = frozenset(
-    "additive ally anomaly assembly automotive bible butterfly cable collectible constable consumable crucible derivative "
-    "family genitive handful homily immutable italy lily locative mouthful mutable ontology primitive rally sensitive "
+    "additive ally anomaly assembly automotive bible butterfly cable collectible constable consumable crucible "
+    "derivative family genitive handful homily immutable italy lily locative mouthful mutable ontology primitive rally sensitive "
     "sicily syllable tally timetable turntable variable vegetable wearable excel naming teams windows".split()
 )
-_GRAMMAR = frozenset("a all an and any by for how in its more most my of on or our some that the their this to with your".split())
+_GRAMMAR = frozenset(
+    "a all an and any by for how in its more most my of on or our some that the their this to with your".split()
+)
 
 
 @cache
@@ -45,8 +47,8 @@ def find_problem(keyword: str) -> str | None:
         return None
     if _NAMES.issuperset(words) or (keyword.isascii() and keyword.isupper()):
         return None
-    # A number makes no topic of a common word, nor does an article: "March 2024", "version 3", "the company". Other stop
-    # words may: "open source".
+    # A number makes no topic of a common word, nor does an article: "March 2024", "version 3", "the company". Other
+    # stop words may: "open source".
     others = [word for word in all_words if word not in words and not word.isnumeric()]
     is_single = " " not in keyword or (len(words) == 1 and _GRAMMAR.issuperset(others))
     return _TOO_GENERIC if is_single or not stems.isdisjoint(vague) else None

@@ -27,7 +27,9 @@ def related_keywords(keywords: Sequence[str], answer: WebAnswer, question: str) 
     only if they are few and no more than the mentioned ones; otherwise none is. What they lead to is checked again:
     retrieval does not count a keyword that the answer does not mention as a mention (see decision 0022).
     """
-    topics = [keyword for keyword in dict.fromkeys(keywords) if text.terms(keyword)]  # the others are refused as generic
+    topics = [
+        keyword for keyword in dict.fromkeys(keywords) if text.terms(keyword)
+    ]  # the others are refused as generic
     pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
     folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
     stems = set(text.stems(folded))
@@ -51,7 +53,7 @@ def _is_mentioned(keyword: str, folded: str, stems: set[str]) -> bool:
 
 
 def _abbreviates(short: str, source: str) -> bool:
-    """Whether a word abbreviates a word of `source` by its number of letters (k8s), or neighbouring words by initials."""
+    """Whether a word abbreviates a word of `source` by its number of letters (k8s), or some words by initials."""
     folded = text.fold(short)
     words = text.find_words(text.fold(source))
     if match := _NUMERONYM.fullmatch(folded):
@@ -65,7 +67,7 @@ def _abbreviates(short: str, source: str) -> bool:
 
 
 def _is_spelled_out(keyword: str, source: str) -> bool:
-    """Whether `source` contains the abbreviation of a keyword: "Kubernetes" where it says k8s, or initials in capitals."""
+    """Whether `source` contains the abbreviation of a keyword: k8s for "Kubernetes", or initials in capitals."""
     words = text.find_words(text.fold(keyword))
     written = text.find_words(source)
     if len(words) == 1:

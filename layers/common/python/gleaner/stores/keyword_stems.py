@@ -43,7 +43,8 @@ def claim(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
     """The action that makes a keyword the one of its stems. It fails if another keyword is, and returns that item."""
     return table.update(
         schema.stems_key(merge_key(spelling)),
-        expression="SET #keyword_id = if_not_exists(#keyword_id, :id), #keyword_text = if_not_exists(#keyword_text, :text)",
+        expression="SET #keyword_id = if_not_exists(#keyword_id, :id),"
+        " #keyword_text = if_not_exists(#keyword_text, :text)",
         condition="attribute_not_exists(#pk) OR #keyword_id = :id",
         values={":id": keyword_id, ":text": spelling},
         return_existing=True,
