@@ -14,8 +14,9 @@ _TOO_GENERIC = "too generic: name the product, concept or task"
 _DESCRIBING = re.compile(r"[a-z]{2,}(?:fully|sly|vely|bly|ntly|ingly|edly|ally|ily|ful|eous|ious|uous|itive|able|ible)")
 _NAMES = frozenset(
     "additive ally anomaly assembly automotive bible butterfly cable collectible constable consumable crucible "
-    "derivative family genitive handful homily immutable italy lily locative mouthful mutable ontology primitive rally sensitive "
-    "sicily syllable tally timetable turntable variable vegetable wearable excel naming teams windows".split()
+    "derivative family genitive handful homily immutable italy lily locative mouthful mutable ontology primitive "
+    "rally sensitive sicily syllable tally timetable turntable variable vegetable wearable excel naming teams "
+    "windows".split()
 )
 _GRAMMAR = frozenset(
     "a all an and any by for how in its more most my of on or our some that the their this to with your".split()
