@@ -15,6 +15,7 @@ from gleaner.stores.keyword_lookup import UNKNOWN_WEIGHT
 _IN_QUESTION, _IN_KEYWORDS, _IN_TEXT = 1.0, 0.7, 0.35
 _STORED_QUESTION_WEIGHT = 1 / 3  # its share in the geometric mean with the query's side
 _MEANING_WEIGHT = 0.8
+_MIN_LEXICAL_SHARE = 0.75  # of the closeness in words, which remains however low the similarity is
 _MENTION_WEIGHT = 0.6  # the closeness of an answer to another question that mentions every term of the query
 
 
@@ -79,4 +80,7 @@ def merge_scores(lexical: float, similarity: float | None) -> float:
 
     See docs/decisions/0022-stored-answers-by-meaning.md for the weights.
     """
-    return lexical if similarity is None else (1 - _MEANING_WEIGHT) * lexical + _MEANING_WEIGHT * similarity
+    if similarity is None:
+        return lexical
+    # An index that knows a language by words only rates similar questions low.
+    return max((1 - _MEANING_WEIGHT) * lexical + _MEANING_WEIGHT * similarity, _MIN_LEXICAL_SHARE * lexical)

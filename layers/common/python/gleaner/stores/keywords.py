@@ -70,6 +70,8 @@ class KeywordStore:
         StoreUnavailable or DeadlineExceeded.
         """
         pending = _distinct(keywords)
+        if not pending:
+            return []
         heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
