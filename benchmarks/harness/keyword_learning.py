@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from gleaner.clients import pinecone
+from gleaner.clients.answer_index import AnswerIndex
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.knowledge import learning
 from gleaner.knowledge.learning import Learning
@@ -26,7 +27,7 @@ from gleaner_local.extractive import keywords as extractive
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
-from harness.keyword_tables import KB_ID, Database, print_table
+from harness.keyword_tables import Database, print_table
 
 TOP_K = 5
 GOOD_SCORE = 0.5  # of a chunk that answers the question; see the decision on the embedded index
@@ -42,6 +43,19 @@ class Thread:
     title: str
     text: str
     questions: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A knowledge base without documents that has learned something."""
+
+    kb_id: str
+    retrieval: Retrieval
+
+    def passages(self, question: str) -> Sequence[Passage]:
+        """The passages for a question, best first."""
+        deadline = Deadline.after(SECONDS)
+        return self.retrieval.search(self.kb_id, question, top_k=TOP_K, deadline=deadline).passages
 
 
 KEYWORD_MAKERS: Mapping[str, Callable[[WebAnswer], list[str]]] = {
@@ -82,8 +96,8 @@ def measure_learning(database: Database, directory: Path) -> None:
 def find_learned(database: Database, name: str, threads: Sequence[Thread]) -> list[list[str]]:
     """The ids of the answers found for the last question of each thread, in an empty knowledge base, best first."""
     with _empty_knowledge_base() as knowledge_base:
-        retrieval = _learn(database, knowledge_base, name, threads, "service", titled=True)
-        return [[passage.key for passage in _passages(retrieval, thread.questions[-1])] for thread in threads]
+        taught = _learn(database, knowledge_base, name, threads, "service", titled=True)
+        return [[passage.key for passage in taught.passages(thread.questions[-1])] for thread in threads]
 
 
 def _learn(
@@ -94,30 +108,37 @@ def _learn(
     maker: str,
     *,
     titled: bool,
-) -> Retrieval:
-    """Learn the threads' answers; the retrieval over them."""
+) -> Taught:
+    """Learn the threads' answers in a knowledge base of this name."""
     table = database.keywords_table(name)
-    store = KeywordStore(table)
+    store, answer_index = KeywordStore(table), AnswerIndex(knowledge_base)
+    learner = Learning(store, answer_index)
     for thread in threads:
         answer = WebAnswer(
             result_id=thread.id,
-            kb_id=KB_ID,
+            kb_id=name,
             query=thread.questions[0],
             answer=thread.text,
             citations=(Citation(url=f"https://web.example/{thread.id}", title=thread.title if titled else ""),),
             model="web",
             created_at=utc_now(),
         )
-        use = KeywordUse(kb_id=KB_ID, query_id=f"Q-{thread.id}", session_id=None, answer=answer)
-        Learning(store).learn(KEYWORD_MAKERS[maker](answer), use, deadline=Deadline.after(SECONDS))
+        use = KeywordUse(kb_id=name, query_id=f"Q-{thread.id}", session_id=None, answer=answer)
+        learner.learn(KEYWORD_MAKERS[maker](answer), use, deadline=Deadline.after(SECONDS))
+        learner.index_answer(answer, deadline=Deadline.after(SECONDS))
     lookup = KeywordLookup(table, database.executor)
-    return Retrieval(knowledge_base, lookup, store, database.executor, web_answer_max_age=MAX_AGE)
+    return Taught(
+        name,
+        Retrieval(
+            knowledge_base, lookup, store, database.executor, web_answer_max_age=MAX_AGE, answer_index=answer_index
+        ),
+    )
 
 
-def _figures(retrieval: Retrieval, threads: Sequence[Thread]) -> tuple[object, ...]:
+def _figures(taught: Taught, threads: Sequence[Thread]) -> tuple[object, ...]:
     """The quality of the passages for all questions but the first of each thread, in percent of these questions."""
     questions = [(question, thread.id) for thread in threads for question in thread.questions[1:]]
-    results = [(right, _passages(retrieval, question)) for question, right in questions]
+    results = [(right, taught.passages(question)) for question, right in questions]
 
     def share(count: int) -> float:
         return 100 * count / len(questions)
@@ -131,10 +152,6 @@ def _figures(retrieval: Retrieval, threads: Sequence[Thread]) -> tuple[object, .
         share(sum(bool(passages) and passages[0].score >= GOOD_SCORE for _, passages in results)),
         sum(len(passages) for _, passages in results) / len(questions),
     )
-
-
-def _passages(retrieval: Retrieval, question: str) -> Sequence[Passage]:
-    return retrieval.search(KB_ID, question, top_k=TOP_K, deadline=Deadline.after(SECONDS)).passages
 
 
 def _read(directory: Path) -> list[Thread]:
@@ -160,7 +177,8 @@ def _lines(path: Path) -> Iterator[dict[str, str]]:
 @contextmanager
 def _empty_knowledge_base() -> Iterator[KnowledgeBase]:
     with tempfile.TemporaryDirectory() as directory:
-        index = EmbeddedIndex(Path(directory), None)
+        index = EmbeddedIndex.open(Path(directory))
+        index.search("none", "loads the weights", top_k=1)
         server = AsgiServer(create_app(index))
         server.start()
         try:

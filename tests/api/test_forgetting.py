@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gleaner.clients import pinecone
+from gleaner.clients.answer_index import AnswerIndex
 from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
@@ -112,3 +114,15 @@ def test_stored_answers_from_a_host_that_is_blocked_later_are_not_served(
         model.plays(calls(search(QUESTION)), calls(answer()))
         Client(make_api(settings | {"WEB_BLOCKED_HOSTS": hosts})).ask(QUESTION)
         assert ("used for chemistry" in str(model.requests[1])) == is_served
+
+
+def test_forgetting_deletes_the_record_in_the_vector_index(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, index_host: str
+) -> None:
+    learn(client, model, web, "quantum computing")
+    [stored] = stored_answers(client)
+    records = AnswerIndex(pinecone.connect(host=index_host, api_key=lambda: "k"))
+    answer_id = stored["perplexity_result_id"]
+    assert answer_id in records.search("default_kb", QUESTION, top_k=50, timeout=5)
+    forget(client, answer_id)
+    assert answer_id not in records.search("default_kb", QUESTION, top_k=50, timeout=5)

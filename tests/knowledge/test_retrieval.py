@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 
 from gleaner.clients import pinecone
+from gleaner.clients.answer_index import AnswerIndex
+from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Passage, SourceType, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -15,15 +17,23 @@ from tests.keyword_fixtures import Keywords, web_answer
 KB = "empty_kb"
 
 
-@pytest.fixture
-def retrieval(keywords: Keywords, index_host: str) -> Retrieval:
+def make_retrieval(
+    keywords: Keywords, knowledge_base: KnowledgeBase, answer_index: AnswerIndex | None = None
+) -> Retrieval:
+    """The retrieval over a keyword store and an index."""
     return Retrieval(
-        pinecone.connect(host=index_host, api_key=lambda: "k"),
+        knowledge_base,
         keywords.lookup,
         keywords.store,
         keywords.executor,
         web_answer_max_age=timedelta(days=30),
+        answer_index=answer_index,
     )
+
+
+@pytest.fixture
+def retrieval(keywords: Keywords, index_host: str) -> Retrieval:
+    return make_retrieval(keywords, pinecone.connect(host=index_host, api_key=lambda: "k"))
 
 
 def learn(keywords: Keywords, query: str, *words: str, number: int = 0, **values: object) -> None:
@@ -85,7 +95,8 @@ def test_the_newest_answer_to_a_question_replaces_the_older_ones(keywords: Keywo
 
 def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
-        learn(keywords, f"quantum computing {number}", "quantum computing", f"quantum w{number}", number=number)
+        word = f"b{'aeiou'[number // 10]}{'bdfgklmnrt'[number % 10]}o"
+        learn(keywords, f"quantum computing and {word}", "quantum computing", f"quantum w{number}", number=number)
     answer_reads: list[int] = []
 
     def count(params: dict[str, object], **_: object) -> None:

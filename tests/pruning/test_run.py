@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gleaner.clients.answer_index import AnswerIndex
 from gleaner.errors import UnknownKeyword, UnknownRun
 from gleaner.pruning.rules import PruneReport, PruneRules
 from gleaner.pruning.run import Pruner
@@ -25,13 +26,16 @@ from tests.keyword_fixtures import Keywords, web_answer
 RULES = PruneRules(max_age_days=90, min_usage=3, hard_max_age_days=365)
 
 
-def pruner(keywords: Keywords, grace_days: float = 7) -> Pruner:
-    return Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=grace_days))
+def pruner(keywords: Keywords, grace_days: float = 7, answer_index: AnswerIndex | None = None) -> Pruner:
+    connect = (lambda: answer_index) if answer_index else None
+    return Pruner(keywords.table, keywords.executor, answer_grace=timedelta(days=grace_days), connect_index=connect)
 
 
-def run(keywords: Keywords, rules: PruneRules = RULES, **options: Any) -> PruneReport:
+def run(
+    keywords: Keywords, rules: PruneRules = RULES, *, answer_index: AnswerIndex | None = None, **options: Any
+) -> PruneReport:
     defaults: dict[str, Any] = {"by": "test", "dry_run": False, "deadline": Deadline.after(20)}
-    return pruner(keywords).run(rules, **defaults | options)
+    return pruner(keywords, answer_index=answer_index).run(rules, **defaults | options)
 
 
 def head(keywords: Keywords, text: str) -> dict[str, Any]:

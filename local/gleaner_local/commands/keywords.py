@@ -74,7 +74,7 @@ def show_keyword(
 ) -> None:
     """Show a keyword with its associations and stored web answers."""
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
-    details = client.call("GET", f"/api/keywords/{resolve_keyword_id(keyword)}")
+    details = client.call("GET", f"/api/keywords/{resolve_keyword_id(client, keyword)}")
     if as_json:
         print(terminal.format_json(details))
     else:

@@ -73,8 +73,8 @@ def restore(
     """Restore a pruned keyword, or all keywords of a run."""
     if (keyword is None) == (run is None):
         raise typer.BadParameter("give a keyword, or a run with --run")
-    body = {"run_id": run} if keyword is None else {"keyword_id": resolve_keyword_id(keyword)}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
+    body = {"run_id": run} if keyword is None else {"keyword_id": resolve_keyword_id(client, keyword)}
     result = client.call("POST", "/api/keywords/restore", json=body)
     print(f"{result['restored_count']} restored.")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gleaner.clients.time_limit import run_within
+from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.clients.pinecone_control import ControlFailed, PineconeControl
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, redact_address
 
@@ -55,8 +56,11 @@ def _judge_stats(where: str, stats: DescribeIndexStatsResponse) -> Finding:
         return problem(
             SUBJECT, f"{where} holds no dense vectors, so its scores are not between 0 and 1.", _CREATE_INDEX
         )
-    count = stats.total_vector_count
-    contents = f"dimensions: {stats.dimension}, records: {count}, knowledge bases: {len(stats.namespaces)}"
+    learned = {name: space for name, space in stats.namespaces.items() if name.endswith(ANSWERS_SUFFIX)}
+    count = stats.total_vector_count - sum(space.vector_count for space in learned.values())
+    contents = (
+        f"dimensions: {stats.dimension}, records: {count}, knowledge bases: {len(stats.namespaces) - len(learned)}"
+    )
     if not count:
         return note(
             SUBJECT, f"{where} accepts the key; it is empty ({contents}).", "Load documents with `gleaner ingest`."

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from gleaner.text import english_stop_words
+
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
@@ -28,7 +30,7 @@ WINDOW_OVERLAP = 32
 BATCH_WINDOWS = 16
 # The vocabulary was made from English: English text has 3.6 to 5.3 letters in a piece, Spanish 2.5 to 3.1, and text in
 # other scripts at most one. Below the first bound the model does not know a text, from the second one on it does.
-UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 2.9, 3.5
+UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 3.05, 3.6
 UNKNOWN_PIECE = "[UNK]"
 
 logger = logging.getLogger(__name__)
@@ -110,8 +112,10 @@ def unit_mean(windows: Vectors) -> Vectors:
 
 
 def _familiarity(pieces: Sequence[str]) -> float:
-    letters = [0 if p == UNKNOWN_PIECE else len(p.removeprefix("##")) for p in pieces if _is_word_piece(p)]
-    if not letters:  # figures and signs alone
+    # English function words are short and known: in a short question they would make most of the mean.
+    topics = [p for p in pieces if _is_word_piece(p) and p not in english_stop_words()]
+    letters = [0 if p == UNKNOWN_PIECE else len(p.removeprefix("##")) for p in topics]
+    if not letters:  # figures, signs and function words alone
         return 1.0
     mean = sum(letters) / len(letters)
     share = (mean - UNKNOWN_PIECE_LETTERS) / (KNOWN_PIECE_LETTERS - UNKNOWN_PIECE_LETTERS)

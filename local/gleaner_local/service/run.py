@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from gleaner.errors import ConfigurationError
+from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.aws import api_gateway, ministack
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.aws.scheduler import Schedule
@@ -75,7 +76,7 @@ class LocalService:
     @property
     def is_empty(self) -> bool:
         """Whether the index is served here and contains no documents."""
-        return self._index is not None and not self._index.counts()
+        return self._index is not None and all(name.endswith(ANSWERS_SUFFIX) for name in self._index.counts())
 
     def stop(self) -> None:
         """Stop everything in reverse order; all data is on disk afterwards."""

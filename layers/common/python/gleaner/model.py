@@ -13,6 +13,9 @@ from ulid import ULID
 JsonObject = dict[str, Any]
 
 KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # contains no separator of keys
+# Namespaces of the vector index that end so hold what was learned for a knowledge base. No kb_id contains a dot; a
+# namespace may have any 512 ASCII characters (docs.pinecone.io/reference/api/database-limits/identifier-limits).
+ANSWERS_SUFFIX = ".answers"
 
 
 def new_id() -> str:
@@ -126,6 +129,7 @@ class WebAnswer:
     citations: tuple[Citation, ...]
     model: str
     created_at: datetime
+    keyword_ids: frozenset[str] = frozenset()  # of active keywords that lead to it; as read from the store
     answers: str = ""  # the question in general words that it answers; empty in items of earlier versions
     valid_for_hours: int | None = None  # None: it does not expire before all answers do
 

@@ -5,7 +5,7 @@ It imports inside functions, so that a Lambda function loads only what it uses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.request import Current
     from gleaner.api.routes import Route
+    from gleaner.clients.answer_index import AnswerIndex
     from gleaner.pruning.run import Pruner
     from gleaner.pruning.settings import PruneSettings
     from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.keyword_lookup import KeywordLookup
-    from gleaner.stores.learned_deletion import LearnedDeletion
+    from gleaner.stores.learned_deletion import DeleteRecords, LearnedDeletion
     from gleaner.stores.session_deletion import SessionDeletion
     from gleaner.stores.tool_calls import ToolCallStore
 
@@ -39,6 +40,7 @@ T = TypeVar("T")
 _TOOL_THREADS = 8  # for the tool calls of one turn
 _IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
+_MAX_DELETE_SECONDS = 5.0  # for a record of a forgotten answer
 _ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
 
 
@@ -59,6 +61,7 @@ class Stores:
     conversations: ConversationStore
     tool_calls: ToolCallStore
     lookup: KeywordLookup
+    delete_records: DeleteRecords
     learned_deletion: LearnedDeletion
     session_deletion: SessionDeletion
 
@@ -79,13 +82,19 @@ def build_stores(settings: Settings) -> Stores:
         Table(client, settings.conversations_table),
         ToolCallStore(Table(client, settings.tool_calls_table)),
     )
-    learned_deletion = LearnedDeletion(Table(client, settings.keywords_table))
+
+    def delete_records(kb_id: str, answer_ids: Sequence[str], deadline: Deadline) -> None:
+        index = _connect_answer_index(settings)
+        index.delete(kb_id, answer_ids, timeout=deadline.timeout(_MAX_DELETE_SECONDS))
+
+    learned_deletion = LearnedDeletion(Table(client, settings.keywords_table), delete_records)
     forgets = settings.learning_policy.forgets_with_session
     return Stores(
         client=client,
         io_executor=io_executor,
         conversations=ConversationStore(conversations),
         tool_calls=tool_calls,
+        delete_records=delete_records,
         learned_deletion=learned_deletion,
         session_deletion=SessionDeletion(conversations, tool_calls, learned_deletion, with_shared=forgets),
         lookup=KeywordLookup(Table(client, settings.keywords_table), io_executor),
@@ -97,6 +106,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import pinecone
+    from gleaner.clients.answer_index import AnswerIndex
     from gleaner.clients.from_settings import connect_model, connect_web_search, read_keys
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
@@ -106,18 +116,21 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     keys = read_keys(settings)
     max_age = timedelta(days=settings.web_answer_max_age_days)
     keywords = KeywordStore(Table(stores.client, settings.keywords_table), answer_lifetime=max_age)
+    knowledge_base = pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone)
+    answer_index = AnswerIndex(knowledge_base)
     return Services(
         model=connect_model(settings, keys),
         retrieval=Retrieval(
-            pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone),
+            knowledge_base,
             stores.lookup,
             keywords,
             stores.io_executor,
             web_answer_max_age=max_age,
             blocked_hosts=settings.web_blocked_hosts,
+            answer_index=answer_index,
         ),
         web=connect_web_search(settings, keys),
-        learning=Learning(keywords),
+        learning=Learning(keywords, answer_index),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
         session_deletion=stores.session_deletion,
@@ -197,7 +210,11 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     conversations = Table(client, settings.conversations_table)
     doubts = DoubtStore(Table(client, settings.keywords_table))
     erasure = CallerErasure(conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts)
-    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS)
+
+    def connect_index() -> AnswerIndex:
+        return _connect_answer_index(settings)
+
+    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS, connect_index)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
 
     def make_routes(current: Current) -> list[Route]:
@@ -212,7 +229,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
                 catalog, stores.lookup, current, default_kb_id=kb_id, learning_policy=settings.learning_policy
             ),
             PruneRoutes(pruner, current),
-            ForgetRoutes(forgetting, current),
+            ForgetRoutes(forgetting, stores.delete_records, current),
             DoubtRoutes(doubts, current),
             CallerRoutes(erasure, current),
         )
@@ -221,17 +238,43 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     return Api(make_routes, settings=settings, logger=logger, prepare=answering.prepare)
 
 
+def _connect_answer_index(settings: Settings) -> AnswerIndex:
+    """The stored answers in the vector index; sends nothing yet. Loads the SDK of the index."""
+    from gleaner.clients import pinecone
+    from gleaner.clients.answer_index import AnswerIndex
+
+    return AnswerIndex(pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings)))
+
+
+def _read_index_key(settings: Settings) -> Callable[[], str]:
+    """How the key of the vector index is read: from the secret, or from the variable."""
+    from gleaner.clients.secrets import ApiKeysSecret
+    from gleaner.guards.redaction import protect
+
+    if settings.api_keys_secret_arn is not None:
+        secret = ApiKeysSecret(settings.api_keys_secret_arn)
+        return lambda: secret.read().pinecone
+    protect((settings.pinecone_api_key,))
+    return lambda: settings.pinecone_api_key
+
+
 def build_pruner(settings: PruneSettings) -> Pruner:
-    """The pruner of the prune function; loads neither the API nor the SDKs of the model and the vector index."""
+    """The pruner of the prune function; loads neither the API nor the SDKs of the model and the vector index.
+
+    That function may not read the keys of the services, so it leaves the records of the vector index alone.
+    """
     from gleaner.stores import dynamodb
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days)
+    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days, connect_index=None)
 
 
-def _build_pruner(client: DynamoDBClient, table: str, answer_grace_days: float) -> Pruner:
+def _build_pruner(
+    client: DynamoDBClient, table: str, answer_grace_days: float, connect_index: Callable[[], AnswerIndex] | None
+) -> Pruner:
     from gleaner.pruning.run import Pruner
     from gleaner.stores.dynamodb import Table
 
     executor = ThreadPoolExecutor(_PRUNE_THREADS, thread_name_prefix="prune")
-    return Pruner(Table(client, table), executor, answer_grace=timedelta(days=answer_grace_days))
+    grace = timedelta(days=answer_grace_days)
+    return Pruner(Table(client, table), executor, answer_grace=grace, connect_index=connect_index)

@@ -59,3 +59,4 @@ class Observation:
     cost: Cost
     latency_ms: float
     left_out: int  # parts of search results that could not be read
+    unindexed: int = 0  # stored answers that could not be written into the vector index

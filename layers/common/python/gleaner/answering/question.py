@@ -104,8 +104,15 @@ def answer_question(
         context_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened if history else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=context_carried)
         cost = _cost(agent, workspace, services)
-        latency, left_out = _milliseconds_since(started_at), sum(workspace.left_out)
-        observe(Observation(criteria=criteria, cost=cost, latency_ms=latency, left_out=left_out))
+        observe(
+            Observation(
+                criteria=criteria,
+                cost=cost,
+                latency_ms=_milliseconds_since(started_at),
+                left_out=sum(workspace.left_out),
+                unindexed=len(workspace.unindexed_results),
+            )
+        )
     return answer
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import CallerId
-from gleaner.errors import NotAllowed
+from gleaner.errors import KnowledgeBaseUnavailable, NotAllowed
 from gleaner.stores.caller_erasure import CallerErasure
 
 
@@ -40,7 +40,7 @@ class CallerRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        failures = (NotAllowed, *STORE_FAILURES)
+        failures = (NotAllowed, KnowledgeBaseUnavailable, *STORE_FAILURES)
         return [Route(Endpoint.ERASE_CALLER, self._erase, raises=failures, unfinished=HTTPStatus.ACCEPTED)]
 
     def _erase(self, caller_id: Annotated[CallerId, Path()]) -> Response[ErasedCaller]:

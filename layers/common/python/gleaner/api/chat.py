@@ -134,6 +134,8 @@ class ChatRoutes:
         self._count("OutputTokens", cost.usage.output_tokens)
         self._count("WebSearches", cost.web_searches)
         self._count("UnreadableParts", observation.left_out)
+        if observation.unindexed:  # seldom, and each metric that is written is billed
+            self._count("AnswersNotIndexed", observation.unindexed)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

@@ -14,7 +14,7 @@ from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import KnowledgeBaseUnavailable
-from gleaner.model import JsonObject, Record
+from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record
 from gleaner.runtime.spans import note, span
 
 Result = TypeVar("Result")
@@ -100,7 +100,19 @@ class KnowledgeBase:
             _request("delete", call, timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
-        """Return the number of records in each knowledge base; the service updates it with some delay."""
+        """Return the number of records in each knowledge base; the service updates it with some delay.
+
+        What was learned for a knowledge base is not counted, and does not make it exist.
+        """
+        return {kb_id: count for kb_id, count in self._count(timeout).items() if not kb_id.endswith(ANSWERS_SUFFIX)}
+
+    def learned_kb_ids(self, *, timeout: float) -> list[str]:
+        """Return the knowledge bases for which something was learned."""
+        names = self._count(timeout)
+        return sorted(name.removesuffix(ANSWERS_SUFFIX) for name in names if name.endswith(ANSWERS_SUFFIX))
+
+    def _count(self, timeout: float) -> dict[str, int]:
+        """The number of records in each namespace."""
         stats = _request("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 

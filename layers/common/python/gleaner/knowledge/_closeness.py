@@ -14,6 +14,8 @@ from gleaner.stores.keyword_lookup import UNKNOWN_WEIGHT
 # measured; neighbouring values give nearly the same figures.
 _IN_QUESTION, _IN_KEYWORDS, _IN_TEXT = 1.0, 0.7, 0.35
 _STORED_QUESTION_WEIGHT = 1 / 3  # its share in the geometric mean with the query's side
+_MEANING_WEIGHT = 0.8
+_MIN_LEXICAL_SHARE = 0.75  # of the closeness in words, which remains however low the similarity is
 _MENTION_WEIGHT = 0.6  # the closeness of an answer to another question that mentions every term of the query
 
 
@@ -23,7 +25,9 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     The greater of two measures counts: the answer was fetched for a similar question, or it mentions what the
     query asks for. Similarity is a weighted geometric mean of how much of the query the answer is about, and how
     much of the stored question (or of its first page's title) the query repeats. So a long stored question that
-    shares one word with the query is not similar. `weights` are the query's stems by rarity.
+    shares one word with the query is not similar. A keyword that the answer does not mention is no mention: it may have
+    been chosen by a hostile page, and counts only where the query repeats the stored question, too. `weights` are the
+    query's stems by rarity.
     """
     beginnings = text.beginnings(query)
     query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
@@ -32,13 +36,18 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     questions = [_align(question, beginnings) for question in {answer.query, answer.question}]
     questions.append(_align(answer.citations[0].title, beginnings))
     places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
-    places |= dict.fromkeys(_align(" ".join(keywords), beginnings), _IN_KEYWORDS)
+    known = set(places).union(*questions)
+    by_mention: dict[bool, set[str]] = {True: set(), False: set()}
+    for stems in (_align(keyword, beginnings) for keyword in keywords):
+        by_mention[2 * len(stems & known) >= len(stems)].update(stems)
+    places |= dict.fromkeys(by_mention[True], _IN_KEYWORDS)
     places |= dict.fromkeys(set.union(*questions), _IN_QUESTION)
+    held = _query_share(query_weights, dict.fromkeys(places, 1.0))
+    places = dict.fromkeys(by_mention[False], _IN_KEYWORDS) | places
     aboutness = _query_share(query_weights, places)
     overlap = max(_question_share(question, query_weights) for question in questions)
     similarity = math.pow(aboutness, 1 - _STORED_QUESTION_WEIGHT) * math.pow(overlap, _STORED_QUESTION_WEIGHT)
-    mentions = _query_share(query_weights, dict.fromkeys(places, 1.0))
-    return max(similarity, _MENTION_WEIGHT * mentions)
+    return max(similarity, _MENTION_WEIGHT * held)
 
 
 def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:
@@ -64,3 +73,14 @@ def _question_share(question: Collection[str], query_weights: Mapping[str, float
     """The weighted share of a stored question's stems that the query contains."""
     total = sum(query_weights.get(stem, UNKNOWN_WEIGHT) for stem in question)
     return sum(query_weights[stem] for stem in question if stem in query_weights) / total if total else 0.0
+
+
+def merge_scores(lexical: float, similarity: float | None) -> float:
+    """One score of a stored answer from its closeness in words and in meaning, which is None if it is unknown.
+
+    See docs/decisions/0025-stored-answers-by-meaning.md for the weights.
+    """
+    if similarity is None:
+        return lexical
+    # An index that knows a language by words only rates similar questions low.
+    return max((1 - _MEANING_WEIGHT) * lexical + _MEANING_WEIGHT * similarity, _MIN_LEXICAL_SHARE * lexical)

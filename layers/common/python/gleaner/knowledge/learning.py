@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gleaner import text
+from gleaner.clients.answer_index import AnswerIndex
+from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.guards.redaction import drop_placeholders, redact
+from gleaner.knowledge._generic_keywords import find_problem
 from gleaner.model import WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_stems import merge_key
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 
 MIN_KEYWORD_LENGTH = 2  # code points of the folded text
@@ -19,6 +23,7 @@ MAX_KEYWORD_LENGTH = 50
 MAX_KEYWORDS_PER_CALL = 20
 _MAX_EXTRACTED_KEYWORDS = 8
 _MAX_PHRASE_WORDS = 3
+_MAX_INDEX_SECONDS = 2.0  # for writing a record; then there is time left to queue the answer for the next pruning run
 _PHRASE_BREAK = re.compile(r"[.,;:!?()\[\]{}\"“”|/\n。、，；：！？「」『』（）【】《》〈〉・।॥۔؟،؛]+|\s[-–—]\s")
 
 
@@ -39,10 +44,12 @@ class LearningResult:
 
 
 class Learning:
-    """Checks keywords and indexes them."""
+    """Checks keywords and indexes them, and the answers that they lead to."""
 
-    def __init__(self, keywords: KeywordStore) -> None:
+    def __init__(self, keywords: KeywordStore, answer_index: AnswerIndex | None = None) -> None:
+        """Without an index, answers are found by their keywords only."""
         self._keywords = keywords
+        self._answer_index = answer_index
 
     def learn(self, proposed: Sequence[object], use: KeywordUse, *, deadline: Deadline) -> LearningResult:
         """Index the valid keywords of `proposed` for `use`, and return the others with a reason.
@@ -53,24 +60,37 @@ class Learning:
         indexed = self._keywords.index(valid, use, deadline=deadline) if valid else []
         return LearningResult(indexed=tuple(indexed), rejected=tuple(rejected))
 
+    def index_answer(self, answer: WebAnswer, *, deadline: Deadline) -> None:
+        """Make a stored answer findable by meaning. If that fails, the next pruning run does it.
+
+        Raises KnowledgeBaseUnavailable, StoreUnavailable or DeadlineExceeded.
+        """
+        if self._answer_index is None:
+            return
+        try:
+            self._answer_index.put(answer, timeout=deadline.timeout(_MAX_INDEX_SECONDS))
+        except (KnowledgeBaseUnavailable, DeadlineExceeded):
+            self._keywords.queue_for_index(answer.result_id, deadline=deadline)
+            raise
+
     def count_uses(self, keyword_ids: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> None:
         """Record that these keywords served a query. Raises StoreUnavailable or DeadlineExceeded."""
         self._keywords.count_uses(keyword_ids, use, deadline=deadline)
 
 
 def check_keywords(proposed: Sequence[object]) -> tuple[list[str], list[RejectedKeyword]]:
-    """Split into valid keywords (at most MAX_KEYWORDS_PER_CALL, the first spelling of each) and rejected ones."""
+    """Split into valid keywords (at most MAX_KEYWORDS_PER_CALL, the first of near-duplicates) and rejected ones."""
     valid: dict[str, str] = {}
     rejected: list[RejectedKeyword] = []
     for candidate in proposed:
         keyword, problem = _check(candidate)
-        folded = text.fold(keyword)
-        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and folded not in valid:
+        key = merge_key(keyword)
+        if problem is None and len(valid) == MAX_KEYWORDS_PER_CALL and key not in valid:
             problem = f"more than {MAX_KEYWORDS_PER_CALL} keywords in one call"
         if problem is not None:
             rejected.append(RejectedKeyword(keyword=keyword, reason=problem))
         else:
-            valid.setdefault(folded, keyword)
+            valid.setdefault(key, keyword)
     return list(valid.values()), rejected
 
 
@@ -86,9 +106,7 @@ def _check(candidate: object) -> tuple[str, str | None]:
         return keyword, f"shorter than {MIN_KEYWORD_LENGTH} characters"
     if len(folded) > MAX_KEYWORD_LENGTH:
         return keyword[: MAX_KEYWORD_LENGTH + 1], f"longer than {MAX_KEYWORD_LENGTH} characters; name the topic only"
-    if not text.stems(folded):
-        return keyword, "too generic: name the product, concept or task"
-    return keyword, None
+    return keyword, find_problem(keyword)
 
 
 def extract_keywords(answer: WebAnswer) -> list[str]:

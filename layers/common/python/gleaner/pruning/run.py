@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import DeadlineExceeded, UnknownKeyword, UnknownRun
 from gleaner.model import new_id, utc_now
+from gleaner.pruning._answer_records import AnswerRecords
 from gleaner.pruning.rules import Candidate, PruneCounts, PruneReport, PruneRules
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
@@ -21,6 +22,7 @@ from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
 
 if TYPE_CHECKING:
+    from gleaner.clients.answer_index import AnswerIndex
     from gleaner.stores.keyword_restoring import RestoreWriter
 
 logger = logging.getLogger(__name__)
@@ -36,9 +38,20 @@ Part = Callable[[PruneCounts], None]  # a part of a run; it adds to the counts t
 class Pruner:
     """Prunes and restores keywords."""
 
-    def __init__(self, table: Table, executor: Executor, *, answer_grace: timedelta) -> None:
-        """`answer_grace` is how long a web answer that no active keyword refers to is kept."""
+    def __init__(
+        self,
+        table: Table,
+        executor: Executor,
+        *,
+        answer_grace: timedelta,
+        connect_index: Callable[[], AnswerIndex] | None = None,
+    ) -> None:
+        """`answer_grace` is how long a web answer that no active keyword refers to is kept.
+
+        `connect_index` is called when records of the vector index are to be written or deleted; without it none are.
+        """
         self._table = table
+        self._connect_index = connect_index
         self._prune_writer = PruneWriter(table)
         self._executor = executor
         self._answer_grace = answer_grace
@@ -55,7 +68,11 @@ class Pruner:
             for partition in schema.active_partitions()
         ]
         if not dry_run:
-            parts += [partial(self._finish_interrupted, part_deadline), partial(self._delete_answers, part_deadline)]
+            parts += [
+                partial(self._finish_interrupted, part_deadline),
+                partial(self._delete_answers, part_deadline),
+                partial(self._repair_index, part_deadline),
+            ]
         counts = PruneCounts()
         for future in [self._executor.submit(_run_part, part) for part in parts]:
             counts.add(future.result())
@@ -164,6 +181,21 @@ class Pruner:
         for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
             for answer in self._iter_oldest(partition, before, deadline):
                 counts.answers_deleted += self._prune_writer.delete_unreferenced(answer, deadline=deadline)
+
+    def _repair_index(self, deadline: Deadline, _counts: PruneCounts) -> None:
+        """Write the answers into the vector index that are missing there, and delete records without an answer."""
+        if self._index is None:
+            return
+        before = to_timestamp(utc_now() + timedelta(days=1))  # matches answers of any age
+        for partition in schema.queue_partitions(PruneQueue.UNINDEXED):
+            for answer in self._iter_oldest(partition, before, deadline):
+                if not self._index.write(answer, deadline=deadline):
+                    return
+        self._index.delete_orphans(deadline=deadline)
+
+    @cached_property
+    def _index(self) -> AnswerRecords | None:
+        return AnswerRecords(self._table, self._connect_index) if self._connect_index else None
 
     def _iter_oldest(self, partition: str, before: str, deadline: Deadline) -> Any:
         return self._table.iter_oldest(_BY_LAST_USE, partition=partition, before=before, page=_PAGE, deadline=deadline)

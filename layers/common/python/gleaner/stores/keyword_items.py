@@ -14,7 +14,8 @@ from gleaner.guards.redaction import redact
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import from_timestamp
+from gleaner.stores.items import from_timestamp, to_timestamp
+from gleaner.stores.schema import PruneQueue
 
 # Stems of a keyword or a query that are indexed or looked up. A keyword of 50 Chinese characters has three times as
 # many, and all of a keyword's entries must fit into one transaction.
@@ -137,6 +138,16 @@ def answer_update(
     )
 
 
+def queue_answer(table: Table, result_id: str, queue: PruneQueue) -> dict[str, Any]:
+    """The action that queues a stored answer, unless it is gone, forgotten or queued already, for a pruning run."""
+    return table.update(
+        schema.answer_key(result_id),
+        expression="SET #queue = :queue, #last_used_at = :now",
+        condition="attribute_exists(#pk) AND attribute_not_exists(#forgotten_at) AND attribute_not_exists(#queue)",
+        values={":queue": schema.queue_partition(queue, result_id), ":now": to_timestamp(utc_now())},
+    )
+
+
 def is_forgotten(item: Mapping[str, Any]) -> bool:
     """Whether an answer's item is emptied."""
     return "forgotten_at" in item
@@ -166,6 +177,7 @@ def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
         citations=tuple(Citation(**citation) for citation in item["citations"]),
         model=item["model"],
         created_at=from_timestamp(item["created_at"]),
+        keyword_ids=frozenset(item.get("keyword_ids", ())),
         answers=item.get("answers", ""),
         valid_for_hours=item.get("valid_for_hours"),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -24,16 +25,20 @@ from gleaner.stores.keyword_items import (
     is_doubtful,
     is_forgotten,
     query_use,
+    queue_answer,
     taught_update,
     to_answers,
 )
 from gleaner.stores.keyword_pruning import Head, PruneWriter, is_unfinished
+from gleaner.stores.keyword_stems import claim, merge_key
 from gleaner.stores.schema import PruneQueue
 
 # The first plan assumes that all keywords are new; a failed transaction returns the existing items, from which the
 # next is planned. That plan fails only if another writer adds, prunes or restores the same keyword in between.
 _MAX_PLANS = 32
 _ACTIONS_PER_USE = 2
+# The places of a plan's actions after its first, the keyword's update.
+_ASSOCIATION, _CLAIM = 1, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,8 @@ class IndexedKeyword:
 @dataclass(frozen=True, slots=True)
 class _Plan:
     keyword: IndexedKeyword
-    actions: list[dict[str, Any]]  # the keyword's update, its association, its look-up entries, in this order
+    spelling: str  # as it was given
+    actions: list[dict[str, Any]]  # the keyword's update, its association, its claim, its look-up entries
 
 
 class KeywordStore:
@@ -61,21 +67,25 @@ class KeywordStore:
         self._prune_writer = PruneWriter(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
-        """Merge `keywords` (valid and of distinct identity) into the index for `use`; each is written atomically.
+        """Merge `keywords` (valid ones) into the index for `use`; each is written atomically.
 
-        Keywords that fit into one transaction are written in one, with the web answer first. That takes one round
-        trip if all are new and two otherwise. The call is idempotent; repeated after a crash between two
-        transactions, it writes what is missing. Raises AnswerForgotten, StoreUnavailable or DeadlineExceeded.
+        Near-duplicates (`merge_key`) are one keyword. Keywords that fit into one transaction are written in one, with
+        the web answer first. That takes one round trip if all are new and two otherwise. The call is idempotent;
+        repeated after a crash between two transactions, it writes what is missing. Raises AnswerForgotten,
+        StoreUnavailable or DeadlineExceeded.
         """
-        pending = {schema.keyword_id(text.fold(keyword)): keyword for keyword in keywords}
-        heads: dict[str, Head] = {}
+        pending = _distinct(keywords)
+        if not pending:
+            return []
+        heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
-            plans = [self._plan(key, display_text, heads.get(key), use) for key, display_text in pending.items()]
+            targets = {keyword_id: spelling for spelling, keyword_id in reversed(pending.items())}
+            plans = [self._plan(key, spelling, heads.get(key), use) for key, spelling in reversed(targets.items())]
             for chunk in _chunks(plans, len(self._answer_actions((), use))):
-                for keyword in self._write(chunk, heads, use, deadline):
+                for keyword in self._write(chunk, heads, pending, use, deadline):
                     indexed[keyword.keyword_id] = keyword
-                    del pending[keyword.keyword_id]
+                    pending = {text: key for text, key in pending.items() if key != keyword.keyword_id}
             if not pending:
                 return list(indexed.values())
         raise StoreUnavailable("The store changed too fast to index the keywords.")
@@ -120,16 +130,25 @@ class KeywordStore:
         items = self._table.get_many(keys, deadline=deadline)
         return to_answers(item for item in items if not is_doubtful(item))
 
+    def queue_for_index(self, result_id: str, *, deadline: Deadline) -> None:
+        """Let the next pruning run write a stored answer into the vector index, unless it is gone or unreferenced."""
+        queue = queue_answer(self._table, result_id, PruneQueue.UNINDEXED)
+        with suppress(ConditionFailed):
+            self._table.transact([queue], deadline=deadline)
+
     def _plan(self, keyword_id: str, display_text: str, head: Head | None, use: KeywordUse) -> _Plan:
         now = to_timestamp(utc_now())
         findable = head is not None and head["status"] == "active" and use.scope in head.get("kb_ids", ())
-        actions = [self._update_keyword(keyword_id, display_text, findable, head, use, now)]
-        actions.append(self._table.new_item(association(keyword_id, use, now), return_existing=True))
-        if not findable:
-            actions += self._put_entries(keyword_id, display_text, use.scope)
         spelling = head["keyword_text"] if head else display_text
+        actions = [
+            self._update_keyword(keyword_id, display_text, findable, head, use, now),
+            self._table.new_item(association(keyword_id, use, now), return_existing=True),
+            claim(self._table, keyword_id, display_text),
+        ]
+        if not findable:
+            actions += self._put_entries(keyword_id, spelling, use.scope)
         indexed = IndexedKeyword(keyword_id=keyword_id, keyword_text=spelling, existed=head is not None)
-        return _Plan(indexed, actions)
+        return _Plan(indexed, display_text, actions)
 
     def _update_keyword(
         self,
@@ -177,21 +196,34 @@ class KeywordStore:
         ]
 
     def _write(
-        self, chunk: Sequence[_Plan], heads: dict[str, Head], use: KeywordUse, deadline: Deadline
+        self,
+        chunk: Sequence[_Plan],
+        heads: dict[str, Head | None],
+        pending: dict[str, str],
+        use: KeywordUse,
+        deadline: Deadline,
     ) -> list[IndexedKeyword]:
-        """Write a chunk and return its keywords that are done. The heads of those planned wrongly go into `heads`."""
+        """Write a chunk and return its keywords that are done.
+
+        Of those planned wrongly, the heads go into `heads`, and into `pending` the ids that their stems belong to.
+        """
         answers = self._answer_actions(chunk, use)
         try:
             self._table.transact([*answers, *(action for item in chunk for action in item.actions)], deadline=deadline)
         except ConditionFailed as error:
             if any(position < len(answers) for position in error.positions):
                 raise _refusal(error) from error
+            owners = _owners(chunk, error, first=len(answers))
+            for item in chunk:
+                if owner := owners.get(item.keyword.keyword_id):
+                    pending[item.spelling] = owner["keyword_id"]
+                    heads.setdefault(owner["keyword_id"], _assume_head(owner, use))
             actual_heads = _actual_heads(chunk, error, first=len(answers))
-            for head in actual_heads.values():
+            for head in filter(None, actual_heads.values()):
                 if is_unfinished(head):
                     self._prune_writer.finish(head, deadline=deadline)
             heads |= actual_heads
-            return _written_earlier(chunk, error, first=len(answers))
+            return _written_earlier(chunk, error, first=len(answers), merged=owners)
         return [item.keyword for item in chunk]
 
     def _answer_actions(self, chunk: Sequence[_Plan], use: KeywordUse) -> list[dict[str, Any]]:
@@ -254,28 +286,52 @@ def _positions(chunk: Sequence[_Plan], first: int) -> Iterator[tuple[int, _Plan]
     return zip(itertools.accumulate(sizes, initial=first), chunk, strict=False)  # there is one sum more than plans
 
 
-def _actual_heads(chunk: Sequence[_Plan], error: ConditionFailed, *, first: int) -> dict[str, Head]:
-    """The heads of keywords whose state is not the one that was planned for, by id."""
+def _distinct(keywords: Sequence[str]) -> dict[str, str]:
+    """The ids of the keywords by text; of near-duplicates only the first."""
+    spellings: dict[str, str] = {}
+    for keyword in keywords:
+        spellings.setdefault(merge_key(keyword), keyword)
+    return {spelling: schema.keyword_id(text.fold(spelling)) for spelling in spellings.values()}
+
+
+def _owners(chunk: Sequence[_Plan], error: ConditionFailed, *, first: int) -> dict[str, Head]:
+    """The items that name another keyword for the stems of a planned one, by the id of the planned one."""
     return {
-        item.keyword.keyword_id: error.existing_items[position]
+        item.keyword.keyword_id: error.existing_items[position + _CLAIM]
         for position, item in _positions(chunk, first)
-        if position in error.existing_items
+        if position + _CLAIM in error.existing_items
     }
 
 
-def _written_earlier(chunk: Sequence[_Plan], error: ConditionFailed, *, first: int) -> list[IndexedKeyword]:
+def _assume_head(owner: Head, use: KeywordUse) -> Head:
+    """The most likely state of a keyword of which only its stems' item was read; the plan's condition checks it."""
+    return {"keyword_text": owner["keyword_text"], "status": "active", "kb_ids": {use.kb_id}, "usage_count": 0}
+
+
+def _actual_heads(chunk: Sequence[_Plan], error: ConditionFailed, *, first: int) -> dict[str, Head | None]:
+    """The heads of keywords whose state is not the one that was planned for, by id; None for one that has none."""
+    return {
+        item.keyword.keyword_id: error.existing_items.get(position)
+        for position, item in _positions(chunk, first)
+        if position in error.positions
+    }
+
+
+def _written_earlier(
+    chunk: Sequence[_Plan], error: ConditionFailed, *, first: int, merged: Collection[str]
+) -> list[IndexedKeyword]:
     """The keywords whose association already exists: an earlier attempt of this call wrote them.
 
     A keyword that was planned as new but has no head, because another query is just writing it, is left for the
-    next plan.
+    next plan, and so is one that is `merged` into another.
     """
     indexed = []
     for position, item in _positions(chunk, first):
-        if position + 1 not in error.positions:
+        if position + _ASSOCIATION not in error.positions or item.keyword.keyword_id in merged:
             continue
         if head := error.existing_items.get(position):
             # A call that creates a keyword gives it and its association the same time.
-            existed = head["created_at"] != error.existing_items[position + 1]["created_at"]
+            existed = head["created_at"] != error.existing_items[position + _ASSOCIATION]["created_at"]
             indexed.append(replace(item.keyword, keyword_text=head["keyword_text"], existed=existed))
         elif item.keyword.existed:
             indexed.append(item.keyword)

@@ -6,7 +6,7 @@ the record of what a query taught is deleted last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +30,8 @@ _PAGE = 100
 _MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
 _MAX_DELETIONS = 15  # associations in the transaction that also deletes the entries of a scope, at most 80
 _BY = "deletion"  # who forgot an answer: nothing is to say whose it was
+# Deletes records of stored answers of a knowledge base from the vector index, by their ids.
+DeleteRecords = Callable[[str, Sequence[str], Deadline], None]
 _TAUGHT_BY_QUERY = schema.ASSOCIATION_PREFIXES[0]
 
 
@@ -54,10 +56,14 @@ class _Teacher:
 
 
 class LearnedDeletion:
-    """Deletes from the keywords table. Methods raise StoreUnavailable or DeadlineExceeded."""
+    """Deletes from the keywords table and, with `delete_records`, from the vector index.
 
-    def __init__(self, table: Table) -> None:
+    Methods raise StoreUnavailable or DeadlineExceeded, and what `delete_records` raises.
+    """
+
+    def __init__(self, table: Table, delete_records: DeleteRecords | None = None) -> None:
         self._table = table
+        self._delete_records = delete_records
         self._forgetting = AnswerForgetting(table)
         self._prune_writer = PruneWriter(table)
 
@@ -79,10 +85,17 @@ class LearnedDeletion:
         ):
             after = page[-1]["sk"]
             for record in page:
+                self._delete_from_index(record, deadline)
                 if with_shared or schema.is_private(record["scope"]):
                     self._delete_taught(record, teacher, counts, deadline)
                 else:
                     self._remove_words(record, deadline)
+
+    def _delete_from_index(self, record: Mapping[str, Any], deadline: Deadline) -> None:
+        """A record of the index holds the question. Where the answer stays, keywords still find it."""
+        result_ids = sorted(record.get("result_ids", ()))
+        if self._delete_records is not None and result_ids and not schema.is_private(record["scope"]):
+            self._delete_records(record["scope"], result_ids, deadline)
 
     def _delete_taught(
         self, record: Mapping[str, Any], teacher: _Teacher, counts: LearnedCounts, deadline: Deadline

@@ -8,6 +8,7 @@ Keywords table
     KW#<keyword id>          U#<query id>                                an association with a query it served
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
+    ST#<stems id>            STEMS                                       which keyword near-duplicates are merged into
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
     DOUBTS                   A#<result id>                               an answer that was rated poor
@@ -84,6 +85,7 @@ class PruneQueue(StrEnum):
     """Queues of items that a later pruning run has to process."""
 
     UNFINISHED = "UNFINISHED"  # pruned keywords whose look-up entries and associations are not all processed yet
+    UNINDEXED = "UNINDEXED"  # web answers that could not be written into the vector index
     UNREFERENCED = "UNREFERENCED"  # web answers that lost a keyword, perhaps their last; forgotten ones; bars of pages
 
 
@@ -167,6 +169,11 @@ def _shard(key: str) -> int:
 def keyword_key(keyword: str) -> Key:
     """Key of a keyword."""
     return {"pk": f"KW#{keyword}", "sk": "KEYWORD"}
+
+
+def stems_key(merge_key: str) -> Key:
+    """Key of the item that names the keyword of a sequence of stems."""
+    return {"pk": f"ST#{derived_id('stems', merge_key)}", "sk": "STEMS"}
 
 
 def association_prefix(kb_id: str) -> str:

@@ -12,9 +12,10 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from gleaner import text
-from gleaner.errors import AnswerForgotten, ToolCallRejected
+from gleaner.errors import AnswerForgotten, GleanerError, ToolCallRejected
 from gleaner.knowledge.answered_question import choose_answered_question, choose_valid_hours
 from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
+from gleaner.knowledge.relevance import related_keywords
 from gleaner.model import JsonObject, WebAnswer
 from gleaner.tools.parameter_checks import check_keyword
 from gleaner.tools.tool import Arguments, Tool
@@ -23,8 +24,6 @@ from gleaner.tools.workspace import Workspace
 NAME = "index_keywords"
 _MAX_REJECTIONS = 20
 _MAX_SECONDS = 4.0  # for the writes of one call
-# The share of a keyword's terms that must occur; a name may contain a word that the answer does not use.
-_MIN_SHARE = 0.5
 _SEPARATOR = re.compile(r"[ \t]*[,;\n][,;\s]*")
 _UNLEARNABLE = "nothing is stored from the pages of this web answer; go on without keywords"
 _UNRELATED = "neither the question nor the web answer mentions it: name what they are about"
@@ -94,7 +93,8 @@ def learn(
     """
     if answer.result_id not in workspace.learnable_results():
         return _refuse(keywords)
-    use = workspace.keyword_use(_describe(answer, answers, valid_for_hours, workspace.question.text))
+    described = _describe(answer, answers, valid_for_hours, workspace.question.text)
+    use = workspace.keyword_use(described)
     harmless, hostile = _split_by_harm(keywords)
     related, unrelated = _split_by_relevance(harmless, answer, workspace.question.text)
     try:
@@ -105,7 +105,10 @@ def learn(
     learned = replace(learned, rejected=(*learned.rejected, *hostile, *unrelated))
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
-        workspace.learned_results.add(answer.result_id)
+        if answer.result_id not in workspace.learned_results:
+            workspace.learned_results.add(answer.result_id)
+            if not use.is_private:  # the index does not know whose an answer is
+                workspace.background.submit("answer index", lambda: _index_answer(described, workspace))
     return learned
 
 
@@ -117,6 +120,15 @@ def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, asked
         answers=choose_answered_question(answers if is_harmless else None, answer, asked),
         valid_for_hours=choose_valid_hours(valid_for_hours, answer),
     )
+
+
+def _index_answer(answer: WebAnswer, workspace: Workspace) -> None:
+    """Make the answer findable by meaning. Raises what `Learning.index_answer` raises."""
+    try:
+        workspace.learning.index_answer(answer, deadline=workspace.deadline)
+    except GleanerError:
+        workspace.unindexed_results.add(answer.result_id)
+        raise
 
 
 def _refuse(keywords: Sequence[object]) -> LearningResult:
@@ -145,25 +157,12 @@ def _split_by_harm(keywords: Sequence[object]) -> tuple[list[object], list[Rejec
 def _split_by_relevance(
     keywords: Sequence[object], answer: WebAnswer, question: str
 ) -> tuple[list[object], list[RejectedKeyword]]:
-    """Split keywords into those related to the answer and rejected ones.
-
-    Keywords lead later questions of all callers to this answer. Otherwise a web page that talked the model into
-    keywords of its choice would answer unrelated questions.
-    """
-    pages = (part for citation in answer.citations for part in (citation.title, citation.snippet))
-    folded = text.fold("\n".join((question, answer.query, answer.answer, *pages)))
-    stems = set(text.stems(folded))
-    related: list[object] = []
-    unrelated: list[RejectedKeyword] = []
-    for keyword in keywords:
-        terms = text.terms(keyword) if isinstance(keyword, str) else []
-        # Also match within words: some scripts do not separate words.
-        hits = sum(text.stem(term) in stems or term in folded for term in terms)
-        if hits >= _MIN_SHARE * len(terms):
-            related.append(keyword)
-        else:
-            unrelated.append(RejectedKeyword(keyword=str(keyword)[:MAX_KEYWORD_LENGTH], reason=_UNRELATED))
-    return related, unrelated
+    """Split keywords into those related to the answer and rejected ones; what is no text is rejected later."""
+    texts = [keyword for keyword in keywords if isinstance(keyword, str)]
+    related = related_keywords(texts, answer, question)
+    unrelated = [keyword for keyword in texts if keyword not in related]
+    refused = [RejectedKeyword(keyword=keyword[:MAX_KEYWORD_LENGTH], reason=_UNRELATED) for keyword in unrelated]
+    return [keyword for keyword in keywords if not isinstance(keyword, str) or keyword in related], refused
 
 
 def _choose_answer(result_id: Any, workspace: Workspace) -> WebAnswer:

@@ -112,7 +112,7 @@ def _to_json(passage: Passage) -> JsonObject:
         "page_label": passage.page_label,
         "chunk_index": passage.chunk_index,
     }
-    if passage.keywords:
+    if passage.date:
         chunk |= {"keywords": list(passage.keywords), "answers": passage.answers, "date": passage.date}
     return chunk
 

@@ -66,6 +66,7 @@ class Workspace:
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
     learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
     unlearnable_results: set[str] = field(default_factory=set)  # ids of web answers that may not be indexed
+    unindexed_results: set[str] = field(default_factory=set)  # ids of stored answers that are not found by meaning yet
     degraded: set[str] = field(default_factory=set)  # why the answer is a fallback
     _passages: dict[str, Passage] = field(default_factory=dict)  # by id
     _lock: threading.Lock = field(default_factory=threading.Lock)

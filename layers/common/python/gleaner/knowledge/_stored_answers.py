@@ -1,0 +1,189 @@
+"""Finds stored web answers for a query, by keywords and by meaning, and leaves out those that would mislead."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from gleaner.clients.answer_index import AnswerIndex
+from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
+from gleaner.guards.blocked_hosts import BlockedHosts
+from gleaner.knowledge._closeness import closeness, merge_scores
+from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
+from gleaner.model import Passage, SourceType, WebAnswer, utc_now
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
+from gleaner.stores.keywords import KeywordStore
+
+logger = logging.getLogger(__name__)
+
+_MAX_SEARCH_SECONDS = 5.0
+_MAX_ANSWERS_READ = 20  # stored answers that one search reads and scores
+_MAX_FOUND_BY_MEANING = 12  # of them; the others are found by keywords
+_MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search, which leaves room for chunks
+_MIN_SCORE = 0.4  # a stored answer with a lower score shares too little with the query to be useful
+_MAX_USES = 3  # keywords whose use is counted when an answer was found by meaning alone
+_CITATION_MARK = re.compile(r"\s?\[\d+\]")
+
+
+@dataclass(slots=True)
+class StoredAnswers:
+    """The stored answers for a query, best first, and why others are withheld."""
+
+    passages: list[Passage] = field(default_factory=list)
+    withheld: Counter[str] = field(default_factory=Counter)
+
+
+class StoredAnswerSearch:
+    """Searches the keywords and the stored answers in the vector index in parallel, with the same time limit.
+
+    The table of keywords decides which answers exist: the vector index may be late.
+    """
+
+    def __init__(
+        self,
+        answer_index: AnswerIndex,
+        lookup: KeywordLookup,
+        keywords: KeywordStore,
+        executor: Executor,
+        *,
+        max_age: timedelta,
+        blocked_hosts: BlockedHosts,
+    ) -> None:
+        self._answer_index = answer_index
+        self._lookup = lookup
+        self._keywords = keywords
+        self._executor = executor
+        self._max_age = max_age
+        self._blocked_hosts = blocked_hosts
+
+    def find(self, kb_id: str, query: str, *, caller: str | None, deadline: Deadline) -> StoredAnswers:
+        """The best stored answers. If the search by meaning fails, those that keywords lead to.
+
+        With `caller`, a hash, only what this caller caused, or whose caller is not known: keywords alone tell that.
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        timeout = deadline.timeout(_MAX_SEARCH_SECONDS)
+        search = self._answer_index.search
+        by_meaning = (
+            self._executor.submit(search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout)
+            if caller is None
+            else None
+        )
+        lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
+        similarities = None if by_meaning is None else _result_or_none(by_meaning)
+        matches = _matches_by_answer(lookup.matches, similarities or {})
+        answers = self._keywords.get_answers(list(matches), deadline=deadline)
+        self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
+        now = utc_now()
+        candidates = [
+            (answer, _from_answer(answer, query, matches[answer.result_id], lookup.weights, similarities))
+            for answer in answers
+            if self._may_be_served(answer, kb_id, now)
+        ]
+        return _select(query, candidates, now)
+
+    def _may_be_served(self, answer: WebAnswer, kb_id: str, now: datetime) -> bool:
+        return (
+            answer.kb_id == kb_id
+            and bool(answer.keyword_ids)  # none: its last keyword was pruned
+            and answer.created_at >= now - self._max_age
+            and not any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
+        )
+
+    def _delete_orphans(self, kb_id: str, found_ids: Collection[str], answers: Sequence[WebAnswer]) -> None:
+        """Delete, without waiting, the records of answers that are gone: the scheduled pruning cannot do it."""
+        if orphans := sorted(set(found_ids) - {answer.result_id for answer in answers}):
+            self._executor.submit(self._answer_index.delete, kb_id, orphans, timeout=_MAX_SEARCH_SECONDS)
+
+
+def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: datetime) -> StoredAnswers:
+    """The best candidates that answer the query; of answers to the same question the newest."""
+    result = StoredAnswers()
+    handed_out: list[WebAnswer] = []
+    for answer, passage in sorted(candidates, key=lambda candidate: candidate[0].created_at, reverse=True):
+        if passage.score < _MIN_SCORE:
+            continue
+        if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
+            result.withheld[reason] += 1
+        else:
+            result.passages.append(passage)
+            handed_out.append(answer)
+    result.passages.sort(key=lambda passage: -passage.score)  # the newest first among equals
+    del result.passages[_MAX_WEB_ANSWERS:]
+    return result
+
+
+def _find_reason_to_withhold(
+    query: str, answer: WebAnswer, keywords: Sequence[str], newer: Sequence[WebAnswer], now: datetime
+) -> str | None:
+    if answer.question and any(is_same_question(answer.question, other.question) for other in newer):
+        return "superseded"
+    stored = StoredAnswer(
+        question=answer.question or answer.citations[0].title,  # its question goes with the session that asked it
+        answer=_CITATION_MARK.sub("", answer.answer),
+        around=[*(citation.title for citation in answer.citations), *keywords],
+        created_at=answer.created_at,
+        valid_for_hours=answer.valid_for_hours,
+    )
+    return find_difference(query, stored, now=now)
+
+
+def _result_or_none(search: Future[dict[str, float]]) -> dict[str, float] | None:
+    """What the search by meaning found; None if it failed, because keywords alone find answers, too."""
+    try:
+        return search.result()
+    except (KnowledgeBaseUnavailable, DeadlineExceeded):
+        logger.warning("stored answers were not searched by meaning")
+        return None
+
+
+def _matches_by_answer(
+    matches: Sequence[KeywordMatch], similarities: Mapping[str, float]
+) -> dict[str, list[KeywordMatch]]:
+    """The answers to read, with the matches that lead to each: the most similar, and those with the best matches."""
+    by_answer: dict[str, list[KeywordMatch]] = {}
+    for match in matches:
+        for result_id in match.result_ids:
+            by_answer.setdefault(result_id, []).append(match)
+    best = sorted(by_answer, key=lambda result_id: -sum(match.score for match in by_answer[result_id]))
+    chosen = dict.fromkeys([*list(similarities)[:_MAX_FOUND_BY_MEANING], *best])
+    return {result_id: by_answer.get(result_id, []) for result_id in list(chosen)[:_MAX_ANSWERS_READ]}
+
+
+def _from_answer(
+    answer: WebAnswer,
+    query: str,
+    matches: Sequence[KeywordMatch],
+    weights: Mapping[str, float],
+    similarities: Mapping[str, float] | None,
+) -> Passage:
+    keywords = tuple(match.keyword_text for match in matches)
+    keyword_ids = tuple(match.keyword_id for match in matches) or tuple(sorted(answer.keyword_ids)[:_MAX_USES])
+    lexical = closeness(query, answer, keywords, weights)
+    return Passage(
+        key=answer.result_id,
+        content=_CITATION_MARK.sub("", answer.answer),
+        score=merge_scores(lexical, _similarity(answer.result_id, similarities)),
+        source_type=SourceType.EXTERNAL,
+        title=answer.citations[0].title,
+        source_url=answer.citations[0].url,
+        keywords=keywords,
+        keyword_ids=keyword_ids,
+        result_id=answer.result_id,
+        date=answer.created_at.date().isoformat(),
+        answers=answer.question,
+        urls=tuple(citation.url for citation in answer.citations),
+    )
+
+
+def _similarity(result_id: str, similarities: Mapping[str, float] | None) -> float | None:
+    """The similarity of a stored answer; None if it is unknown. One that the search left out is less similar."""
+    if similarities is None or result_id in similarities:
+        return (similarities or {}).get(result_id)
+    return min(similarities.values()) if len(similarities) >= _MAX_ANSWERS_READ else None

@@ -1,0 +1,102 @@
+"""Near-duplicates are one keyword, whoever writes them, and whatever an earlier version stored."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores import schema
+from gleaner.stores.keyword_stems import merge_key
+from gleaner.text import fold
+from tests.keyword_fixtures import Keywords, web_answer
+from tests.pruning.test_run import pruner
+
+WRITERS = 32
+SPELLINGS = ("ferry ticket", "ferry tickets", "my ferry ticket", "Ferry Tickets", "FERRY TICKET")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ferry ticket", "My ferry tickets"),
+        ("GPT-4", "GPT 4"),
+        ("naïve Bayes", "naive bayes"),
+        ("mein Fahrschein", "Fahrschein"),
+        ("паром билет", "паром билеты"),
+        ("the water cycle", "water cycles"),
+    ],
+)
+def test_near_duplicates_have_one_key(one: str, other: str) -> None:
+    assert merge_key(one) == merge_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("vitamin A", "vitamin"),
+        ("without sugar", "sugar"),
+        (".NET", "net"),
+        ("C#", "C++"),
+        ("R&D", "R D"),
+        ("-40 °C", "40 °C"),
+        ("My Fair Lady", "fair lady"),
+        ("The Who", "who"),
+        ("La Palma", "Palma"),
+        ("A to B", "B to A"),
+        ("日本料理", "日本"),
+    ],
+)
+def test_other_names_have_other_keys(one: str, other: str) -> None:
+    assert merge_key(one) != merge_key(other)
+
+
+def test_concurrent_writers_of_near_duplicates_share_one_keyword(keywords: Keywords) -> None:
+    draw = random.Random(4)
+    calls = [(f"Q{number}", draw.choice(SPELLINGS)) for number in range(2 * WRITERS)]
+    with ThreadPoolExecutor(WRITERS) as pool:
+        futures = [pool.submit(keywords.index, spelling, query_id=query) for query, spelling in calls]
+        ids = {keyword.keyword_id for future in futures for keyword in future.result()}
+    [head] = keywords.items("KEYWORD")
+    assert ids == {head["keyword_id"]}
+    assert head["usage_count"] == len(keywords.items("A#")) == len(calls)
+    assert len(keywords.items("STEMS")) == 1
+
+
+def test_a_keyword_of_an_earlier_version_keeps_its_id(keywords: Keywords) -> None:
+    keywords.index("ferry tickets")
+    [stems] = keywords.items("STEMS")  # which earlier versions did not write
+    keywords.table.transact(
+        [keywords.table.delete({"pk": stems["pk"], "sk": stems["sk"]})], deadline=Deadline.after(20)
+    )
+    for number, spelling in enumerate(("Ferry tickets", "ferry ticket")):
+        [merged] = keywords.index(spelling, query_id=f"Q{number + 2}")
+        assert (merged.keyword_id, merged.existed) == (schema.keyword_id(fold("ferry tickets")), True)
+    [head] = keywords.items("KEYWORD")
+    assert (head["keyword_text"], head["usage_count"]) == ("ferry tickets", 3)
+
+
+def test_a_repeated_call_with_a_near_duplicate_counts_once(keywords: Keywords) -> None:
+    keywords.index("ferry ticket", answer=web_answer())
+    for _ in range(2):
+        keywords.index("ferry tickets", query_id="Q2", answer=web_answer())
+    assert [head["usage_count"] for head in keywords.items("KEYWORD")] == [2]
+
+
+def test_a_near_duplicate_revives_a_pruned_keyword_under_its_first_spelling(keywords: Keywords) -> None:
+    [first] = keywords.index("ferry ticket")
+    pruner(keywords).prune_one(first.keyword_id, by="test", deadline=Deadline.after(20))
+    [again] = keywords.index("my ferry tickets", query_id="Q2", kb_id="other_kb")
+    assert (again.keyword_id, again.keyword_text) == (first.keyword_id, "ferry ticket")
+    assert keywords.find("ferry tickets", "other_kb") == ["ferry ticket"]
+
+
+def test_the_item_of_stems_may_outlive_its_keyword(keywords: Keywords) -> None:
+    keywords.index("ferry ticket")
+    [head] = keywords.items("KEYWORD")
+    keywords.table.transact([keywords.table.delete({"pk": head["pk"], "sk": head["sk"]})], deadline=Deadline.after(20))
+    [again] = keywords.index("ferry tickets", query_id="Q2")
+    assert again.keyword_id == head["keyword_id"]
+    assert keywords.find("ferry ticket") == ["ferry tickets"]
