@@ -35,8 +35,11 @@ def retrieval(keywords: Keywords, knowledge_base: KnowledgeBase) -> Retrieval:
     return make_retrieval(keywords, knowledge_base)
 
 
-def learn(keywords: Keywords, records: KnowledgeBase, number: int, question: str, *names: str) -> WebAnswer:
-    answer = web_answer(f"M{number}", kb_id=KB, query=question, answer=f"It is so, says page {number}.")
+def learn(
+    keywords: Keywords, records: KnowledgeBase, number: int, question: str, *names: str, page: Citation | None = None
+) -> WebAnswer:
+    values = {"citations": (page,)} if page else {}
+    answer = web_answer(f"M{number}", kb_id=KB, query=question, answer=f"It is so, says page {number}.", **values)
     keywords.index(*names, query_id=f"Q{number:03}", kb_id=KB, answer=answer)
     Learning(keywords.store, AnswerIndex(records)).index_answer(answer, deadline=Deadline.after(5))
     return answer
@@ -85,7 +88,8 @@ def test_documents_and_stored_answers_do_not_see_each_other(
 def test_an_answer_whose_keywords_are_pruned_is_served_again_once_they_are_restored(
     keywords: Keywords, retrieval: Retrieval, knowledge_base: KnowledgeBase
 ) -> None:
-    learn(keywords, knowledge_base, 1, "How do I bake sourdough bread?", "levain")
+    page = Citation(url="https://bread.example/", title="How to bake sourdough bread")
+    learn(keywords, knowledge_base, 1, "How do I bake sourdough bread?", "levain", page=page)
     [head] = keywords.items("KEYWORD")
     report = pruner(keywords).prune_one(head["keyword_id"], by="test", deadline=Deadline.after(20))
     assert report.counts.pruned == 1

@@ -9,6 +9,7 @@ from infra.environments import Environment
 from tests.infra.synthesis import EVERY, properties, synthesis
 
 ROUTES = {(endpoint.method, endpoint.path) for endpoint in Endpoint}
+HEADS = {("HEAD", path) for method, path in ROUTES if method == "GET"}  # answered as GET
 DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
 
 
@@ -18,7 +19,7 @@ def test_methods_of_the_gateway_are_routes_of_the_function(environment: Environm
     expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)}
     expected |= DOCS if environment.docs_routes else set()
     assert {path for _, path in named} == expected
-    assert named <= ROUTES
+    assert named <= ROUTES | HEADS
 
 
 @EVERY

@@ -49,3 +49,12 @@ def claim(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
         values={":id": keyword_id, ":text": spelling},
         return_existing=True,
     )
+
+
+def release(table: Table, keyword_id: str, spelling: str) -> dict[str, Any]:
+    """The action that deletes a claim. It fails if the stems belong to another keyword. The next use claims them."""
+    return table.delete(
+        schema.stems_key(merge_key(spelling)),
+        condition="attribute_not_exists(#pk) OR #keyword_id = :id",
+        values={":id": keyword_id},
+    )

@@ -25,6 +25,7 @@ from gleaner.stores.keyword_pruning import (
     all_removed_entry_keys,
     is_unfinished,
 )
+from gleaner.stores.keyword_stems import release
 
 _PAGE = 100
 _MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
@@ -149,6 +150,11 @@ class LearnedDeletion:
             if not actions:
                 return False
             try:
+                if step.deletes_head:  # first: without the head, nothing leads to the claim
+                    with suppress(ConditionFailed):
+                        self._table.transact(
+                            [release(self._table, keyword_id, head["keyword_text"])], deadline=deadline
+                        )
                 self._table.transact(actions, deadline=deadline)
             except ConditionFailed:
                 tries += 1
