@@ -12,7 +12,7 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
-from gleaner.model import Record, WebAnswer
+from gleaner.model import Citation, Record, WebAnswer
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.answer_forgetting import AnswerForgetting
 from tests.keyword_fixtures import Keywords, web_answer
