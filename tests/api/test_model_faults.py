@@ -321,7 +321,7 @@ def test_identical_calls_get_the_first_result(client: Client, model: ScriptedMod
     model.plays(
         calls(SEARCH, SEARCH, SEARCH, SEARCH),
         calls(web_search, web_search, web_search),
-        calls(web_search, index("Release"), ANSWER),
+        calls(web_search, index("Starlette"), ANSWER),
     )
     require_answer(*client.ask(), model)
     assert (len(model.requests), len(web.requests)) == (3, 1)  # the repeated search had no new result to read first
