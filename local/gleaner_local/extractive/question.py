@@ -22,6 +22,11 @@ _GERMAN = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d")
+# The measure that is asked for: the answer gives it with a unit, seldom in the same word ("weighs 910 kilograms").
+_MEASURE = re.compile(
+    r"\b(?:how (?P<en>old|far|large|big|high|tall|fast|heavy|deep|wide|thick|hot|cold|steep|loud|expensive)"
+    r"|wie (?P<de>alt|weit|groß|gross|hoch|schnell|schwer|tief|breit|dick|heiß|heiss|kalt|steil|laut|teuer))\b"
+)
 _LETTER = re.compile(r"[^\W\d\u2e80-\uffff]")  # not a character that is a word, as in Chinese
 
 NAME_WEIGHT = 1.5
@@ -60,8 +65,9 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     (
         AnswerKind.NUMBER,
         re.compile(
-            r"\b(how (many|much|long|old|far|large|big|high|tall|fast|often)|what (number|percentage|percent|"
-            r"amount|fraction|share|size|age|rate|limit)|at what (age|rate|speed))\b"
+            r"\b(how (many|much|long|old|far|large|big|high|tall|fast|often|heavy|deep|wide|thick|hot|cold|steep|loud"
+            r"|expensive)|what (number|percentage|percent|amount|fraction|share|size|age|rate|limit)"
+            r"|at what (age|rate|speed))\b"
         ),
     ),
     (
@@ -180,13 +186,14 @@ def _names_of(text: str) -> set[str]:
 
 def _weigh_words(text: str) -> dict[str, float]:
     names = _names_of(text)
+    measures = {stem(match["en"] or match["de"]) for match in _MEASURE.finditer(fold(text))}
     function_words = _FUNCTION_WORDS | (find_stop_words(words(text)) - english_stop_words())
     weights: dict[str, float] = {}
     for word in words(text):
         if word in function_words or _LETTER.fullmatch(word):
             continue
         key = stem(word)
-        weights.setdefault(key, _weight(word, key, is_name=key in names))
+        weights.setdefault(key, ASKING_WEIGHT if key in measures else _weight(word, key, is_name=key in names))
     return weights
 
 

@@ -87,3 +87,10 @@ def test_a_name_or_topic_that_stands_in_no_passage_is_not_answered(question: str
 
 def test_a_request_without_a_topic_is_answered_from_any_passage() -> None:
     assert not is_refusal(answer("Explain this.", "The ferry carries 12 cars.", score=0.06))
+
+
+@pytest.mark.parametrize("question", ["How heavy is the bell?", "How tall is the mast?", "How deep is the pool?"])
+def test_a_measure_need_not_be_named_by_the_word_of_the_question(question: str) -> None:
+    passage = "The bell weighs 910 kilograms. The mast stands 12 m. The pool goes down to 3 metres."
+
+    assert not is_refusal(answer(question, passage, score=0.45))
