@@ -93,17 +93,18 @@ def test_the_role_allows_everything_that_the_routes_do(cloud: Cloud) -> None:
 def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     _live_version(cloud, ready=True)
     problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
-    # The emulator's CloudFormation ignores the recovery of the four tables, and the expiry of one.
-    assert [one["subject"] for one in problems] == ["table upkeep"] * 5, problems
+    # The emulator's CloudFormation ignores the recovery of the four tables, and the expiry of two.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 6, problems
     dynamodb = cloud.deployment.client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.update_continuous_backups(
             TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
-    dynamodb.update_time_to_live(
-        TableName=cloud.outputs["IdempotencyTable"],
-        TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiration"},
-    )
+    for output, attribute in (("IdempotencyTable", "expiration"), ("KeywordsTable", "expires_at")):
+        dynamodb.update_time_to_live(
+            TableName=cloud.outputs[output],
+            TimeToLiveSpecification={"Enabled": True, "AttributeName": attribute},
+        )
     report = _doctor(cloud)
     assert report["problems"] == 0
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
