@@ -32,7 +32,8 @@ def merge_key(keyword: str) -> str:
     words = text.words(keyword)
     first, _, rest = text.collapse(keyword).partition(" ")
     # Where the other words are capitalized, too, it is a title: "My Fair Lady", "The Who".
-    if rest and words[0] in _DETERMINERS and text.fold(first) == words[0] and (first.islower() or rest.islower()):
+    has_determiner = bool(rest and words) and words[0] in _DETERMINERS and text.fold(first) == words[0]
+    if has_determiner and (first.islower() or rest.islower()):
         words = words[1:]
     folded = text.fold(keyword)
     marks = _LEADING_MARK.findall(folded) + [c for c in folded if c in _SYMBOLS or unicodedata.category(c)[0] == "S"]
