@@ -221,6 +221,19 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartialCall:
+    """A tool call of which a part has arrived.
+
+    A request that fails on the way is sent again: `attempt` then counts up, and what came before is void.
+    """
+
+    attempt: int
+    position: int  # among the calls of the turn
+    tool: str
+    arguments: str  # JSON text so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTurn:
     """The response of the model to one request.
 
