@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.model import Record
+from gleaner.model import Record, utc_now
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
 from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
 from gleaner_documents.plan import (
@@ -148,6 +148,7 @@ def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
         page_label=chunk.page_label,
         chunk_index=chunk.index,
         content_hash=version,
+        loaded_at=utc_now().isoformat(timespec="seconds"),
     )
 
 

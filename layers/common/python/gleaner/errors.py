@@ -10,6 +10,8 @@ GleanerError
 │   │   ├── UnknownQuery
 │   │   ├── UnknownKeyword
 │   │   ├── UnknownAnswer     the stored web answer
+│   │   ├── UnknownPassage
+│   │   ├── UnknownDocument
 │   │   └── UnknownRun
 │   ├── UnknownKnowledgeBase  the knowledge base does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
@@ -76,6 +78,14 @@ class UnknownKeyword(NotFound):
 
 class UnknownAnswer(NotFound):
     """There is no stored web answer of this id."""
+
+
+class UnknownPassage(NotFound):
+    """No knowledge base of the caller holds this passage any more."""
+
+
+class UnknownDocument(NotFound):
+    """The knowledge base holds no document of this id."""
 
 
 class UnknownRun(NotFound):

@@ -98,6 +98,7 @@ class Record:
     page_number: int | None = None
     heading: str = ""
     page_label: str | None = None  # the number that the page bears in print
+    loaded_at: str | None = None  # ISO 8601 in UTC; None in records of earlier versions and of other programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,16 @@ class WebAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a passage is stored, so that it can be read again."""
+
+    kb_id: str
+    key: str  # the id of the record, or of the stored web answer
+    is_learned: bool = False  # a stored web answer
+    page: int | None = None  # of a stored web answer: one of its pages, from 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """A piece of context that the model may cite by `id`, which is unique within one query."""
 
@@ -163,6 +174,7 @@ class Passage:
     answers: str | None = None  # the question that a stored web answer was given to
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`
+    place: Place | None = None  # None: it is not stored, as a selected text, or a page that was not learned from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

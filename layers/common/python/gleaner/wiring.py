@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gleaner.api.request import Current
     from gleaner.api.routes import Route
     from gleaner.clients.answer_index import AnswerIndex
+    from gleaner.clients.pinecone import KnowledgeBase
     from gleaner.pruning.run import Pruner
     from gleaner.pruning.settings import PruneSettings
     from gleaner.runtime.deadline import Deadline
@@ -185,21 +186,26 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     from gleaner.api.app import Api
     from gleaner.api.callers import CallerRoutes
     from gleaner.api.chat import ChatRoutes
+    from gleaner.api.documents import DocumentRoutes
     from gleaner.api.doubts import DoubtRoutes
     from gleaner.api.feedback import FeedbackRoutes
     from gleaner.api.forgetting import ForgetRoutes
     from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.messages import MessageRoutes
+    from gleaner.api.passages import PassageRoutes
     from gleaner.api.pruning import PruneRoutes
     from gleaner.api.sessions import SessionRoutes
     from gleaner.api.tool_calls import ToolCallRoutes
+    from gleaner.knowledge.learned_passages import LearnedPassages
+    from gleaner.knowledge.library import Library
     from gleaner.stores.answer_forgetting import AnswerForgetting
     from gleaner.stores.caller_erasure import CallerErasure
     from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.feedback import FeedbackStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
+    from gleaner.stores.keywords import KeywordStore
 
     stores = build_stores(settings)
     answering = Answering(settings, stores, tracer)
@@ -213,6 +219,10 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
 
     def connect_index() -> AnswerIndex:
         return _connect_answer_index(settings)
+
+    library = Library(partial(_connect_knowledge_base, settings))
+    keywords = KeywordStore(Table(client, settings.keywords_table))
+    learned = LearnedPassages(keywords, catalog, settings.learning_policy, settings.web_blocked_hosts)
 
     pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS, connect_index)
     idempotent = IdempotentRunner(client, settings.idempotency_table)
@@ -232,6 +242,8 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
             ForgetRoutes(forgetting, stores.delete_records, current),
             DoubtRoutes(doubts, current),
             CallerRoutes(erasure, current),
+            PassageRoutes(library, learned, current),
+            DocumentRoutes(library, current, default_kb_id=kb_id),
         )
         return [*(route for area in areas for route in area.routes()), *health.ROUTES]
 
@@ -240,10 +252,16 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
 
 def _connect_answer_index(settings: Settings) -> AnswerIndex:
     """The stored answers in the vector index; sends nothing yet. Loads the SDK of the index."""
-    from gleaner.clients import pinecone
     from gleaner.clients.answer_index import AnswerIndex
 
-    return AnswerIndex(pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings)))
+    return AnswerIndex(_connect_knowledge_base(settings))
+
+
+def _connect_knowledge_base(settings: Settings) -> KnowledgeBase:
+    """The vector index; sends nothing yet. Loads its SDK."""
+    from gleaner.clients import pinecone
+
+    return pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings))
 
 
 def _read_index_key(settings: Settings) -> Callable[[], str]:

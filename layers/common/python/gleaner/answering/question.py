@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gleaner.answering._criteria import assess
@@ -216,7 +216,7 @@ def _to_answer(
         created_at=utc_now(),
         status=AnswerStatus.FALLBACK if workspace.degraded else AnswerStatus.SUCCESS,
         text=accepted.text,
-        sources=accepted.sources,
+        sources=tuple(replace(source, place=workspace.locate(source)) for source in accepted.sources),
         supports=accepted.supports,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(

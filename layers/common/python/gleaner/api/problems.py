@@ -50,6 +50,8 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownQuery: (HTTPStatus.NOT_FOUND, "unknown-query"),
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
     errors.UnknownAnswer: (HTTPStatus.NOT_FOUND, "unknown-answer"),
+    errors.UnknownPassage: (HTTPStatus.NOT_FOUND, "unknown-passage"),
+    errors.UnknownDocument: (HTTPStatus.NOT_FOUND, "unknown-document"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
     errors.IdempotencyKeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),

@@ -11,6 +11,7 @@ from pydantic_core import PydanticKnownError
 
 from gleaner import text
 from gleaner.answering.exchange import Answer
+from gleaner.api._passage_ids import passage_address
 from gleaner.model import KB_ID_PATTERN, Answered, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.runtime.pricing import Cost
 
@@ -145,6 +146,10 @@ class Source(BaseModel):
     )
     date: str | None = Field(description="When the web gave this answer, or the date of the page; null for documents.")
     text_preview: str
+    passage_url: str | None = Field(
+        description="Where the whole passage is read, relative to the address of the API. Null for what is not stored: "
+        "a selected text, or a page of a web search from which nothing was learned."
+    )
     confidence_score: float
     support: Support = Field(
         description="Whether the passage contains the key terms and numbers of the sentences that cite it: found, weak "
@@ -245,13 +250,13 @@ def _to_source(passage: Passage, support: Support) -> Source:
         chunk_index=passage.chunk_index,
         position=passage.position,
         date=passage.date,
-        text_preview=_preview(passage),
+        text_preview=preview(passage.content, passage.chapter),
+        passage_url=passage_address(passage),
         confidence_score=round(passage.score, 4),
         support=support,
     )
 
 
-def _preview(passage: Passage) -> str:
-    """The start of the passage, without the heading line that repeats its chapter for the index."""
-    body = passage.content.removeprefix(f"# {passage.chapter}\n")
-    return text.collapse(body)[:_PREVIEW_CHARACTERS]
+def preview(content: str, chapter: str | None) -> str:
+    """The start of a passage, without the heading line that repeats its chapter for the index."""
+    return text.collapse(content.removeprefix(f"# {chapter}\n"))[:_PREVIEW_CHARACTERS]

@@ -64,7 +64,16 @@ class KnowledgeBase:
 
     def list_ids(self, kb_id: str, *, prefix: str = "", timeout: float) -> Iterator[str]:
         """Yield the ids that start with `prefix`, page by page; `timeout` applies to each page."""
-        token: str | None = None
+        for _, ids in self.list_pages(kb_id, prefix=prefix, timeout=timeout):
+            yield from ids
+
+    def list_pages(
+        self, kb_id: str, *, prefix: str = "", token: str | None = None, timeout: float
+    ) -> Iterator[tuple[str | None, list[str]]]:
+        """Yield pages of the ids that start with `prefix`, from `token` on, each with the token that requests it.
+
+        Ids are sorted by their bytes (docs.pinecone.io/guides/manage-data/list-record-ids).
+        """
         while True:
             call = partial(
                 self._index().list_paginated,
@@ -76,7 +85,7 @@ class KnowledgeBase:
             page = _request("list", call, timeout=timeout)
             if page is None:
                 return
-            yield from (item.id for item in page.vectors if item.id is not None)
+            yield token, [item.id for item in page.vectors if item.id is not None]
             token = page.pagination.next if page.pagination else None
             if not token:
                 return

@@ -33,6 +33,7 @@ def to_wire(record: Record) -> JsonObject:
         "page_label": record.page_label,
         "chunk_index": record.chunk_index,
         "content_hash": record.content_hash,
+        "loaded_at": record.loaded_at,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -63,6 +64,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
         page_number=_get_number(stored, "page_number"),
         heading=heading,
         page_label=_get_text(stored, "page_label"),
+        loaded_at=_get_text(stored, "loaded_at"),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -13,9 +12,10 @@ from datetime import datetime, timedelta
 from gleaner.clients.answer_index import AnswerIndex
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.guards.blocked_hosts import BlockedHosts
+from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.knowledge._closeness import closeness, merge_scores
 from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
-from gleaner.model import Passage, SourceType, WebAnswer, utc_now
+from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
 from gleaner.stores.keywords import KeywordStore
@@ -28,7 +28,6 @@ _MAX_FOUND_BY_MEANING = 12  # of them; the others are found by keywords
 _MAX_WEB_ANSWERS = 3  # stored answers among the passages of one search, which leaves room for chunks
 _MIN_SCORE = 0.4  # a stored answer with a lower score shares too little with the query to be useful
 _MAX_USES = 3  # keywords whose use is counted when an answer was found by meaning alone
-_CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 
 @dataclass(slots=True)
@@ -126,7 +125,7 @@ def _find_reason_to_withhold(
         return "superseded"
     stored = StoredAnswer(
         question=answer.question or answer.citations[0].title,  # its question goes with the session that asked it
-        answer=_CITATION_MARK.sub("", answer.answer),
+        answer=remove_marks(answer.answer),
         around=[*(citation.title for citation in answer.citations), *keywords],
         created_at=answer.created_at,
         valid_for_hours=answer.valid_for_hours,
@@ -168,7 +167,7 @@ def _from_answer(
     lexical = closeness(query, answer, keywords, weights)
     return Passage(
         key=answer.result_id,
-        content=_CITATION_MARK.sub("", answer.answer),
+        content=remove_marks(answer.answer),
         score=merge_scores(lexical, _similarity(answer.result_id, similarities)),
         source_type=SourceType.EXTERNAL,
         title=answer.citations[0].title,
@@ -179,6 +178,7 @@ def _from_answer(
         date=answer.created_at.date().isoformat(),
         answers=answer.question,
         urls=tuple(citation.url for citation in answer.citations),
+        place=Place(kb_id=answer.kb_id, key=answer.result_id, is_learned=True),
     )
 
 

@@ -12,7 +12,7 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.knowledge._stored_answers import StoredAnswers, StoredAnswerSearch
-from gleaner.model import Passage, RecordHit, SourceType
+from gleaner.model import Passage, Place, RecordHit, SourceType
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import KeywordStore
@@ -88,7 +88,7 @@ class Retrieval:
         except (StoreUnavailable, DeadlineExceeded):
             lookup_failed = True
         found = hits.result()
-        chunks = sorted(map(_from_hit, found), key=lambda passage: passage.key)
+        chunks = sorted((_from_hit(hit, kb_id) for hit in found), key=lambda passage: passage.key)
         ranked = sorted([*chunks, *stored.passages], key=lambda passage: -passage.score)
         return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld)
 
@@ -101,7 +101,7 @@ class Retrieval:
         return kb_id in self._existing_kb_ids
 
 
-def _from_hit(hit: RecordHit) -> Passage:
+def _from_hit(hit: RecordHit, kb_id: str) -> Passage:
     record = hit.record
     return Passage(
         key=record.id,
@@ -117,4 +117,5 @@ def _from_hit(hit: RecordHit) -> Passage:
         chunk_index=record.chunk_index,
         urls=(record.source_url,) if record.source_url else (),
         is_own=True,
+        place=Place(kb_id=kb_id, key=record.id),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
-from gleaner.model import Answered, Grounding, LearningMode, Mode, Passage, SourceType, Support, WebAnswer
+from gleaner.model import Answered, Grounding, LearningMode, Mode, Passage, Place, SourceType, Support, WebAnswer
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.small_talk import recognize
@@ -123,6 +123,17 @@ class Workspace:
     def passage(self, passage_id: str) -> Passage | None:
         """Return the passage that the model knows by this id."""
         return self._passages.get(passage_id)
+
+    def locate(self, passage: Passage) -> Place | None:
+        """Return where a passage is stored. A page of this query's web search is, once it was learned from."""
+        learned = [answer for answer in self.web_answers.values() if answer.result_id in self.learned_results]
+        pages = (
+            Place(kb_id=answer.kb_id, key=answer.result_id, is_learned=True, page=page)
+            for answer in learned
+            for page, citation in enumerate(answer.citations)
+            if citation.url == passage.key
+        )
+        return passage.place or next(pages, None)
 
     def passages(self) -> list[Passage]:
         """Return all passages that the model knows, in the order of retrieval."""
