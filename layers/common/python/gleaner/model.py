@@ -151,6 +151,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatedPage:
+    """A page of a stored web answer, and the sentences of the answer that came from it."""
+
+    url: str
+    title: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """A piece of context that the model may cite by `id`, which is unique within one query."""
 
@@ -174,6 +183,7 @@ class Passage:
     answers: str | None = None  # the question that a stored web answer was given to
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`
+    pages: tuple[StatedPage, ...] = ()  # of a stored web answer; of a source: those that its sentences came from
     place: Place | None = None  # None: it is not stored, as a selected text, or a page that was not learned from
 
 

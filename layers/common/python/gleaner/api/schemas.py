@@ -127,6 +127,13 @@ class ChatQuery(TurnQuery):
     session_id: SessionId | None = None
 
 
+class SourcePage(BaseModel):
+    """A web page."""
+
+    url: str
+    title: str
+
+
 class Source(BaseModel):
     """A passage that the answer cites."""
 
@@ -137,6 +144,9 @@ class Source(BaseModel):
     source_file_path: str | None
     source_url: str | None = Field(
         description="Address at which the document or web page is read, if it is known. The answer may link to it."
+    )
+    pages: list[SourcePage] = Field(
+        description="The pages that the cited sentences of a stored web answer came from, the main one first."
     )
     page_number: int | None
     page_label: str | None = Field(description="The number that the page bears in print, where the PDF says so.")
@@ -245,6 +255,7 @@ def _to_source(passage: Passage, support: Support) -> Source:
         chapter=passage.chapter,
         source_file_path=passage.source_file_path,
         source_url=passage.source_url,
+        pages=[SourcePage(url=page.url, title=page.title) for page in passage.pages],
         page_number=passage.page_number,
         page_label=passage.page_label,
         chunk_index=passage.chunk_index,

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from gleaner.clients.answer_index import AnswerIndex
@@ -15,6 +15,7 @@ from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.knowledge._closeness import closeness, merge_scores
 from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
+from gleaner.knowledge.page_attribution import read_pages
 from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
@@ -111,7 +112,7 @@ def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: da
         if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
             result.withheld[reason] += 1
         else:
-            result.passages.append(passage)
+            result.passages.append(replace(passage, pages=read_pages(answer)))
             handed_out.append(answer)
     result.passages.sort(key=lambda passage: -passage.score)  # the newest first among equals
     del result.passages[_MAX_WEB_ANSWERS:]

@@ -98,6 +98,7 @@ class Library:
         timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
         prefix = document_id + _SEPARATOR
         chunk_ids = sorted(self._index().list_ids(kb_id, prefix=prefix, timeout=timeout), key=_chunk_index)
+        chunk_ids = chunk_ids or [document_id]  # other programs may store a document as one record
         wanted = chunk_ids[start : start + limit]
         timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
         records = self._index().fetch(kb_id, [*chunk_ids[:1], *wanted], timeout=timeout)

@@ -31,6 +31,7 @@ from gleaner.guards.answer_text import (
 )
 from gleaner.guards.support import judge_support
 from gleaner.guards.untrusted import restore_tokens
+from gleaner.knowledge.page_attribution import name_pages
 from gleaner.model import Answered, JsonObject, Passage, ToolSpec
 from gleaner.prompts import read_all_prompts
 from gleaner.tools.tool import Arguments, Tool
@@ -92,7 +93,7 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
         raise ToolCallRejected("The answer contains only links, images or instructions. Write it in words.")
     workspace.answer = AcceptedAnswer(
         text=answer,
-        sources=sources,
+        sources=tuple(name_pages(answer, source) for source in sources),
         supports=judge_support(answer, sources),
         claim=arguments.answered,
         confidence_score=arguments.confidence_score,
