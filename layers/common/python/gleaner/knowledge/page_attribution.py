@@ -12,7 +12,6 @@ from gleaner.knowledge._citation_marks import find_numbers, remove_marks
 from gleaner.model import Passage, StatedPage, WebAnswer
 from gleaner.sentences import split_sentences
 
-
 _MARK = r"\[(?:kb|web)-\d+\]"
 _END = r"([.!?。！？]++)"
 
