@@ -123,10 +123,16 @@ def _to_call(event: events.ToolCalled) -> JsonObject:
         "type": "tool-input-available",
         "toolCallId": event.call_id,
         "toolName": event.tool,
-        "input": event.arguments,
+        "input": _as_json(event.arguments),
         "dynamic": True,
         "providerExecuted": True,
     }
+
+
+def _as_json(arguments: JsonObject) -> JsonObject:
+    """The same with null for NaN and infinity, which models write and JSON does not have."""
+    value: JsonObject = json.loads(json.dumps(arguments), parse_constant=lambda _: None)
+    return value
 
 
 def _to_outcome(event: events.ToolFinished) -> JsonObject:
