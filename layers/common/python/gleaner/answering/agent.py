@@ -9,8 +9,10 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Protocol
 
+from gleaner.answering._call_events import CallEvents
 from gleaner.answering._execution import CallOutcome, Execution
 from gleaner.answering.conversation import shorten
+from gleaner.answering.events import Sink, StepTaken, ignore
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools, searches_left
 from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
@@ -52,12 +54,16 @@ class Agent:
         executor: Executor,
         limits: LoopLimits,
         listener: OutcomeListener,
+        emit: Sink = ignore,
     ) -> None:
         self._model = model
         self._workspace = workspace
         self._limits = limits
+        self._emit = emit
         self.progress = Progress()
-        self._execution = Execution(workspace, executor, listener, max_calls=limits.calls_per_turn)
+        self._shown_step: Step | None = None
+        events = CallEvents(workspace, emit)
+        self._execution = Execution(workspace, executor, listener, events, max_calls=limits.calls_per_turn)
         self._web_answer_count = 0
         self._asked_for_sources = False
         self.is_shortened = False  # earlier turns were dropped because the conversation was too long
@@ -73,6 +79,7 @@ class Agent:
         messages = list(conversation)
         while not self._is_finished():
             self._force_answer_when_late()
+            self._show_step()
             offered = offered_tools(self.progress, self._workspace, self._limits)
             try:
                 turn = self._ask(messages, offered)
@@ -91,6 +98,11 @@ class Agent:
 
     def _is_finished(self) -> bool:
         return self._workspace.answer is not None and self.progress.step not in (Step.LEARN, Step.CITE)
+
+    def _show_step(self) -> None:
+        if self.progress.step is not self._shown_step:
+            self._shown_step = self.progress.step
+            self._emit(StepTaken(step=self.progress.step))
 
     def _force_answer_when_late(self) -> None:
         """Force the answer when time or the budget of model calls is running out."""

@@ -12,16 +12,29 @@ from aws_lambda_powertools.event_handler import Response
 
 from gleaner.errors import GleanerError
 
+STREAM_TYPE = "text/event-stream"  # of the responses of routes that stream
+_STREAMS = True
+
 
 class Endpoint(Enum):
-    """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own."""
+    """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own.
+
+    The last word marks the routes that stream. The gateway streams the same ones, because it must be told of each.
+    """
 
     ASK = "POST", "/api/chat/query", "Ask a question"
+    ASK_STREAMED = "POST", "/api/chat/stream", "Ask a question and follow its answer", _STREAMS
     CREATE_SESSION = "POST", "/api/sessions", "Create a session"
     LIST_SESSIONS = "GET", "/api/sessions", "List your sessions"
     SHOW_SESSION = "GET", "/api/sessions/<session_id>", "Show a session"
     DELETE_SESSION = "DELETE", "/api/sessions/<session_id>", "Delete a session"
     ASK_IN_SESSION = "POST", "/api/sessions/<session_id>/chat", "Ask a question in a session"
+    ASK_IN_SESSION_STREAMED = (
+        "POST",
+        "/api/sessions/<session_id>/chat/stream",
+        "Ask a question in a session and follow its answer",
+        _STREAMS,
+    )
     LIST_MESSAGES = "GET", "/api/sessions/<session_id>/messages", "List a session's messages"
     SHOW_SELECTED_TEXT = "GET", "/api/sessions/<session_id>/messages/<message_id>/selected-text", "Show a selected text"
     LIST_TOOL_CALLS_OF_QUERY = "GET", "/api/queries/<query_id>/tool-calls", "List the tool calls of a query"
@@ -46,10 +59,11 @@ class Endpoint(Enum):
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
 
-    def __init__(self, method: str, path: str, summary: str) -> None:
+    def __init__(self, method: str, path: str, summary: str, streams: bool = False) -> None:
         self.method = method
         self.path = path
         self.summary = summary
+        self.streams = streams
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,4 +158,9 @@ def _offer_sources(spec: ToolSpec, workspace: Workspace) -> ToolSpec:
     return replace(spec, choices={"sources": tuple(workspace.passage_ids())})
 
 
-TOOL = Tool(NAME, AnswerArguments, _accept, _offer_sources)
+def _summarize(result: JsonObject) -> JsonObject:
+    ids = result["metadata"]["sources"]
+    return {"ids": ids, "count": len(ids)}
+
+
+TOOL = Tool(NAME, AnswerArguments, _accept, _summarize, _offer_sources)

@@ -137,7 +137,8 @@ class Workspace:
 
     def passages(self) -> list[Passage]:
         """Return all passages that the model knows, in the order of retrieval."""
-        return list(self._passages.values())
+        with self._lock:
+            return list(self._passages.values())
 
     def passage_count(self) -> int:
         """Return the number of passages that the model knows."""
