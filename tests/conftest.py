@@ -197,6 +197,7 @@ def shared_settings(
         "TOOL_CALLS_TABLE": "tool-calls",
         "IDEMPOTENCY_TABLE": "idempotency",
         "ADMIN_CALLERS": "key:admin",
+        "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",
     }
 

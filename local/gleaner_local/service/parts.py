@@ -41,6 +41,7 @@ def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
     defaults = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), LOCAL_KEY) | {
         "ADMIN_CALLERS": f"key:{api_gateway.ADMIN_CALLER}",
         "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+        "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",
     }
     return dict(env) | {name: value for name, value in (defaults | tables).items() if not env.get(name)}

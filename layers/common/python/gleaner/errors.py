@@ -12,6 +12,7 @@ GleanerError
 │   │   ├── UnknownAnswer     the stored web answer
 │   │   ├── UnknownPassage
 │   │   ├── UnknownDocument
+│   │   ├── UnknownPageFile   of the page that the service shows in a browser
 │   │   └── UnknownRun
 │   ├── UnknownKnowledgeBase  the knowledge base does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
@@ -86,6 +87,10 @@ class UnknownPassage(NotFound):
 
 class UnknownDocument(NotFound):
     """The knowledge base holds no document of this id."""
+
+
+class UnknownPageFile(NotFound):
+    """The page has no file of this name."""
 
 
 class UnknownRun(NotFound):

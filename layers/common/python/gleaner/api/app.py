@@ -62,6 +62,10 @@ class Api:
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # keyed by path
         self._streamed_paths: defaultdict[str, list[re.Pattern[str]]] = defaultdict(list)  # keyed by method
         self._routes = tuple(make_routes(self._current))
+        if settings.chat_page:
+            from gleaner.api.page import PageRoutes
+
+            self._routes += PageRoutes(self._current).routes()
         if settings.docs_routes:
             from gleaner.api._docs import DocsRoutes
 

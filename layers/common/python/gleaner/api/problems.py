@@ -51,6 +51,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownKeyword: (HTTPStatus.NOT_FOUND, "unknown-keyword"),
     errors.UnknownAnswer: (HTTPStatus.NOT_FOUND, "unknown-answer"),
     errors.UnknownPassage: (HTTPStatus.NOT_FOUND, "unknown-passage"),
+    errors.UnknownPageFile: NO_SUCH_PATH,
     errors.UnknownDocument: (HTTPStatus.NOT_FOUND, "unknown-document"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),

@@ -55,6 +55,8 @@ class Endpoint(Enum):
     SHOW_PASSAGE = "GET", "/api/passages/<passage_id>", "Show a passage that an answer cites"
     LIST_DOCUMENTS = "GET", "/api/documents", "List the documents of a knowledge base"
     SHOW_DOCUMENT = "GET", "/api/documents/<document_id>", "Show a document and its passages"
+    PAGE = "GET", "/", "Show the page on which people ask"
+    PAGE_FILE = "GET", "/page/<name>", "Send a file of the page"
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"

@@ -62,6 +62,7 @@ class Settings:
     learning_policy: LearningPolicy
     cors_origins: tuple[str, ...]
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
+    chat_page: bool  # whether a page on which people ask is served at /
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
@@ -99,6 +100,7 @@ class Settings:
             learning_policy=read_learning_policy(env),
             cors_origins=_read_origins(env),
             knowledge_base_access=_read_access(env),
+            chat_page=read_switch(env, "CHAT_PAGE"),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )

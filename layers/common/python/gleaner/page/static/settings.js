@@ -1,0 +1,58 @@
+/** What the reader may choose: knowledge base, grounding, language, API key. */
+import { apiKey, setApiKey } from "./api.js";
+import { el, fill } from "./dom.js";
+import { language, languages, setLanguage, t } from "./texts.js";
+
+const STORED = "gleaner.settings";
+
+function stored() {
+  try {
+    return JSON.parse(localStorage.getItem(STORED) ?? "{}");
+  } catch {
+    return {};
+  }
+}
+
+export const settings = { kbId: "", isStrict: false, isFresh: false, ...stored() };
+
+function keep(changes) {
+  Object.assign(settings, changes);
+  localStorage.setItem(STORED, JSON.stringify(settings));
+}
+
+/** Fill a panel with the settings; `changed` is called when another knowledge base or key is used. */
+export function showSettings(node, changed) {
+  const kb = el("input", { id: "kb", type: "text", value: settings.kbId, placeholder: t.defaultBase, pattern: "[a-z0-9][a-z0-9_\\-]{0,62}" });
+  kb.addEventListener("change", () => {
+    if (!kb.checkValidity()) return kb.reportValidity();
+    keep({ kbId: kb.value });
+    return changed();
+  });
+  const tongue = el("select", { id: "language" }, languages.map(([tag, name]) => el("option", { value: tag, selected: tag === language }, name)));
+  tongue.addEventListener("change", () => setLanguage(tongue.value));
+  const key = el("input", { id: "key", type: "password", autocomplete: "off", value: apiKey() });
+  const form = el(
+    "form",
+    { class: "settings" },
+    el("label", { for: "kb" }, t.knowledgeBase), kb,
+    toggle("strict", t.strict, settings.isStrict, (isStrict) => keep({ isStrict })),
+    el("p", { class: "hint" }, t.strictHint),
+    toggle("fresh", t.fresh, settings.isFresh, (isFresh) => keep({ isFresh })),
+    el("label", { for: "language" }, t.language), tongue,
+    el("label", { for: "key" }, t.apiKey), key,
+    el("p", { class: "hint" }, t.apiKeyHint),
+    el("button", { type: "submit" }, t.useKey),
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    setApiKey(key.value.trim());
+    changed();
+  });
+  fill(node, form);
+}
+
+function toggle(id, label, isOn, change) {
+  const box = el("input", { type: "checkbox", id, checked: isOn });
+  box.addEventListener("change", () => change(box.checked));
+  return el("p", { class: "toggle" }, box, el("label", { for: id }, label));
+}
