@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -31,8 +32,9 @@ _OUTCOMES = {
     "perplexity_search": "Searched the web",
     "index_keywords": "Noted keywords",
 }
-_WITHDRAWN = "The text above is withdrawn: the service did not accept it. Another answer follows."
+_WITHDRAWN = "The text above is withdrawn: the service did not accept it."
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_REFRESH_SECONDS = 0.1
 _OTHER_LINES = 2  # of the terminal's height, that the end of a long block leaves free
 
 
@@ -48,7 +50,11 @@ class LiveAnswer:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(console=console, transient=True, refresh_per_second=10, vertical_overflow="crop")
+        # Not refreshed by itself: rich's own thread takes no notice of what is printed meanwhile, and the two mix.
+        self._live = Live(console=console, transient=True, auto_refresh=False, vertical_overflow="crop")
+        self._lock = threading.Lock()
+        self._has_ended = threading.Event()
+        self._refresher = threading.Thread(target=self._refresh, daemon=True)
         self._status: RenderableType = ""
         self._calls: dict[str, dict[str, Any]] = {}  # by id
         self._numbers = SourceNumbers()
@@ -60,16 +66,28 @@ class LiveAnswer:
     def __enter__(self) -> Self:
         self._live.__enter__()
         self._wait("Asking")
+        self._refresher.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended.set()
+        self._refresher.join()
         self._live.update("")
         self._live.__exit__(kind, error, trace)
 
     def show(self, part: dict[str, Any]) -> None:
-        """Show a part; one that is not known has nothing to show."""
+        """Show a part; one that is not known has nothing to show. Raises CallFailed for a problem."""
+        with self._lock:
+            self._show(part)
+
+    def _refresh(self) -> None:
+        while not self._has_ended.wait(_REFRESH_SECONDS):
+            with self._lock:
+                self._live.refresh()
+
+    def _show(self, part: dict[str, Any]) -> None:
         match part:
             case {"type": "data-gleaner-step", "data": {"step": step}}:
                 self._wait(_STEPS.get(step, str(step)))
@@ -105,52 +123,48 @@ class LiveAnswer:
         if tool not in _OUTCOMES:
             return
         result = outcome.get("output", {}).get("count")
-        told = f"failed: {outcome['errorText']}" if "errorText" in outcome else _count(tool, result)
-        line = terminal.show_line(f"{_OUTCOMES[tool]}{_quote(call)}: {told}")
-        self._print(Text(f"· {line}", style="dim", no_wrap=True, overflow="ellipsis"))
+        told = f"failed: {outcome['errorText']}" if "errorText" in outcome else f"{_count(tool, result)}{_quote(call)}"
+        line = terminal.show_line(f"{_OUTCOMES[tool]}: {told}")
+        self._console.print(Text(f"· {line}", style="dim"), no_wrap=True, overflow="ellipsis")
         self._has_lines = True
 
     def _write(self, text: str) -> None:
         self._status = ""
-        self._text += text
-        *blocks, self._text = split_blocks(self._text)
+        *blocks, self._text = split_blocks(self._text + text)
+        self._draw(is_below_text=bool(blocks))
         for block in blocks:
             self._print_block(block)
-        self._draw()
 
     def _end_text(self, *, is_withdrawn: bool) -> None:
-        if self._text.strip():
-            self._print_block(self._text)
-        self._text = ""
+        block, self._text = self._text, ""
+        self._draw(is_below_text=True)
+        if block.strip():
+            self._print_block(block)
         if is_withdrawn and self._has_text:
-            self._print(Text(f"\n{_WITHDRAWN}", style="yellow"))
+            self._console.print(Text(f"\n{_WITHDRAWN}", style="yellow"))
             self._has_lines = True
             self._numbers = SourceNumbers(self._known_ids)
             self._has_text = False
-        self._draw()
 
     def _finish(self, answer: dict[str, Any]) -> None:
         self._status = ""
-        self._draw()
-        self._live.stop()
+        self._draw(is_below_text=True)
         self._numbers.allow(source["id"] for source in answer["sources"])
         show_facts(self._console, answer, self._numbers)
 
     def _print_block(self, block: str) -> None:
         if self._has_text or self._has_lines:
-            self._print("")
-        self._print(self._render(block))
+            self._console.print()
+        self._console.print(self._render(block))
         self._has_text = True
 
-    def _print(self, what: RenderableType) -> None:
-        self._console.print(what)
-
-    def _draw(self) -> None:
-        """Draw what is not final below what is."""
-        block = self._render(self._text) if self._text.strip() else ""
-        gap = "\n" if self._text.strip() and (self._has_text or self._has_lines) else ""
-        shown = [part for part in (gap and Text(""), block, self._status) if part]
-        self._live.update(_Tail(Group(*shown)), refresh=False)
+    def _draw(self, *, is_below_text: bool = False) -> None:
+        """Draw what is not final below what is; a moment later unless something is printed above it now."""
+        shown: list[RenderableType] = [self._status] if self._status else []
+        if self._text.strip():
+            gap = [Text("")] if is_below_text or self._has_text or self._has_lines else []
+            shown = [*gap, self._render(self._text), *shown]
+        self._live.update(_Tail(Group(*shown)), refresh=is_below_text)
 
     def _render(self, text: str) -> Markdown:
         return Markdown(self._numbers.replace_marks(text), hyperlinks=False)
