@@ -34,17 +34,26 @@ class RequestRefused(Exception):
 
 def read_refusal(error: openai.APIStatusError) -> Exception:
     """The error that a refused request means: RequestRefused, or ContextTooLong."""
-    refusal = Refusal(
-        status=error.status_code,
-        code=_identifier(error.code),
-        param=_identifier(error.param),
-        message=_message(error.body),
-    )
+    refusal = _to_refusal(error)
     too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     too_long = any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG)
     if too_large or (too_long and not refusal.reserves_too_much):
         return ContextTooLong("The conversation is too long for the language model.")
     return RequestRefused(refusal)
+
+
+def refuses_streaming(error: openai.APIStatusError) -> bool:
+    """Whether a request failed because it asked for a stream; some servers say so by a status of their own faults."""
+    return _to_refusal(error).is_about_streaming
+
+
+def _to_refusal(error: openai.APIStatusError) -> Refusal:
+    return Refusal(
+        status=error.status_code,
+        code=_identifier(error.code),
+        param=_identifier(error.param),
+        message=_message(error.body),
+    )
 
 
 def _identifier(value: object) -> str:
