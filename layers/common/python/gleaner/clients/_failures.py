@@ -63,9 +63,14 @@ def _identifier(value: object) -> str:
 
 
 def _message(body: object) -> str:
-    """What the error says, wherever its body says it: providers send objects of many forms, lists and strings."""
-    message = as_object(body).get("message")
+    """What the error says, wherever its body says it: providers send objects of many forms, lists and strings.
+
+    OpenRouter's own message is "Provider returned error"; what the provider said is in `metadata.raw`.
+    """
+    message, raw = as_object(body).get("message"), as_object(as_object(body).get("metadata")).get("raw")
     text = message if isinstance(message, str) else json.dumps(body, ensure_ascii=False)
+    if isinstance(raw, str):
+        text = f"{text} {raw}"
     return text[:_MAX_ERROR_CHARACTERS]
 
 

@@ -39,10 +39,12 @@ class GrowingCall:
         """
         if not isinstance(self.arguments, str):
             return arguments_text(self.arguments)
-        if not self.arguments.lstrip().startswith("{"):
+        text = self.arguments
+        if not (text.startswith("{") or text.lstrip().startswith("{")):
             return ""
-        text = self.arguments[:-1] if _is_first_half(self.arguments[-1]) else self.arguments
-        return drop_surrogates(text)
+        if text.isascii():  # known without a look at the text, which is asked for at every piece
+            return text
+        return drop_surrogates(text[:-1] if _is_first_half(text[-1]) else text)
 
 
 def join_text(text: str, piece: str) -> str:
