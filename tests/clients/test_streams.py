@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gleaner.clients import _failures
 from gleaner.clients._dialect import Forcing, without_schema
 from gleaner.clients.chat_model import Api, connect
 from gleaner.errors import AnswerRefused, GleanerError, ModelUnavailable
@@ -34,6 +35,12 @@ from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.streamed_wire import as_event, chat_chunks, response_events
 
 CALL, TEXT = chat_call(), chat_message({"content": "I would say so."})
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is gained by waiting for a scripted service."""
+    monkeypatch.setattr(_failures, "_PAUSE_SECONDS", 0.0)
 
 
 def sse(body: bytes | list[bytes], **headers: str) -> httpx2.Response:
@@ -394,6 +401,7 @@ ALL_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", Api)
 @pytest.mark.parametrize("fault", ALL_FAULTS)
 def test_a_fault_has_the_same_outcome_in_a_stream(

@@ -30,6 +30,7 @@ class PartialCalls:
         self._tools = tools
         self._attempt = 0
         self._sent: dict[int, str] = {}  # arguments by position
+        self._names: dict[str, str] = {}  # of tools, by what the model wrote
         self._is_open = False
         self._lock = threading.Lock()  # the stream is read in a thread of its own
 
@@ -56,9 +57,8 @@ class PartialCalls:
         # Whole arguments that contradict their beginning are left to the turn, which decides.
         if not call.name or len(arguments) <= len(before) or not arguments.startswith(before):
             return
-        part = PartialCall(
-            attempt=self._attempt, position=position, tool=read_name(call.name, self._tools), arguments=arguments
-        )
+        tool = self._names.get(call.name) or self._names.setdefault(call.name, read_name(call.name, self._tools))
+        part = PartialCall(attempt=self._attempt, position=position, tool=tool, arguments=arguments)
         with self._lock:
             self.require_open()
             self._sent[position] = arguments

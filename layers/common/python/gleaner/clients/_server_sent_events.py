@@ -70,6 +70,9 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The lines without their ends, which are LF, CR or both."""
     rest: list[bytes] = []
     for chunk in chunks:
+        if not rest and chunk.endswith(b"\n"):  # as nearly all are
+            yield from chunk.splitlines()
+            continue
         rest.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
             continue  # without this, a long line in many chunks would be copied as many times
