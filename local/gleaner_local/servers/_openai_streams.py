@@ -1,12 +1,12 @@
 """Answers of both of OpenAI's APIs as the events of a stream, in the shapes and the order that OpenAI sends them.
 
-Chat completions: types/chat/chat_completion_chunk.py of openai-python. Responses: types/responses/response_stream_event.py.
+Chat completions: types/chat/chat_completion_chunk.py of openai-python; responses: its types/responses/*_event.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ def _response_events(response: Json) -> Iterator[Json]:
     for index, item in enumerate(response["output"]):
         place = {"output_index": index}
         is_call = item["type"] == "function_call"
-        empty = {"arguments": ""} if is_call else {"content": []}
+        empty: Json = {"arguments": ""} if is_call else {"content": []}
         yield {"type": "response.output_item.added", "item": item | empty | {"status": "in_progress"}} | place
         inside = place | {"item_id": item["id"]}
         yield from _call_events(item, inside) if is_call else _message_events(item["content"], inside)
@@ -76,7 +76,7 @@ def _call_events(call: Json, inside: Json) -> Iterator[Json]:
     yield {"type": "response.function_call_arguments.done"} | whole | inside
 
 
-def _message_events(parts: Sequence[Json], inside: Json) -> Iterable[Json]:
+def _message_events(parts: Sequence[Json], inside: Json) -> Iterator[Json]:
     for index, part in enumerate(parts):
         place = inside | {"content_index": index}
         yield {"type": "response.content_part.added", "part": part | {"text": ""}} | place
