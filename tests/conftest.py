@@ -93,13 +93,6 @@ def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 _descriptions: list[ApiDescription] = []
 
 
-@dataclass(frozen=True)
-class StreamedContext(LocalContext):
-    """The context of an invocation whose response may be streamed."""
-
-    response_stream: Reader | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Client:
     """Calls the API as API Gateway does."""
@@ -142,7 +135,7 @@ class Client:
         return response["statusCode"], (read_parts if streams else json.loads)(response["body"])
 
     def _handle(self, event: dict[str, Any], reader: Reader | None = None) -> dict[str, Any]:
-        context = StreamedContext("query", "request-1", ends_at=time.monotonic() + 60, response_stream=reader)
+        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60, response_stream=reader)
         return self.api.handle(event, context)  # type: ignore[arg-type]
 
     def _description(self) -> ApiDescription:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -27,6 +28,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_services, build_stores
 from tests.doubles.model_faults import api_error
+from tests.doubles.model_in_pieces import ModelInPieces
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 
@@ -35,9 +37,10 @@ PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "St
 
 @pytest.fixture
 def services(settings: dict[str, str]) -> Services:
-    """The clients that the query function uses, over scripted servers."""
+    """The clients that the query function uses, over scripted servers; turns of the model arrive in pieces."""
     configuration = Settings.from_env(settings)
-    return build_services(configuration, build_stores(configuration))
+    services = build_services(configuration, build_stores(configuration))
+    return replace(services, model=cast("Any", ModelInPieces(services.model)))
 
 
 def ask(
@@ -81,6 +84,13 @@ def text_of(events: Sequence[Event]) -> str:
         elif isinstance(event, AnswerDelta):
             text += event.text
     return text
+
+
+LONG = (
+    "Duplicate keywords are merged by a conditional write. [kb-1] The second keyword raises the usage count. "
+    "Nothing else is written, and the merged keyword keeps its identity, its place and the answers that it leads to. "
+    "Keywords that nobody used for ninety days are pruned. [kb-2]"
+)
 
 
 def test_a_question_to_the_knowledge_base(services: Services, model: ScriptedModel) -> None:
@@ -208,3 +218,123 @@ def test_a_question_after_feedback_tells_the_retry(services: Services, model: Sc
         "done generate_response",
         "Answered",
     ]
+
+
+def deltas(events: Sequence[Event]) -> list[str]:
+    """The pieces of the answer, and a mark where they were withdrawn."""
+    return [
+        event.text if isinstance(event, AnswerDelta) else "withdrawn"
+        for event in events
+        if isinstance(event, AnswerDelta | AnswerWithdrawn)
+    ]
+
+
+def test_an_answer_is_shown_in_sentences_as_it_comes(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(in_order(LONG)))
+    events, given = ask(services)
+    assert given is not None and text_of(events) == given.text == LONG
+    first, *others = deltas(events)
+    assert first == "Duplicate keywords are merged by a conditional write. "
+    assert others and "withdrawn" not in others
+    kinds = [type(event) for event in events]
+    assert kinds.index(AnswerDelta) < len(kinds) - 1 - kinds[::-1].index(ToolCalled)  # before the call was whole
+
+
+def in_order(text: str, sources: tuple[str, ...] = ("kb-1",), **more: Any) -> tuple[str, Any]:
+    """A call of generate_response as models write it that follow the schema: the sources first."""
+    return "generate_response", {"sources": list(sources), "answer": text, **more}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        calls(answer(LONG)),  # the answer first
+        calls(("generate_response", {"sources": [], "answer": LONG.replace(" [kb-1]", "")})),  # the mark comes last
+        calls(("generate_response", json.dumps({"sources": '["kb-1"]', "answer": "Merged."}))),
+        calls(("generate_response", json.dumps(in_order("a\nb " * 40)[1]).replace("\\n", "\n"))),  # a raw line end
+    ],
+)
+def test_what_cannot_be_judged_early_is_shown_at_the_end(services: Services, model: ScriptedModel, reply: Any) -> None:
+    model.plays(calls(search()), reply)
+    events, given = ask(services)
+    assert given is not None and deltas(events) == [given.text]
+
+
+def test_an_answer_that_cites_unknown_passages_alone_is_stopped(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(in_order(LONG.replace("kb-", "kb-9"), ("kb-91",))), calls(in_order(LONG)))
+    events, given = ask(services)
+    assert given is not None and text_of(events) == given.text == LONG
+    [stopped] = cast("ModelInPieces", services.model).stopped
+    assert len(stopped) < len(LONG)
+    assert "withdrawn" not in deltas(events)
+    [*_, feedback] = model.requests[2]["messages"]
+    assert feedback["role"] == "user" and "Unknown source ids: kb-91. Cite only ids" in feedback["content"]
+    assert given.facts.cost.usage.output_tokens == 20 + len(stopped.encode()) // 4 + 1
+
+
+def test_an_answer_that_stays_without_known_passages_is_rejected(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(in_order(LONG.replace("kb-", "kb-9"), ("kb-91",))))
+    events, given = ask(services)
+    assert given is None and isinstance(events[-1], AnswerRejected)
+    assert deltas(events) == []
+
+
+CUT = ("generate_response", json.dumps(in_order(LONG)[1])[:-80])
+
+
+@pytest.mark.parametrize(
+    "turn", [calls(CUT, finish_reason="length"), calls(CUT), calls(in_order(LONG), search("pruned keywords"))]
+)
+def test_an_answer_that_is_not_accepted_is_withdrawn(services: Services, model: ScriptedModel, turn: Any) -> None:
+    model.plays(calls(search()), turn, calls(in_order(LONG.upper().replace("KB-", "kb-"))))
+    events, given = ask(services)
+    assert given is not None and text_of(events) == given.text
+    assert deltas(events).count("withdrawn") == 1
+    model.plays(calls(search()), calls(CUT))
+    events, given = ask(services)
+    assert given is None and not text_of(events)
+
+
+def test_a_request_that_is_sent_again_begins_anew(services: Services, model: ScriptedModel) -> None:
+    pieces = replace(cast("Any", services.model), attempts=2)
+    model.plays(calls(search()), calls(in_order(LONG)))
+    events, given = ask(replace(services, model=pieces))
+    assert given is not None and text_of(events) == LONG
+    assert deltas(events).count("withdrawn") == 1
+
+
+def test_an_answer_beside_a_search_is_held_back(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(search("pruned"), in_order(LONG)), calls(in_order(LONG)))
+    events, given = ask(services)
+    assert given is not None and text_of(events) == LONG
+    assert "withdrawn" not in deltas(events)
+
+
+def test_an_answer_that_is_asked_for_its_sources_is_held_back(services: Services, model: ScriptedModel) -> None:
+    bare = LONG.replace(" [kb-1]", "").replace(" [kb-2]", "")
+    model.plays(calls(search()), calls(in_order(bare, ())), calls(in_order(LONG)))
+    events, given = ask(services)
+    assert given is not None and text_of(events) == LONG
+    assert "withdrawn" not in deltas(events)
+    model.plays(calls(search()), calls(in_order(bare, ())))
+    events, given = ask(services)
+    assert given is not None and deltas(events) == [bare]
+
+
+def test_small_talk_is_shown_without_sources(services: Services, model: ScriptedModel) -> None:
+    greeting = (
+        "Hello. I answer questions about the handbook, and I say where in it each of my answers stands. Ask away."
+    )
+    model.plays(calls(search()), calls(in_order(greeting, ())))
+    events, given = ask(services, "Hello!")
+    assert given is not None and deltas(events)[0] == "Hello. " and text_of(events) == greeting
+
+
+def test_only_whoever_reads_events_asks_for_a_stream(services: Services, model: ScriptedModel) -> None:
+    model.plays(calls(search()), calls(in_order(LONG)))
+    pieces = cast("ModelInPieces", services.model)
+    answer_question(QuestionRequest(query="How?", caller_id="key:a"), new_id(), services, Deadline.after(20))
+    assert pieces.stream_count == 0
+    model.plays(calls(search()), calls(in_order(LONG)))
+    ask(services)
+    assert pieces.stream_count == 1  # no answer may come of the search

@@ -23,9 +23,7 @@ PROBLEMS = {  # that a misbehaving model may cause
 }
 SEARCH, ANSWER = search(), answer(confidence_score=0.9)
 OK = calls(ANSWER)
-AT_SEARCH = {
-    name: [make(SEARCH), calls(SEARCH), OK] for name, make in (FAULTS | ODDITIES | REFUSALS).items()
-}
+AT_SEARCH = {name: [make(SEARCH), calls(SEARCH), OK] for name, make in (FAULTS | ODDITIES | REFUSALS).items()}
 AT_ANSWER: dict[str, list[Reply]] = {
     name: [calls(SEARCH), make(ANSWER), OK] for name, make in (FAULTS | ODDITIES | REFUSALS).items()
 } | {name: [calls(SEARCH), reply, OK] for name, reply in (ANSWER_FAULTS | ANSWER_ODDITIES).items()}
@@ -57,7 +55,9 @@ def require_end(client: Client, turns: TurnChecks) -> int:
     return status
 
 
-@pytest.mark.parametrize("fault", AT_ANSWER)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=[] if name in ANSWER_FAULTS else pytest.mark.slow) for name in AT_ANSWER]
+)
 def test_a_fault_at_the_answer_ends_the_stream(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str
 ) -> None:

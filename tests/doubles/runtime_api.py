@@ -7,12 +7,16 @@ developer guide; for `restore`, "Using the Lambda runtime API" of the guide's ch
 from __future__ import annotations
 
 import json
+import os
 import queue
+import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 WAIT_SECONDS = 20.0
@@ -88,6 +92,34 @@ class RuntimeApi:
     def wait_for_restore(self) -> None:
         """Return once the environment is restored."""
         self._restored.wait()
+
+
+@contextmanager
+def start_environment(
+    script: Path, python: Path, function: Path, log: Path, variables: Mapping[str, str]
+) -> Iterator[RuntimeApi]:
+    """Start a function by the script of its exec wrapper, as Lambda does, and stop it at the end."""
+    api = RuntimeApi()
+    env = {
+        "PATH": os.environ["PATH"],
+        "AWS_LAMBDA_RUNTIME_API": api.address,
+        "LAMBDA_TASK_ROOT": str(function),
+        "LAMBDA_RUNTIME_DIR": "/var/runtime",
+        "_HANDLER": "handler.lambda_handler",
+        "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+        "AWS_LAMBDA_FUNCTION_NAME": "query",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
+    }
+    command = [script, python, "/var/runtime/bootstrap.py"]
+    with (
+        log.open("ab") as file,
+        subprocess.Popen(command, env=env | variables, stdout=file, stderr=file, cwd=function) as process,
+    ):
+        try:
+            yield api
+        finally:
+            process.kill()
+    api.stop()
 
 
 def _make_handler(api: RuntimeApi) -> type[BaseHTTPRequestHandler]:

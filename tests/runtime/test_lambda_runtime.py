@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 
 from infra.layer_build import PACKAGE, ROOT
 from tests.conftest import proxy_event
-from tests.doubles.runtime_api import WAIT_SECONDS, Invocation, RuntimeApi
+from tests.doubles.runtime_api import WAIT_SECONDS, Invocation, RuntimeApi, start_environment
 
 pytest.importorskip("awslambdaric", reason="it has wheels for Linux only")
 
@@ -38,32 +36,14 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(log: Path) -> Iterator[Start]:
     """Starts an execution environment with these variables, and returns its Runtime API."""
     with ExitStack() as stack:
-        yield lambda **variables: stack.enter_context(_environment(log, variables))
+        python = Path(sys.executable)
+        yield lambda **variables: stack.enter_context(start_environment(SCRIPT, python, FUNCTION, log, variables))
 
 
 @pytest.fixture(scope="module")
 def api(start: Start) -> RuntimeApi:
     """The API of an environment that handles one invocation after the other."""
     return start()
-
-
-@contextmanager
-def _environment(log: Path, variables: dict[str, str]) -> Iterator[RuntimeApi]:
-    api = RuntimeApi()
-    env = os.environ | {
-        "AWS_LAMBDA_RUNTIME_API": api.address,
-        "LAMBDA_TASK_ROOT": str(FUNCTION),
-        "LAMBDA_RUNTIME_DIR": "/var/runtime",
-        "_HANDLER": "handler.lambda_handler",
-        "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
-        "AWS_LAMBDA_FUNCTION_NAME": "query",
-        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
-    }
-    command = [str(SCRIPT), sys.executable, "/var/runtime/bootstrap.py"]
-    with log.open("ab") as file, subprocess.Popen(command, env=env | variables, stdout=file, stderr=file) as process:
-        yield api
-        process.kill()
-    api.stop()
 
 
 def streamed(*steps: tuple[str, Any], method: str = "POST") -> dict[str, Any]:
@@ -155,8 +135,8 @@ def test_an_error_after_the_first_byte_is_sent_in_trailers_and_the_next_invocati
 def test_an_environment_outlives_a_response_that_nobody_takes(start: Start, tmp_path: Path) -> None:
     api, note = start(), tmp_path / "note"
     api.cut_after = 2
-    pieces = [("write", "x" * 100_000)] * 50  # more than the buffers of the connection hold
-    api.invoke(streamed(("start", [200, SSE]), *pieces, ("note", str(note))))
+    pieces = ("write often", ["x" * 100_000, 50])  # more than the buffers of the connection hold
+    api.invoke(streamed(("start", [200, SSE]), pieces, ("note", str(note))))
     plain = api.invoke(buffered(("return", {"statusCode": 200, "body": "next"}))).wait()
     assert json.loads(plain.body)["body"] == "next"
     assert int(note.read_text()) > 0  # the function went on to its end, and knew

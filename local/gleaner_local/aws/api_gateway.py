@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import re
 import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,8 +19,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
+from gleaner.runtime.response_stream import STREAMED, is_streamed
 from gleaner_local.aws import _web_pages
-from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow, NoEnvironment
+from gleaner_local.aws._streamed_response import StreamedResponse
+from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
 LOCAL_CALLER = "local"
@@ -29,6 +33,7 @@ _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
+InvokeStreamed = Callable[[dict[str, Any], str, Deliver], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. 
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
+_PROXY = "/{proxy+}"
+_STREAMED_PATHS = {resource: re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", resource)) for _, resource in STREAMED}
 
 
 def _nothing() -> tuple[str, ...]:
@@ -53,10 +60,15 @@ def _nothing() -> tuple[str, ...]:
 
 
 def create_app(
-    invoke: Invoke, *, origins: Collection[str] = (), find_down: Callable[[], Collection[str]] = _nothing
+    invoke: Invoke,
+    invoke_streamed: InvokeStreamed | None = None,
+    *,
+    origins: Collection[str] = (),
+    find_down: Callable[[], Collection[str]] = _nothing,
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
+    Requests whose responses are streamed go to `invoke_streamed(event, request_id, deliver)`, if it is given.
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     """
@@ -72,12 +84,20 @@ def create_app(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
-        try:
-            result = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
-        except HandlerFailed as failure:
-            logger.exception("The function failed")
+        event = to_event(request, body, request_id)
+
+        def to_error(failure: HandlerFailed) -> Response:
             error = _FAILURES.get(type(failure), FUNCTION_FAILED)
             return _error_response(error, request_id, cross_origin=cross_origin)
+
+        if invoke_streamed is not None and is_streamed(event):
+            run = partial(invoke_streamed, event, request_id)
+            return StreamedResponse(run, to_response=to_response, to_error=to_error)
+        try:
+            result = await run_in_threadpool(invoke, event, request_id)
+        except HandlerFailed as failure:
+            logger.exception("The function failed")
+            return to_error(failure)
         if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
             result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
         response = to_response(result)
@@ -101,15 +121,16 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
     for name, value in request.query_params.multi_items():
         query[name].append(value)
     text, is_base64 = _encode_body(body)
+    resource, parameters = _find_resource(request.method, request.scope["path"])
     return {
-        "resource": "/{proxy+}",
+        "resource": resource,
         "path": request.scope["path"],
         "httpMethod": request.method,
         "headers": {name: values[-1] for name, values in headers.items()},
         "multiValueHeaders": dict(headers),
         "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
         "multiValueQueryStringParameters": dict(query) or None,
-        "pathParameters": {"proxy": request.scope["path"].lstrip("/")},
+        "pathParameters": parameters,
         "stageVariables": None,
         "body": text,
         "isBase64Encoded": is_base64,
@@ -118,7 +139,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
             "stage": _STAGE,
             "httpMethod": request.method,
             "path": request.scope["path"],  # no stage in the URL, as behind a custom domain
-            "resourcePath": "/{proxy+}",
+            "resourcePath": resource,
             "protocol": "HTTP/1.1",
             "requestTimeEpoch": int(time.time() * 1000),
             "identity": {
@@ -142,6 +163,14 @@ def to_response(result: dict[str, Any]) -> Response:
         for value in values[1:]:
             response.headers.append(name, value)
     return response
+
+
+def _find_resource(method: str, path: str) -> tuple[str, dict[str, str] | None]:
+    """The resource of the deployed API that would take the request, as far as it matters, and the path parameters."""
+    for resource, pattern in _STREAMED_PATHS.items():
+        if (method, resource) in STREAMED and (match := pattern.fullmatch(path)):
+            return resource, match.groupdict() or None
+    return _PROXY, {"proxy": path.lstrip("/")}
 
 
 async def _read_body(request: Request) -> bytes | None:

@@ -95,6 +95,7 @@ def answer_question(
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
         _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
+        agent.release.withdraw()
         workspace.background.flush()
         cleanup_deadline = deadline.part(_CLEANUP_SECONDS)
         if request.session_id is None:

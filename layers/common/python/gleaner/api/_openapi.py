@@ -62,7 +62,7 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
             title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _notes()
         )
     )
-    by_operation = {(_template(route.endpoint.path), route.endpoint.method.lower()): route for route in routes}
+    by_operation = {(route.endpoint.template, route.endpoint.method.lower()): route for route in routes}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             _complete(operation, path, by_operation[path, method])
@@ -92,10 +92,6 @@ def _notes() -> str:
     own = {slug for _, slug in problems.TABLE.values()}
     slugs = [f"`{slug}`" for _, slug in problems.OF_GATEWAY if slug not in own]
     return _NOTES.format(of_gateway=", ".join(slugs))
-
-
-def _template(path: str) -> str:
-    return re.sub(r"<(\w+)>", r"{\1}", path)
 
 
 def _complete(operation: JsonObject, path: str, route: Route) -> None:

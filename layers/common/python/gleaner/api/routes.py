@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
@@ -11,19 +12,16 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from gleaner.errors import GleanerError
+from gleaner.runtime.response_stream import STREAMED
 
 STREAM_TYPE = "text/event-stream"  # of the responses of routes that stream
-_STREAMS = True
 
 
 class Endpoint(Enum):
-    """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own.
-
-    The last word marks the routes that stream. The gateway streams the same ones, because it must be told of each.
-    """
+    """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own."""
 
     ASK = "POST", "/api/chat/query", "Ask a question"
-    ASK_STREAMED = "POST", "/api/chat/stream", "Ask a question and follow its answer", _STREAMS
+    ASK_STREAMED = "POST", "/api/chat/stream", "Ask a question and follow its answer"
     CREATE_SESSION = "POST", "/api/sessions", "Create a session"
     LIST_SESSIONS = "GET", "/api/sessions", "List your sessions"
     SHOW_SESSION = "GET", "/api/sessions/<session_id>", "Show a session"
@@ -33,7 +31,6 @@ class Endpoint(Enum):
         "POST",
         "/api/sessions/<session_id>/chat/stream",
         "Ask a question in a session and follow its answer",
-        _STREAMS,
     )
     LIST_MESSAGES = "GET", "/api/sessions/<session_id>/messages", "List a session's messages"
     SHOW_SELECTED_TEXT = "GET", "/api/sessions/<session_id>/messages/<message_id>/selected-text", "Show a selected text"
@@ -61,11 +58,12 @@ class Endpoint(Enum):
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
 
-    def __init__(self, method: str, path: str, summary: str, streams: bool = False) -> None:
+    def __init__(self, method: str, path: str, summary: str) -> None:
         self.method = method
         self.path = path
         self.summary = summary
-        self.streams = streams
+        self.template = re.sub(r"<(\w+)>", r"{\1}", path)  # as API Gateway and OpenAPI write it
+        self.streams = (method, self.template) in STREAMED
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ def _drop_default(schema: JsonObject) -> None:
     del schema["default"]
 
 
+_MAY_BE_MISSING: Any = Field(default=None, json_schema_extra=_drop_default)
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -139,7 +142,7 @@ class TextEndPart(_Part):
 
     type: Literal["text-end"]
     id: str
-    providerMetadata: WithdrawnMetadata = Field(default=None, json_schema_extra=_drop_default)
+    providerMetadata: WithdrawnMetadata = _MAY_BE_MISSING
 
 
 class SourceMetadata(_Part):
@@ -165,7 +168,7 @@ class SourceDocumentPart(_Part):
     sourceId: str
     mediaType: str
     title: str
-    filename: str = Field(default=None, json_schema_extra=_drop_default)
+    filename: str = _MAY_BE_MISSING
     providerMetadata: SourceMetadata
 
 
