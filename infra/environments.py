@@ -117,6 +117,7 @@ class Environment:
     pruning: Pruning
     alarms: Alarms
     query_deadline_seconds: float = 25.0
+    stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
     openai_model: str = _MODEL

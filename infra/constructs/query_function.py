@@ -74,6 +74,7 @@ def _variables(
         "PERPLEXITY_MODEL": environment.perplexity_model,
         "WEB_SEARCH_PRICE": str(environment.web_answer_price),
         "QUERY_DEADLINE_SECONDS": f"{environment.query_deadline_seconds:g}",
+        "STREAM_DEADLINE_SECONDS": f"{environment.stream_deadline_seconds:g}",
         "WEB_ANSWER_MAX_AGE_DAYS": str(environment.web_answer_max_age_days),
         "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
         "DOCS_ROUTES": "on" if environment.docs_routes else "off",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.api._passage_ids import decode_document, decode_passage, encode_document, encode_passage, fingerprint
 from gleaner.clients import pinecone
 from gleaner.errors import UnknownDocument
 from gleaner.model import Place, Record
+from gleaner.passage_ids import decode_document, decode_passage, encode_document, encode_passage, fingerprint
 from tests.conftest import MERGING, PRUNING, Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search

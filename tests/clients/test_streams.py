@@ -133,6 +133,15 @@ def test_a_connection_that_breaks_is_tried_again(api: Api) -> None:
     require_growth(turn, parts)
 
 
+def test_a_connection_that_breaks_after_the_first_of_two_calls_is_tried_again() -> None:
+    def breaking() -> Any:
+        yield odd_streams.stream(*odd_streams.PLAIN[:5], usage=None, done=b"")
+        raise httpx2.ReadError("connection reset")
+
+    turn, _, provider = ask_streamed(httpx2.Response(200, content=breaking()), sse(odd_streams.CHAT["openai"]))
+    assert (len(turn.tool_calls), len(provider.bodies)) == (2, 2)
+
+
 def test_a_connection_that_breaks_after_the_answer_costs_nothing() -> None:
     def breaking() -> Any:
         yield odd_streams.stream(*odd_streams.PLAIN, usage=None, done=b"")

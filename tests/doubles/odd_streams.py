@@ -147,6 +147,7 @@ CHAT: dict[str, bytes] = {
     "CR": stream(*PLAIN).replace(b"\n", b"\r"),
     "no space after data:": stream(*PLAIN).replace(b"data: ", b"data:"),
     "no blank lines": stream(*PLAIN).replace(b"\n\n", b"\n"),
+    "no blank lines, and signs of life": b"data:\n" + stream(*PLAIN).replace(b"\n\n", b"\n"),
     "no last line end": stream(*PLAIN, done=b"data: [DONE]"),
     "a byte order mark": b"\xef\xbb\xbf\n" + stream(*PLAIN),
     "data over several lines": stream(*PLAIN).replace(b'{"model": "m", ', b'{"model": "m",\ndata: '),

@@ -56,7 +56,7 @@ class RuntimeApi:
         self._events: queue.Queue[Invocation] = queue.Queue()
         self._invocations: dict[str, Invocation] = {}
         self._restored = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _make_handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"api": self}))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -122,70 +122,68 @@ def start_environment(
     api.stop()
 
 
-def _make_handler(api: RuntimeApi) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    api: RuntimeApi
+    protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
-            api.calls.append(self.path)
-            if self.path == f"{_RUNTIME}/restore/next":
-                api.wait_for_restore()
-                self._answer(200, b"")
+    def do_GET(self) -> None:
+        self.api.calls.append(self.path)
+        if self.path == f"{_RUNTIME}/restore/next":
+            self.api.wait_for_restore()
+            self._answer(200, b"")
+            return
+        assert self.path == f"{_RUNTIME}/invocation/next"
+        invocation = self.api.next_event()
+        headers = {
+            "Lambda-Runtime-Aws-Request-Id": invocation.id,
+            "Lambda-Runtime-Deadline-Ms": str(int((time.time() + 60) * 1000)),
+            "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:us-east-1:000000000000:function:query:live",
+            "Content-Type": "application/json",
+        }
+        self._answer(200, json.dumps(invocation.event).encode(), headers)
+
+    def do_POST(self) -> None:
+        self.api.calls.append(self.path)
+        if self.path == f"{_RUNTIME}/init/error":
+            self.api.init_errors.put(json.loads(self._read_whole()))
+            self._answer(202, b"")
+            return
+        _, id, kind = self.path.rsplit("/", 2)
+        invocation = self.api.find(id)
+        invocation.kind, invocation.headers = kind, {name.lower(): value for name, value in self.headers.items()}
+        if invocation.headers.get("transfer-encoding") == "chunked":
+            if not self._read_chunks(invocation):
                 return
-            assert self.path == f"{_RUNTIME}/invocation/next"
-            invocation = api.next_event()
-            headers = {
-                "Lambda-Runtime-Aws-Request-Id": invocation.id,
-                "Lambda-Runtime-Deadline-Ms": str(int((time.time() + 60) * 1000)),
-                "Lambda-Runtime-Invoked-Function-Arn": "arn:aws:lambda:us-east-1:000000000000:function:query:live",
-                "Content-Type": "application/json",
-            }
-            self._answer(200, json.dumps(invocation.event).encode(), headers)
+        else:
+            invocation.body = self._read_whole()
+        self._answer(202, b'{"status":"OK"}')
+        invocation.ended.set()
 
-        def do_POST(self) -> None:
-            api.calls.append(self.path)
-            if self.path == f"{_RUNTIME}/init/error":
-                api.init_errors.put(json.loads(self._read_whole()))
-                self._answer(202, b"")
-                return
-            _, id, kind = self.path.rsplit("/", 2)
-            invocation = api.find(id)
-            invocation.kind, invocation.headers = kind, {name.lower(): value for name, value in self.headers.items()}
-            if invocation.headers.get("transfer-encoding") == "chunked":
-                if not self._read_chunks(invocation):
-                    return
-            else:
-                invocation.body = self._read_whole()
-            self._answer(202, b'{"status":"OK"}')
-            invocation.ended.set()
+    def _read_chunks(self, invocation: Invocation) -> bool:
+        """Read the body and its trailers; False if the connection was cut."""
+        while size := int(self.rfile.readline(), 16):
+            invocation.body += (chunk := self.rfile.read(size))
+            assert self.rfile.readline() == b"\r\n"
+            invocation.chunks.put(chunk)
+            if self.api.cut_after is not None and invocation.chunks.qsize() >= self.api.cut_after:
+                self.close_connection = True
+                return False
+        while line := self.rfile.readline().strip().decode():
+            name, _, value = line.partition(": ")
+            invocation.trailers[name.lower()] = value
+        invocation.chunks.put(None)
+        return True
 
-        def _read_chunks(self, invocation: Invocation) -> bool:
-            """Read the body and its trailers; False if the connection was cut."""
-            while size := int(self.rfile.readline(), 16):
-                invocation.body += (chunk := self.rfile.read(size))
-                assert self.rfile.readline() == b"\r\n"
-                invocation.chunks.put(chunk)
-                if api.cut_after is not None and invocation.chunks.qsize() >= api.cut_after:
-                    self.close_connection = True
-                    return False
-            while line := self.rfile.readline().strip().decode():
-                name, _, value = line.partition(": ")
-                invocation.trailers[name.lower()] = value
-            invocation.chunks.put(None)
-            return True
+    def _read_whole(self) -> bytes:
+        return self.rfile.read(int(self.headers["Content-Length"]))
 
-        def _read_whole(self) -> bytes:
-            return self.rfile.read(int(self.headers["Content-Length"]))
+    def _answer(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-        def _answer(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Log nothing."""
-
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""

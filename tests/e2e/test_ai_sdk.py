@@ -99,13 +99,14 @@ def test_a_page_shows_the_text_the_tools_the_sources_and_the_answer(
 def test_a_page_shows_a_withdrawn_answer_as_such_and_ends_with_the_accepted_one(
     url: str, model: ScriptedModel, version: str
 ) -> None:
-    refused = "Duplicate keywords are merged by one conditional write. It raises the count for all of them. [kb-9]"
-    model.plays(SEARCHES[0], calls(answer(refused, ())), calls(answer()))
+    cut_off = '{"sources": ["kb-1"], "answer": "' + "Keywords are merged by a write. [kb-1] " * 12
+    model.plays(SEARCHES[0], calls(("generate_response", cut_off), finish_reason="length"), calls(answer()))
     page = chat(version, url, query="How are duplicates merged?")
     *withdrawn, last = parts_of("text", page)
+    assert withdrawn
     assert last["text"] == "Merged. [kb-1]" and "providerMetadata" not in last
     assert all(part["providerMetadata"] == {"gleaner": {"withdrawn": True}} for part in withdrawn)
-    assert not any("kb-9" in text for text in page["texts"])
+    assert all(part["text"] and part["text"] in cut_off for part in withdrawn)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

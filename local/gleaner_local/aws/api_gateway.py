@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import re
-import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
@@ -19,15 +16,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
-from gleaner.runtime.response_stream import STREAMED, is_streamed
+from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _web_pages
+from gleaner_local.aws._proxy_event import to_event
 from gleaner_local.aws._streamed_response import StreamedResponse
 from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
-LOCAL_CALLER = "local"
 ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
-_STAGE = "local"
 _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
@@ -51,8 +47,6 @@ FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. 
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
-_PROXY = "/{proxy+}"
-_STREAMED_PATHS = {resource: re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", resource)) for _, resource in STREAMED}
 
 
 def _nothing() -> tuple[str, ...]:
@@ -109,48 +103,6 @@ def create_app(
     return Router(default=request_response(proxy))
 
 
-def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
-    """Convert an HTTP request to a REST API proxy event (payload version 1.0).
-
-    The value of the `x-api-key` header serves as the id of the key; without the header, the id is `local`.
-    """
-    headers: defaultdict[str, list[str]] = defaultdict(list)
-    for name, value in request.headers.items():
-        headers[name].append(value)
-    query: defaultdict[str, list[str]] = defaultdict(list)
-    for name, value in request.query_params.multi_items():
-        query[name].append(value)
-    text, is_base64 = _encode_body(body)
-    resource, parameters = _find_resource(request.method, request.scope["path"])
-    return {
-        "resource": resource,
-        "path": request.scope["path"],
-        "httpMethod": request.method,
-        "headers": {name: values[-1] for name, values in headers.items()},
-        "multiValueHeaders": dict(headers),
-        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
-        "multiValueQueryStringParameters": dict(query) or None,
-        "pathParameters": parameters,
-        "stageVariables": None,
-        "body": text,
-        "isBase64Encoded": is_base64,
-        "requestContext": {
-            "requestId": request_id,
-            "stage": _STAGE,
-            "httpMethod": request.method,
-            "path": request.scope["path"],  # no stage in the URL, as behind a custom domain
-            "resourcePath": resource,
-            "protocol": "HTTP/1.1",
-            "requestTimeEpoch": int(time.time() * 1000),
-            "identity": {
-                "sourceIp": request.client.host if request.client else "127.0.0.1",
-                "userAgent": request.headers.get("user-agent"),
-                "apiKeyId": request.headers.get("x-api-key") or LOCAL_CALLER,
-            },
-        },
-    }
-
-
 def to_response(result: dict[str, Any]) -> Response:
     """Convert a function's proxy result to an HTTP response."""
     body = result.get("body") or ""
@@ -165,14 +117,6 @@ def to_response(result: dict[str, Any]) -> Response:
     return response
 
 
-def _find_resource(method: str, path: str) -> tuple[str, dict[str, str] | None]:
-    """The resource of the deployed API that would take the request, as far as it matters, and the path parameters."""
-    for resource, pattern in _STREAMED_PATHS.items():
-        if (method, resource) in STREAMED and (match := pattern.fullmatch(path)):
-            return resource, match.groupdict() or None
-    return _PROXY, {"proxy": path.lstrip("/")}
-
-
 async def _read_body(request: Request) -> bytes | None:
     """The body, or None if it is larger than the gateway accepts."""
     received = bytearray()
@@ -181,16 +125,6 @@ async def _read_body(request: Request) -> bytes | None:
         if len(received) > MAX_BODY_BYTES:
             return None
     return bytes(received)
-
-
-def _encode_body(body: bytes) -> tuple[str | None, bool]:
-    """The body as it is in the event, and whether it is base64."""
-    if not body:
-        return None, False
-    try:
-        return body.decode(), False
-    except UnicodeDecodeError:
-        return base64.b64encode(body).decode(), True
 
 
 def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:

@@ -42,7 +42,11 @@ class AnswerRelease:
         self._emit = emit
         self._shown = ""
         self._filters = AnswerFilters(())
-        self._restart(attempt=0)
+        self._attempt = 0
+        self._next_look = 0  # length of the arguments
+        self._seen = 0  # length of the sentences that were checked last
+        self._position: int | None = None  # of the answer among the calls
+        self._is_held = False
 
     def is_wanted(self, offered: Collection[str]) -> bool:
         """Whether somebody reads the answer as it comes, and the next turn may bring one."""
@@ -83,15 +87,21 @@ class AnswerRelease:
 
     def _restart(self, attempt: int) -> None:
         self._attempt = attempt
-        self._position: int | None = None  # of the answer among the calls
-        self._next_look = 0  # length of the arguments
+        self._position = None
+        self._next_look = self._seen = 0
         self._is_held = False
 
     def _look(self, call: PartialCall) -> None:
         partial = generate_response.read_partial(call.arguments)
         if partial is None:
             return
-        draft = self._filters.draft(cut_open(self._filters.restore(partial.answer)))
+        settled = cut_open(self._filters.restore(partial.answer))
+        sentences = cut_unsettled(settled)
+        if len(sentences) <= self._seen:  # no sentence has ended since: the filters would run in vain
+            return
+        self._seen = len(sentences)
+        # Again: what was removed may have been the end of something.
+        draft = cut_open(self._filters.draft(settled)).rstrip()
         cited_ids, source_ids = self._filters.cite(partial.sources, draft)
         if cited_ids and not source_ids and find_marked_ids(draft) and call.position == 0:
             raise AnswerStopped(call.arguments)
@@ -103,7 +113,7 @@ class AnswerRelease:
         """What the filters leave of a draft, whatever it cites later."""
         try:
             checked = self._filters.finish(draft, source_ids)
-            if checked == draft.strip():
+            if checked == draft:
                 return checked
             # A link that is foreign so far may be to a passage that is cited later.
             return _cut_common(checked, self._filters.finish(draft, source_ids, may_cite_all=True))

@@ -112,7 +112,7 @@ class Api:
         whole = WholeResponse()
         headers = {**STREAM_HEADERS, **self._headers(event, request), **self._cors_headers(event)}
         with AnswerStream(find_stream(context) or whole, headers) as stream:
-            deadline = _deadline(self._settings.query_deadline_seconds, context)
+            deadline = _deadline(self._settings.stream_deadline_seconds, context)
             answer = self._resolve(event, replace(request, deadline=deadline, emit=stream.emit))
             if not stream.is_started and answer["statusCode"] != HTTPStatus.OK:
                 return answer

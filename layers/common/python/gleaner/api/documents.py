@@ -9,7 +9,6 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel, Field
 
 from gleaner.api import _cursors
-from gleaner.api._passage_ids import decode_document, encode_document, encode_passage
 from gleaner.api.request import Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, Limit, preview
@@ -23,6 +22,7 @@ from gleaner.errors import (
 )
 from gleaner.knowledge.library import Library, LoadedDocument
 from gleaner.model import Place, Record
+from gleaner.passage_ids import address_of, decode_document, encode_document, encode_passage
 
 INDEX_FAILURES = (KnowledgeBaseUnavailable, ApiKeysUnavailable, DeadlineExceeded)
 _MAX_START_DIGITS = 9
@@ -153,5 +153,5 @@ def _to_chunk(record: Record, kb_id: str) -> ChunkItem:
         page_number=record.page_number,
         page_label=record.page_label,
         text_preview=preview(record.text, record.chapter),
-        passage_url=f"/api/passages/{encode_passage(Place(kb_id=kb_id, key=record.id), record.text)}",
+        passage_url=address_of(encode_passage(Place(kb_id=kb_id, key=record.id), record.text)),
     )

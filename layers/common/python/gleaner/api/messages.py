@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
@@ -29,6 +29,7 @@ from gleaner.api.schemas import (
 )
 from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
 from gleaner.model import AnswerStatus, JsonObject, Mode
+from gleaner.passage_ids import address_of
 from gleaner.stores.conversation_items import Message, message_metadata
 from gleaner.stores.conversations import ConversationStore
 
@@ -149,6 +150,16 @@ def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
     return TurnAnswer(message=message, sources=to_sources(answer))
 
 
+def _to_metadata(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a message, whose sources carry the addresses of their passages as those of an answer do."""
+    sources = [
+        {name: value for name, value in source.items() if name != "passage_id"}
+        | {"passage_url": address_of(source["passage_id"]) if "passage_id" in source else None}
+        for source in stored.get("sources", ())
+    ]
+    return dict(stored) | ({"sources": sources} if sources else {})
+
+
 def _to_message(session_id: str, message: Message) -> MessageItem:
     return MessageItem(
         id=message.message_id,
@@ -157,5 +168,5 @@ def _to_message(session_id: str, message: Message) -> MessageItem:
         content=message.content,
         created_at=message.created_at.isoformat(timespec="microseconds"),
         mode=message.mode,
-        metadata=dict(message.metadata),
+        metadata=_to_metadata(message.metadata),
     )

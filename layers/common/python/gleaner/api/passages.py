@@ -8,7 +8,6 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 from pydantic import BaseModel, Field
 
-from gleaner.api._passage_ids import decode_passage, encode_document, encode_passage, fingerprint
 from gleaner.api.documents import INDEX_FAILURES
 from gleaner.api.keywords import CitationItem
 from gleaner.api.request import STORE_FAILURES, Current, ok
@@ -17,6 +16,7 @@ from gleaner.errors import NotAllowed, UnknownPassage
 from gleaner.knowledge.learned_passages import LearnedPassages
 from gleaner.knowledge.library import Library
 from gleaner.model import Place, Record, SourceType, WebAnswer
+from gleaner.passage_ids import address_of, decode_passage, encode_document, encode_passage, fingerprint
 from gleaner.stores.schema import caller_hash
 
 
@@ -102,7 +102,7 @@ def _to_neighbour(record: Record | None, kb_id: str) -> NeighbourItem | None:
     if record is None:
         return None
     address = encode_passage(Place(kb_id=kb_id, key=record.id), record.text)
-    return NeighbourItem(text=record.text, passage_url=f"/api/passages/{address}")
+    return NeighbourItem(text=record.text, passage_url=address_of(address))
 
 
 def _to_web_passage(answer: WebAnswer, place: Place, cited: str) -> PassageItem:

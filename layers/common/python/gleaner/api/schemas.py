@@ -11,8 +11,8 @@ from pydantic_core import PydanticKnownError
 
 from gleaner import text
 from gleaner.answering.exchange import Answer
-from gleaner.api._passage_ids import passage_address
 from gleaner.model import KB_ID_PATTERN, Answered, AnswerStatus, Grounding, Mode, Passage, SourceType, Support
+from gleaner.passage_ids import passage_address
 from gleaner.runtime.pricing import Cost
 
 MAX_QUERY = 50_000  # characters

@@ -37,6 +37,8 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
             if value.strip().startswith(_DONE):
                 yield ServerSentEvent(name, {}, is_last=True)
                 return
+            if not value.strip():
+                continue  # a sign of life
             if field == b"error":
                 name = "error"
             data = None if pending else _parse(value)
@@ -51,7 +53,7 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
 
 
 def _joined(name: str, pending: list[bytes]) -> Iterator[ServerSentEvent]:
-    if not b"".join(pending).strip():
+    if not pending:
         return
     data = _parse(b"\n".join(pending))
     if data is None:

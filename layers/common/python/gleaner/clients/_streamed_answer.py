@@ -30,6 +30,10 @@ class AnswerStream(Protocol):
         """Whether nothing more is to be read."""
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the service said that this is the end. A connection may break after it."""
+
+    @property
     def is_usable(self) -> bool:
         """Whether a stream may end here."""
 
@@ -103,7 +107,7 @@ class _Reading:
                 if self._stream.is_complete:
                     break
         except httpx2.RequestError:
-            if self._beginning is not None or not self._stream.is_usable:
+            if not self._stream.has_ended:
                 raise
         if self._beginning is not None:
             return read_object(b"".join(self._beginning))

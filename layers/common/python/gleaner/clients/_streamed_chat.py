@@ -32,10 +32,14 @@ class ChatStream:
         return self._is_done or "error" in self._answer
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the service said that this is the end; some leave out the reason, others the last line."""
+        return self.is_complete or bool(self._choice.get("finish_reason"))
+
+    @property
     def is_usable(self) -> bool:
-        """Whether the answer came to its end; some providers leave out the reason, others the last line."""
-        ended = self.is_complete or bool(self._choice.get("finish_reason"))
-        return ended or self._calls_are_whole()
+        """Whether the answer came to its end, or has calls that are all whole."""
+        return self.has_ended or self._calls_are_whole()
 
     def add(self, event: ServerSentEvent) -> Iterator[tuple[int, GrowingCall]]:
         """Take in one chunk. Yields the calls that grew and their positions in the turn."""

@@ -29,11 +29,14 @@ class ResponseStream:
         return bool(self._last) or self._is_done
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the service said that this is the end."""
+        return bool(self._last)
+
+    @property
     def is_usable(self) -> bool:
-        """Whether the response came to its end, or as far as its calls are whole."""
-        if self._last:
-            return True
-        return bool(self._calls) and all(call.is_whole for call in self._calls.values())
+        """Whether the response came to its end, or has calls that are all whole."""
+        return self.has_ended or (bool(self._calls) and all(call.is_whole for call in self._calls.values()))
 
     def add(self, event: ServerSentEvent) -> Iterator[tuple[int, GrowingCall]]:
         """Take in one event. Yields the call that grew and its position in the turn."""

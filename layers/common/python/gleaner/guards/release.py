@@ -9,8 +9,7 @@ from gleaner.guards.disclosure import RUN_WORDS
 from gleaner.sentences import sentence_slices
 
 _BRACKET = re.compile(r"[\[\]]")
-# The parentheses after the words of a link, as far as they are written: `answer_text` reads one level within them.
-_OPEN_TARGET = re.compile(r"\((?:[^()]|\([^()]*\))*+(?:\([^()]*+)?\Z")
+_PARENTHESIS = re.compile(r"[()]")
 # An element, or an address in angle brackets, that nothing closes yet.
 _OPEN_ELEMENT = re.compile(r"<(?:[a-z/!?\x00][^<>]*+|[^\s<>]*+)\Z", re.IGNORECASE)
 # A look-alike of a control token, of which the end is missing. Tokens are shorter than this.
@@ -58,9 +57,19 @@ def _find_open_bracket(prose: str) -> int:
             starts.append(bracket.start())
         elif starts:
             start = starts.pop()
-            if not starts and (bracket.end() == len(prose) or _OPEN_TARGET.match(prose, bracket.end())):
+            if not starts and (bracket.end() == len(prose) or _has_open_target(prose, bracket.end())):
                 return _before_sign(prose, start)
     return _before_sign(prose, starts[0]) if starts else len(prose)
+
+
+def _has_open_target(prose: str, start: int) -> bool:
+    """Whether a parenthesis follows the words of a link and is not closed."""
+    depth = 0
+    for parenthesis in _PARENTHESIS.finditer(prose, start) if prose.startswith("(", start) else ():
+        depth += 1 if parenthesis[0] == "(" else -1
+        if depth == 0:
+            return False
+    return depth > 0
 
 
 def _before_sign(prose: str, start: int) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gleaner.model import Answered
+from gleaner.model import Answered, Passage, Support
+from gleaner.passage_ids import encode_passage
 from gleaner.runtime.pricing import Cost
 from gleaner.stores import _long_text
 from gleaner.stores.items import from_timestamp
@@ -81,6 +82,7 @@ class Turn:
     facts: TurnFacts
     selected_text: str | None = None
     chapter_origin: str | None = None
+    sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_source` describes each
 
     def totals(self) -> dict[str, int]:
         """What the turn adds to the totals of its session."""
@@ -105,7 +107,7 @@ def turn_values(turn: Turn) -> tuple[PackedItem, PackedItem]:
     """The attributes of a turn's question and of its answer, without keys."""
     return (
         _message_values(turn, "user", turn.question, turn.asked_at, {}),
-        _message_values(turn, "assistant", turn.answer, turn.answered_at, message_metadata(turn.facts)),
+        _message_values(turn, "assistant", turn.answer, turn.answered_at, _answer_metadata(turn)),
     )
 
 
@@ -150,6 +152,28 @@ def message_metadata(facts: TurnFacts) -> dict[str, Any]:
         "output_tokens": facts.cost.usage.output_tokens,
         "web_searches": facts.cost.web_searches,
         "estimated_usd": facts.cost.estimated_usd,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _answer_metadata(turn: Turn) -> dict[str, Any]:
+    return message_metadata(turn.facts) | ({"sources": list(turn.sources)} if turn.sources else {})
+
+
+def cited_source(source: Passage, support: Support) -> dict[str, Any]:
+    """What is kept of a source, so that a conversation that is opened again can show it and read the whole passage."""
+    values = {
+        "id": source.id,
+        "source_type": source.source_type.value,
+        "title": source.title,
+        "chapter": source.chapter,
+        "source_file_path": source.source_file_path,
+        "source_url": source.source_url,
+        "page_number": source.page_number,
+        "page_label": source.page_label,
+        "date": source.date,
+        "support": support.value,
+        "passage_id": None if source.place is None else encode_passage(source.place, source.content),
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -37,9 +37,14 @@ def encode_passage(place: Place, content: str) -> str:
     return f"{namespace}.{_to_base64(key)}.{fingerprint(content)}"
 
 
+def address_of(passage_id: str) -> str:
+    """The path at which a passage is read, relative to the address of the API."""
+    return f"/api/passages/{passage_id}"
+
+
 def passage_address(passage: Passage) -> str | None:
-    """The path at which a passage is read, relative to the address of the API; None if it is not stored."""
-    return None if passage.place is None else f"/api/passages/{encode_passage(passage.place, passage.content)}"
+    """The address of a passage; None if it is not stored."""
+    return None if passage.place is None else address_of(encode_passage(passage.place, passage.content))
 
 
 def decode_passage(passage_id: str) -> PassageId:
