@@ -18,7 +18,7 @@ _MAX_CONTENT = 40  # content words that are compared, since each is compared wit
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
-_DECIMALS = re.compile(r"\d+(?:\.\d+)+")
+_DECIMALS = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 _CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
 _SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
 _HIRAGANA = re.compile("[\u3040-\u309f]")
@@ -86,7 +86,7 @@ def read_question(question: str) -> QuestionForm:
         words=tuple(words),
         content=tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language)),
         numbers=find_numbers(plain, language),
-        decimals=frozenset(_DECIMALS.findall(text.fold(question))),
+        decimals=frozenset(_DECIMALS.findall(text.fold(question[:_MAX_QUESTION]))),
         kinds=_read_kinds(kinds),
         sides=_read_sides(opposites),
         negations=_count_negations(text.find_words(text.fold(_PARENTHESES.sub(" ", plain))), language, tables),
