@@ -54,6 +54,8 @@ def service() -> Iterator[tuple[str, list[Any]]]:
     bodies: list[Any] = []
 
     async def answer(request: Request) -> Response:
+        if request.url.path != "/api/chat/query":  # as a service of a version that did not stream
+            return JSONResponse({"type": "urn:gleaner:problem:not-found", "detail": "There is no such path."}, 404)
         bodies.append(await request.json())
         if bodies[-1]["query"] == "fail":
             return JSONResponse({"detail": "no\x1b[2J\nsecond", "type": "t"}, 400)

@@ -16,6 +16,7 @@ from gleaner.api.schemas import TurnQuery
 from gleaner.clients.perplexity_answer import read_answer
 from gleaner.errors import GleanerError
 from gleaner.guards import answer_text, disclosure, redaction, untrusted
+from gleaner.guards.release import cut_open, cut_unsettled
 from gleaner.guards.support import judge_support
 from gleaner.knowledge.differences import StoredAnswer, find_difference
 from gleaner.knowledge.learning import check_keywords, extract_keywords
@@ -144,6 +145,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "keep_marks": lambda value: answer_text.keep_marks(value, ["kb-1"]),
     "collect_addresses": lambda value: answer_text.AllowedLinks.of((), [value]),
     "remove_foreign_links": lambda value: answer_text.remove_foreign_links(value, LINKS),
+    "cut_open": lambda value: cut_open(text.clean(value)),
+    "cut_unsettled": lambda value: cut_unsettled(text.clean(value)),
     "defuse": untrusted.defuse,
     "restore_tokens": lambda value: untrusted.restore_tokens(text.clean(value)),
     "collect_runs": lambda value: disclosure.collect_runs([value]),

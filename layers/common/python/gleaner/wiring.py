@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger, Metrics, Tracer
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from gleaner.answering.events import Sink
     from gleaner.answering.exchange import Answer, Observation, QuestionRequest
     from gleaner.answering.question import Services
     from gleaner.api.app import Api
@@ -166,17 +167,23 @@ class Answering:
             return self._services
 
     def __call__(
-        self, request: QuestionRequest, query_id: str, deadline: Deadline, observe: Callable[[Observation], None]
+        self,
+        request: QuestionRequest,
+        query_id: str,
+        deadline: Deadline,
+        observe: Callable[[Observation], None],
+        emit: Sink | None = None,
     ) -> Answer:
         """See gleaner.answering.question.answer_question."""
         with self._tracer.provider.in_subsegment("## answer") as segment:
             services = self.prepare()
+            from gleaner.answering.events import ignore
             from gleaner.answering.question import answer_question
             from gleaner.runtime.spans import record_spans
             from gleaner.runtime.tracing import span_recorder
 
             with record_spans(span_recorder(segment)):
-                return answer_question(request, query_id, services, deadline, observe)
+                return answer_question(request, query_id, services, deadline, observe, emit or ignore)
 
 
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:

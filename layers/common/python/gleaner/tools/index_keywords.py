@@ -174,4 +174,8 @@ def _choose_answer(result_id: Any, workspace: Workspace) -> WebAnswer:
     return list(workspace.web_answers.values())[-1]
 
 
-TOOL = Tool(NAME, KeywordArguments, _index)
+def _summarize(result: JsonObject) -> JsonObject:
+    return {"count": result["keyword_count"], "merged": result["merged"]}
+
+
+TOOL = Tool(NAME, KeywordArguments, _index, _summarize)

@@ -117,4 +117,8 @@ def _to_json(passage: Passage) -> JsonObject:
     return chunk
 
 
-TOOL = Tool(NAME, SearchArguments, _search, _offer_knowledge_bases)
+def _summarize(result: JsonObject) -> JsonObject:
+    return {"ids": [chunk["id"] for chunk in result["chunks"]], "count": result["total_chunks_found"]}
+
+
+TOOL = Tool(NAME, SearchArguments, _search, _summarize, _offer_knowledge_bases)

@@ -103,9 +103,12 @@ class Workspace:
             self.answer is not None
             and not self.answer.sources
             and self.answer.claim is not Answered.NOT_FOUND
-            and bool(self._passages)
-            and recognize(self.question.text) is None
+            and self.needs_sources()
         )
+
+    def needs_sources(self) -> bool:
+        """Whether an answer is asked for its sources once more if it has none and does not say why."""
+        return bool(self._passages) and recognize(self.question.text) is None
 
     def stored_answers(self) -> list[str]:
         """Return the ids of the stored web answers that the answer rests on: found ones, and those it was taught by."""
@@ -126,7 +129,8 @@ class Workspace:
 
     def passages(self) -> list[Passage]:
         """Return all passages that the model knows, in the order of retrieval."""
-        return list(self._passages.values())
+        with self._lock:
+            return list(self._passages.values())
 
     def passage_count(self) -> int:
         """Return the number of passages that the model knows."""
