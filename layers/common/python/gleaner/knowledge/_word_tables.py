@@ -102,6 +102,8 @@ class Tables:
     hours: Phrases
     periods: Phrases  # days, weeks, months, years
     no_answers: Phrases
+    dates: Phrases
+    light_words: frozenset[str]
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
     question_words: frozenset[str]
@@ -129,6 +131,8 @@ def read_tables() -> Tables:
         hours=_labelled(sections["time"]),
         periods=periods,
         no_answers=_lines(sections["no answers"]),
+        dates=_lines(sections["dates"]),
+        light_words=frozenset[str]().union(*(_folded(line, ",") for line in sections["light words"])),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
         question_words=_folded(sections["question words"][0], ","),
