@@ -133,7 +133,7 @@ _COMPATIBLE = (
     frozenset(("size", "count")),
 )
 _LANGUAGES_OF_DATES = frozenset(("english", "german", "french", "spanish", "italian", None))
-_DATE = re.compile(r"(?<![\d.])(?:1\d|20)\d\d(?![\d.]\d)|\d[:h]\d\d|\d\.\s?\d{1,2}\.|\d[-/]\d|[年月日时時点]")
+_DATE = re.compile(r"(?<![\d.])(?:1\d|20)\d\d(?![\d.]\d)|\d[:h]\d\d|\d\.\s?\d{1,2}\.\s?\d{4}|\d[-/]\d|[年月日时時点]")
 _NEEDS_NUMBER = frozenset(("count", "money", "duration", "height", "weight", "speed", "distance", "depth", "age"))
 
 
