@@ -49,6 +49,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     if result.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     workspace.left_out.append(result.left_out)
+    workspace.withheld.update(result.withheld)
     passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
     is_selection = workspace.question.mode is Mode.SELECTED_TEXT
