@@ -78,7 +78,7 @@ def test_an_answer_that_says_that_there_is_none_is_not_learned(
 
 
 def test_a_fallback_answer_teaches_nothing(client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any) -> None:
-    learn(client, model, web, "Where is the Velm pool?")  # teaches the same keyword, and stays
+    learn(client, model, web, QUESTION)  # teaches the same keyword, and stays
     kept = items("KEYWORDS_TABLE")
     web.finds("It opens at 9. [1]", PAGE)
     unsourced = answer("At 9.", ())
@@ -92,7 +92,7 @@ def test_a_fallback_answer_teaches_nothing(client: Client, model: ScriptedModel,
     assert (status, body["status"]) == (200, "fallback")
     taught = [item for item in items("KEYWORDS_TABLE") if item["sk"] not in {old["sk"] for old in kept}]
     assert [item for item in taught if "night" in json.dumps(item, default=str)] == []
-    assert len(shown_chunks(client, model, "Where is the Velm pool?")) == 1
+    assert len(shown_chunks(client, model, QUESTION)) == 1
 
 
 def test_a_stored_answer_to_another_question_is_withheld_and_recorded(
