@@ -65,26 +65,34 @@ class StoredAnswerSearch:
     def find(self, kb_id: str, query: str, *, caller: str | None, deadline: Deadline) -> StoredAnswers:
         """The best stored answers. If the search by meaning fails, those that keywords lead to.
 
-        With `caller`, a hash, only what this caller caused, or whose caller is not known: keywords alone tell that.
+        With `caller`, a hash, only what this caller caused, or whose caller is not known. The search by meaning finds
+        what was learned for this caller alone, and keywords the rest. The table decides whose an answer is.
         Raises StoreUnavailable or DeadlineExceeded.
         """
         timeout = deadline.timeout(_MAX_SEARCH_SECONDS)
         search = self._answer_index.search
-        by_meaning = (
-            self._executor.submit(search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout)
-            if caller is None
-            else None
+        by_meaning = self._executor.submit(
+            search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller
         )
         lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
-        similarities = None if by_meaning is None else _result_or_none(by_meaning)
+        similarities = _result_or_none(by_meaning)
         matches = _matches_by_answer(lookup.matches, similarities or {})
         answers = self._keywords.get_answers(list(matches), deadline=deadline)
         self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
         now = utc_now()
         candidates = [
-            (answer, _from_answer(answer, query, matches[answer.result_id], lookup.weights, similarities))
+            (
+                answer,
+                _from_answer(
+                    answer,
+                    query,
+                    matches[answer.result_id],
+                    lookup.weights,
+                    similarities if answer.owner == caller else None,
+                ),
+            )
             for answer in answers
-            if self._may_be_served(answer, kb_id, now)
+            if answer.owner in (None, caller) and self._may_be_served(answer, kb_id, now)
         ]
         return _select(query, candidates, now)
 
@@ -92,6 +100,7 @@ class StoredAnswerSearch:
         return (
             answer.kb_id == kb_id
             and bool(answer.keyword_ids)  # none: its last keyword was pruned
+            and not answer.is_doubtful
             and answer.created_at >= now - self._max_age
             and not any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
         )

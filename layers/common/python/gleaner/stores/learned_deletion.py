@@ -106,8 +106,8 @@ class LearnedDeletion:
     def _delete_from_index(self, record: Mapping[str, Any], deadline: Deadline) -> None:
         """A record of the index holds the question. Where the answer stays, keywords still find it."""
         result_ids = sorted(record.get("result_ids", ()))
-        if self._delete_records is not None and result_ids and not schema.is_private(record["scope"]):
-            self._delete_records(record["scope"], result_ids, deadline)
+        if self._delete_records is not None and result_ids:
+            self._delete_records(schema.knowledge_base_of(record["scope"]), result_ids, deadline)
 
     def _delete_taught(
         self, record: Mapping[str, Any], teacher: _Teacher, counts: LearnedCounts, deadline: Deadline
