@@ -40,7 +40,7 @@ from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
-_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
+_CLEANUP_SECONDS = 2.0  # for a failed question to check its session and delete its records
 _WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
 _MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 

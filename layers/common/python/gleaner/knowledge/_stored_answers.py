@@ -14,7 +14,7 @@ from gleaner.clients.answer_index import AnswerIndex
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._closeness import closeness, merge_scores
-from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
+from gleaner.knowledge.differences import DifferenceKind, StoredAnswer, find_difference, is_same_question
 from gleaner.model import Passage, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
@@ -33,10 +33,14 @@ _CITATION_MARK = re.compile(r"\s?\[\d+\]")
 
 @dataclass(slots=True)
 class StoredAnswers:
-    """The stored answers for a query, best first, and why others are withheld."""
+    """The stored answers for a query, best first, and why others are withheld.
+
+    `expired` is the newest of those that are withheld only because their time has passed.
+    """
 
     passages: list[Passage] = field(default_factory=list)
     withheld: Counter[str] = field(default_factory=Counter)
+    expired: Passage | None = None
 
 
 class StoredAnswerSearch:
@@ -120,6 +124,8 @@ def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: da
             continue
         if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
             result.withheld[reason] += 1
+            if reason == DifferenceKind.TIME and result.expired is None:
+                result.expired = passage
         else:
             result.passages.append(passage)
             handed_out.append(answer)

@@ -65,15 +65,16 @@ def find_difference(asked: str, stored: StoredAnswer, *, now: datetime) -> Diffe
     checks: tuple[tuple[DifferenceKind, Callable[[], bool]], ...] = (
         (DifferenceKind.NO_ANSWER, lambda: holds_no_answer(stored.answer)),
         (DifferenceKind.LANGUAGE, lambda: _is_foreign(form, stored.answer)),
-        (
-            DifferenceKind.TIME,
-            lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now),
-        ),
         (DifferenceKind.NUMBER, lambda: _differ_in_numbers(form, other, stored)),
         (DifferenceKind.KIND, lambda: _differ_in_kind(form, other, stored.answer)),
         (DifferenceKind.POLARITY, lambda: _differ_in_polarity(form, other)),
         (DifferenceKind.ORDER, lambda: is_reversed(form, other)),
         (DifferenceKind.SUBJECT, lambda: find_subject_difference(form, other, stored.answer, stored.around)),
+        # Last: an answer that has only expired is background for a new one.
+        (
+            DifferenceKind.TIME,
+            lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now),
+        ),
     )
     return next((kind for kind, differs in checks if differs()), None)
 

@@ -22,6 +22,8 @@ NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5
 _MAX_TOP_K = 20
 _SEVERAL = 2
+_MAX_EXPIRED_CHARS = 600
+_EXPIRED = "Out of date and no source: only to compare with what the web says now. Name the date if you mention it."
 
 
 def _clamp_top_k(value: Any) -> int:
@@ -62,6 +64,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
             "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
         | ({"stored_answers_withheld": dict(result.withheld)} if result.withheld else {})
+        | ({"expired_answer": _describe_expired(result.expired)} if result.expired else {})
     )
 
 
@@ -116,6 +119,12 @@ def _to_json(passage: Passage) -> JsonObject:
     if passage.date:
         chunk |= {"keywords": list(passage.keywords), "answers": passage.answers, "date": passage.date}
     return chunk
+
+
+def _describe_expired(passage: Passage) -> JsonObject:
+    """Background that cannot be cited, since it has no id: an answer needs the web, or says that it does not know."""
+    content = passage.content[:_MAX_EXPIRED_CHARS]
+    return {"date": passage.date, "answers": passage.answers, "content": content, "note": _EXPIRED}
 
 
 TOOL = Tool(NAME, SearchArguments, _search, _offer_knowledge_bases)
