@@ -107,6 +107,7 @@ class Tables:
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
     question_words: frozenset[str]
+    which: frozenset[str]
     directions: dict[str, frozenset[str]]  # the words of "from", "to", "in either order", "passive"
 
 
@@ -136,6 +137,7 @@ def read_tables() -> Tables:
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
         question_words=_folded(sections["question words"][0], ","),
+        which=_folded(sections["which"][0], ","),
         directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},
     )
 

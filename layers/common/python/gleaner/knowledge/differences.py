@@ -140,7 +140,7 @@ _NEEDS_NUMBER = frozenset(("count", "money", "duration", "height", "weight", "sp
 
 def _differ_in_kind(form: QuestionForm, other: QuestionForm, answer: str) -> bool:
     if not form.kinds:
-        return False
+        return "count" in other.kinds and not read_tables().which.isdisjoint(form.words[:1])
     if not other.kinds:
         if "when" in form.kinds and other.language in _LANGUAGES_OF_DATES:
             return not _DATE.search(answer) and not read_tables().dates.find(text.words(answer), other.language)
