@@ -102,9 +102,12 @@ class Tables:
     hours: Phrases
     periods: Phrases  # days, weeks, months, years
     no_answers: Phrases
+    dates: Phrases
+    light_words: frozenset[str]
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
     question_words: frozenset[str]
+    which: frozenset[str]
     directions: dict[str, frozenset[str]]  # the words of "from", "to", "in either order", "passive"
 
 
@@ -129,9 +132,12 @@ def read_tables() -> Tables:
         hours=_labelled(sections["time"]),
         periods=periods,
         no_answers=_lines(sections["no answers"]),
+        dates=_lines(sections["dates"]),
+        light_words=frozenset[str]().union(*(_folded(line, ",") for line in sections["light words"])),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
         question_words=_folded(sections["question words"][0], ","),
+        which=_folded(sections["which"][0], ","),
         directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},
     )
 
