@@ -28,7 +28,10 @@ _BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _LAYOUT_WORDS = re.compile(r"(?:\b(?:inline|end|annotate|collapse|open|closed?)\b\s*)+")
 _SKIPPED_LINE = re.compile(
-    r"\([\w:./-]+\)=|\[TOC\]|\[\[(?:_?toc_?)\]\]|\{:?\s*toc\s*\}|-{1,4}8<-{1,4}.*|\+\+\+|\{\{<\s*toc\s*>\}\}",
+    r"\([\w:./-]+\)=|\[TOC\]|\[\[(?:_?toc_?)\]\]|\{:?\s*toc\s*\}|-{1,4}8<-{1,4}.*|\+\+\+|\{\{<\s*toc\s*>\}\}"
+    # Other files: VitePress's code, mdBook's, markdown-include's, and videos of markdown-it.
+    r"|<<<[ \t]*(?:@|\.{1,2}/)\S*.*|\{\{#\w*(?:include|playground|title)\b[^}]*\}\}|\{![^!\n]*!\}"
+    r"|@\[[\w-]+\]\([^()]*\)",
     re.IGNORECASE,
 )
 _IMPORT = re.compile(r"import\s+(?:[\w*{},\s$]{1,500}?\sfrom\s+)?(['\"])[^'\"\n]+\1[ \t]*;?[ \t]*(?=\n|\Z)")

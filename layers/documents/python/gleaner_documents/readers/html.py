@@ -21,6 +21,11 @@ _HEADING = re.compile(r"h[1-6]")
 _LEVEL = re.compile(r"[1-9]\d?")
 # What a page may leave open, each after the last end of its kind.
 _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
+# Roles of WAI-ARIA that say what element of HTML a <div> stands for.
+_ELEMENTS = {
+    "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr", "cell": "td",
+    "gridcell": "td", "columnheader": "th", "rowheader": "th", "list": "ul", "listitem": "li",
+}  # fmt: skip
 # A heading inside one of these labels a part of it and does not open a section.
 _NESTING = ("li", "dt", "table", "blockquote", "pre", "summary")
 
@@ -47,7 +52,10 @@ def parse_html(html: str) -> BeautifulSoup:
     for opening, closing in _CONSTRUCTS:
         end = html.rfind(closing) + 1
         html = html[:end] + html[end:].replace(opening, f"&lt;{opening[1:]}")
-    return BeautifulSoup(html, "html.parser")
+    soup = BeautifulSoup(html, "html.parser")
+    for tag in soup.find_all(["div", "span", "section", "p"], role=list(_ELEMENTS)):
+        tag.name = _ELEMENTS[str(tag["role"])]
+    return soup
 
 
 def collect_sections(soup: BeautifulSoup, *, base_url: str | None = None) -> SectionCollector:
