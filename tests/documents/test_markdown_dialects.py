@@ -275,3 +275,18 @@ def test_tabs_and_parameters_stand_under_their_names(content: str, text: str) ->
 )
 def test_signs_of_vitepress_mdbook_and_pandoc(content: str, text: str) -> None:
     assert read(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('<tabs>\n  <tab header="Oil">\n\n  Drain it.\n\n  </tab>\n</tabs>', "Oil: Drain it."),
+        ("{% tabs log %}\n{% tab log php %}\nRed.\n{% endtab %}\n{% endtabs %}", "php: Red."),
+        ('{{% alert title="Heed" %}}Look up.{{% /alert %}}', "Heed: Look up."),
+        ("| A | B |\n|---|---|\n| <ul><li>x</li><li>y</li></ul> | <ul> |", "| A | B |\n| --- | --- |\n| x; y | <ul> |"),
+        ("::::{grid} 1 2\n:::{grid-item-card} Fees\nTen.\n:::\n::::", "Fees:\n\nTen."),
+        ("# Sail ![](a.png){: .x }\n\nText", "Sail: Text"),
+    ],
+)
+def test_tabs_alerts_and_lists_on_one_line(content: str, text: str) -> None:
+    assert read(content) == text

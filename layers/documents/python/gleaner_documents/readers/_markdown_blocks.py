@@ -26,6 +26,7 @@ _PARAMETERS = re.compile(
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
 _BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
+_COLUMNS = re.compile(r"[\d ]*")  # how many a grid has
 _LAYOUT_WORDS = re.compile(r"(?:\b(?:inline|end|annotate|collapse|open|closed?)\b\s*)+")
 _SKIPPED_LINE = re.compile(
     r"\([\w:./-]+\)=|\[TOC\]|\[\[(?:_?toc_?)\]\]|\{:?\s*toc\s*\}|-{1,4}8<-{1,4}.*|\+\+\+|\{\{<\s*toc\s*>\}\}"
@@ -69,7 +70,8 @@ def read_title(parameters: str) -> str:
     for opening, closing in ('""', "''", "[]"):
         if rest.startswith(opening):
             rest = rest[1:].rpartition(closing)[0] or rest[1:]
-    return rest.strip() or read_attributes(attributes).get("title", "")
+    title = "" if _COLUMNS.fullmatch(rest) else rest.strip()
+    return title or read_attributes(attributes).get("title", "")
 
 
 def _line(state: StateBlock, line: int) -> str:

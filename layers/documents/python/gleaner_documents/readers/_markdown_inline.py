@@ -119,6 +119,8 @@ def _tag(match_tag: Callable[[str, int], MarkupTag | None], state: StateInline, 
         text = f"{label(text)}\n"
     elif text and is_panel(tag.name):
         text = f"\n{label(text)} "
+    elif text and not before and state.src.find(f"/{tag.name}", tag.end, tag.end + MAX_TAG_CHARS) >= 0:
+        text = f"{label(text)} "
     return write(state, text, tag.end, silent)
 
 
@@ -154,8 +156,8 @@ def _attributes(state: StateInline, silent: bool) -> bool:
         return False
     limit = min(state.posMax, state.pos + MAX_MARK_CHARS)
     follows = state.pos > 0 and state.src[state.pos - 1] in ")]`"
-    pattern = _BARE_ATTRIBUTES if follows else _ATTRIBUTES
-    match = pattern.match(state.src, state.pos, limit) or _COMMENT.match(state.src, state.pos, limit)
+    patterns = (*((_BARE_ATTRIBUTES,) if follows else ()), _ATTRIBUTES, _COMMENT)
+    match = next(filter(None, (pattern.match(state.src, state.pos, limit) for pattern in patterns)), None)
     return match is not None and write(state, "", match.end(), silent)
 
 

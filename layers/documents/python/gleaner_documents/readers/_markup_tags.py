@@ -23,6 +23,7 @@ _NAME = re.compile(r"\s*(/?\s*[\w./@-]*)")
 _JSX_NAME = re.compile(r"</?([A-Z][\w.]*)(?=[\s/>])|</?>")
 # The end of a tag is a ">" outside strings and expressions; expressions may hold two further levels of braces.
 _JSX_REST = re.compile(r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>""")
+_BARE_NAME = re.compile(r"\s*tab(?:\s+[\w-]+)?\s+([\w+#.-]+)\s*-?")  # jekyll-tabs: the group and the tab
 _REQUIRED = re.compile(r"\srequired(?=[\s/>]|=\{true\})")
 _ATTRIBUTE = re.compile(
     r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
@@ -87,6 +88,8 @@ def is_panel(name: str) -> bool:
 
 def _read_first_string(name: str, parameters: str) -> str:
     match = _FIRST_STRING.match(parameters) if is_panel(name) else None
+    if match is None and name.casefold() == "tab":
+        match = _BARE_NAME.fullmatch(parameters)
     return next(filter(None, match.groups()), "") if match else ""
 
 

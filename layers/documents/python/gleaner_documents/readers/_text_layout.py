@@ -22,7 +22,8 @@ _BREAKS = dict.fromkeys(
      "address", "fieldset", "legend", "form", "br", "optgroup"), 1
 )  # fmt: skip
 # Custom elements of these kinds, such as <sl-tab-panel>, are blocks; a browser shows others in the line.
-_BLOCK_KINDS = frozenset("tab tabs panel tabpanel tabitem card item step accordion details callout alert".split())
+_BLOCK_KINDS = frozenset("tab tabs pane panel tabpanel tabitem card item step accordion details callout alert".split())
+_BLOCK_COMPONENTS = ("tab", "tabs", "panel", "tabitem", "codegroupitem")
 _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them without end
 # Where a line may break: soft hyphen, zero-width space, word joiner, byte order mark.
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
@@ -210,9 +211,12 @@ def _read_span(tag: Tag, name: str, maximum: int) -> int:
 
 
 def _breaks_around(name: str) -> int:
-    if name in _BREAKS or "-" not in name:
-        return _BREAKS.get(name, 0)
-    return 0 if _BLOCK_KINDS.isdisjoint(name.split("-")[1:]) else 1
+    return _BREAKS.get(name, 0) or int(is_block_component(name))
+
+
+def is_block_component(name: str) -> bool:
+    """Whether an element that HTML does not know is a tab, a panel or another block, by its name."""
+    return name in _BLOCK_COMPONENTS or ("-" in name and not _BLOCK_KINDS.isdisjoint(name.split("-")[1:]))
 
 
 def _describe_icon(tag: Tag, *, in_cell: bool) -> str:
