@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gleaner_documents.model import BrokenFile, Document, NotText
+from gleaner_documents.model import BrokenFile, Document, NothingToRead, NotText
 from gleaner_documents.reading import read_document
 from tests.documents.small_files import make_epub
 
@@ -287,3 +287,15 @@ def test_what_sphinx_shows_of_options_is_text() -> None:
     )
     [(_, text)] = texts(read_document("a.rst", rst.encode()))
     assert text == "`html_theme`\n\nType: str\n\nDefault: `'red'`\n\nThe look.\n\nboat.py\n\n```\nx = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.rst", "Guide\n=====\n\n.. toctree::\n   :hidden:\n\n   start\n"),
+        ("a.md", "# Guide\n\n```{include} ../README.md\n```\n"),
+    ],
+)
+def test_a_page_that_only_names_others_is_no_failure(name: str, content: str) -> None:
+    with pytest.raises(NothingToRead, match="names other pages alone"):
+        read_document(name, content.encode())
