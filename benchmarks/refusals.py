@@ -5,7 +5,7 @@
 Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first:
 by meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
 answered by the passages instead of asking the web, and of those that it quotes where the web cannot be asked: first
-with everything loaded ("all"). The rest of it needs documents in groups of five paragraphs of one article, in order (XQuAD):
+with everything loaded ("all"). The rest needs documents in groups of five paragraphs of one article, in order (XQuAD):
 half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are loaded, and
 questions about the others ("near") and about them ("covered") are asked. Each text is embedded once, which takes most
 of the time: one to two minutes of CPU for a collection.
