@@ -15,14 +15,11 @@ import argparse
 import os
 import queue
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,15 +29,13 @@ import openai
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gleaner_local.service.running import running_service
 from harness import processes, scripted_services
-from harness.own_environment import positive, without_remote_services
+from harness.own_environment import positive
+from harness.own_service import scripted_service
 
-DOCUMENT = "# Keywords\n\n## Merging\n\nDuplicate keywords are merged by a conditional write.\n"
 WEB_EVERY = 10  # questions
 SOAK_CLIENTS = 8
 MEMORY_SAMPLES = 10
-START_SECONDS = 60
 MEGABYTE = 1_000_000
 
 
@@ -61,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     step = max(100, options.questions // 10)
     numbers = iter(range(10**9))  # makes every question different
-    with scripted_services.start() as services, service(services) as (url, root):
+    with scripted_services.start() as services, scripted_service(services.model_url, services.web_url) as (url, root):
         print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
         load(url, numbers, SOAK_CLIENTS, 100)  # to warm up
         bare = bare_sdk(services.model_url, 200)
@@ -75,29 +70,6 @@ def main() -> None:
     errors = sum((run.errors for run in runs), Counter())
     print(f"\nerrors: {dict(errors) or 'none'}")
     sys.exit(1 if errors else 0)
-
-
-@contextmanager
-def service(services: scripted_services.Services) -> Iterator[tuple[str, int]]:
-    """Run `gleaner serve` with one small document; its URL and process id."""
-    with tempfile.TemporaryDirectory() as folder:
-        data_dir, document = Path(folder) / "data", Path(folder) / "keywords.md"
-        document.write_text(DOCUMENT)
-        command = [Path(sys.executable).parent / "gleaner", "serve", "--port", "0", "--data-dir", data_dir]
-        env = without_remote_services() | {
-            "OPENAI_BASE_URL": services.model_url,
-            "PERPLEXITY_BASE_URL": services.web_url,
-        }
-        process = subprocess.Popen([*command, "--load", document], env=env, stdout=subprocess.DEVNULL)
-        try:
-            give_up_at = time.monotonic() + START_SECONDS
-            while not (state := running_service(data_dir) if (data_dir / "running.json").exists() else {}):
-                assert process.poll() is None and time.monotonic() < give_up_at, "the service did not start"
-                time.sleep(0.1)
-            yield state["url"], process.pid
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def report(url: str, root: int, numbers: Iterator[int], clients: int, questions: int) -> Run:

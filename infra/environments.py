@@ -117,6 +117,7 @@ class Environment:
     pruning: Pruning
     alarms: Alarms
     query_deadline_seconds: float = 25.0
+    stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
     openai_model: str = _MODEL
@@ -148,11 +149,13 @@ _ALARMS = Alarms(
     helped_by_keywords=Bar(percent=20, minutes=_DAY, questions=50, periods=3, misses=2),
 )
 _PRUNING = Pruning(every_hours=24, flexible_minutes=60, max_age_days=90, min_usage=3, hard_max_age_days=365)
+# A streamed answer may take so long. Other answers end with query_deadline_seconds, before API Gateway's 29 seconds.
+_QUERY_SECONDS = 180
 _PRUNE_FUNCTION = Function(memory_mb=256, timeout_seconds=300)
 
 DEV = Environment(
     name="dev",
-    query=Function(memory_mb=512, timeout_seconds=29, snap_start=True),
+    query=Function(memory_mb=512, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
     throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=1_000),
     authorizer=Authorizer.API_KEY,
@@ -165,7 +168,7 @@ DEV = Environment(
 )
 STAGING = Environment(
     name="staging",
-    query=Function(memory_mb=1024, timeout_seconds=29, snap_start=True),
+    query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
     throttle=Throttle(rate_per_second=20, burst=40, quota_per_day=10_000),
     authorizer=Authorizer.COGNITO,
@@ -177,7 +180,7 @@ STAGING = Environment(
 )
 PROD = Environment(
     name="prod",
-    query=Function(memory_mb=1024, timeout_seconds=29, snap_start=True),
+    query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=Function(memory_mb=256, timeout_seconds=900),
     throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
     authorizer=Authorizer.COGNITO,

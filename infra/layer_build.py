@@ -103,7 +103,7 @@ def _install(site: Path, target: Target) -> None:
     for path in _package_files():
         copy = site / "gleaner" / path.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
+        shutil.copy(path, copy)  # with its mode: Lambda executes a script of the package
 
 
 def _prune(site: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
+from tests.doubles.event_stream import read_parts
+
 _PREFIXES = ("/test", "/v1/gleaner", "/v1", "/a/b")  # stages and base paths of custom domains in tests
 _UNDESCRIBED = {404: "not-found", 405: "method-not-allowed"}  # responses to undescribed paths or methods
 
@@ -42,8 +44,9 @@ class ApiDescription:
         [content_type] = response["multiValueHeaders"]["Content-Type"]
         media_type = content_type.partition(";")[0]
         assert media_type in description["content"], f"{status} is not described as {media_type}"
-        body = json.loads(response["body"]) if media_type.endswith("json") else response["body"]
-        self._validator(json.dumps(description["content"][media_type]["schema"])).validate(body)
+        schema = description["content"][media_type]["schema"]
+        for body, body_schema in _bodies(response["body"], media_type, schema):
+            self._validator(json.dumps(body_schema)).validate(body)
 
     def _check_undescribed(self, method: str, response: dict[str, Any]) -> None:
         status = response["statusCode"]
@@ -62,3 +65,11 @@ class ApiDescription:
 
     def _compile(self, schema: str) -> Draft202012Validator:
         return Draft202012Validator(json.loads(schema) | {"components": self.document["components"]})
+
+
+def _bodies(body: str, media_type: str, schema: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """The decoded body with its schema; of a stream, the data of each event."""
+    if media_type == "text/event-stream":
+        [data] = [kind["contentSchema"] for kind in schema["properties"]["data"]["anyOf"] if "contentSchema" in kind]
+        return [(part, data) for part in read_parts(body)]
+    return [(json.loads(body) if media_type.endswith("json") else body, schema)]

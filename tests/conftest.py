@@ -13,17 +13,18 @@ from aws_lambda_powertools import Logger, Metrics, Tracer
 from hypothesis import settings as hypothesis_settings
 
 from gleaner.api.app import Api
+from gleaner.application import build_api
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner.runtime.settings import Settings
 from gleaner.stores.items import from_item
-from gleaner.wiring import build_api
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from tests.api_description import ApiDescription
+from tests.doubles.event_stream import Reader, read_parts
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
 from tests.table_pool import TablePool
@@ -108,14 +109,33 @@ class Client:
         response = self.send(proxy_event(method, path, caller) | event)
         return response["statusCode"], json.loads(response["body"]) if response["body"] else None
 
-    def send(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The function's response to an event. The API's description must promise it, whatever it is."""
-        response = self._handle(event)
-        self._description().check(event, response)
+    def send(self, event: dict[str, Any], reader: Reader | None = None) -> dict[str, Any]:
+        """The function's response to an event. The API's description must promise it, whatever it is.
+
+        Where the gateway streams, the response goes to `reader`.
+        """
+        response = self._handle(event, reader)
+        if reader is not None and reader.status is not None:
+            headers = {name: list(values) for name, values in reader.headers.items()}
+            response = {
+                "statusCode": reader.status,
+                "multiValueHeaders": headers,
+                "body": b"".join(reader.chunks).decode(),
+            }
+        if reader is None or reader.leaves_at is None:
+            self._description().check(event, response)
         return response
 
-    def _handle(self, event: dict[str, Any]) -> dict[str, Any]:
-        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60)
+    def follow(
+        self, body: dict[str, Any], path: str = "/api/chat/stream", *, reader: Reader | None = None, **event: Any
+    ) -> tuple[int, Any]:
+        """Ask on a route that streams. Status and parts, or the problem if nothing was streamed."""
+        response = self.send(proxy_event("POST", path, "local") | {"body": json.dumps(body)} | event, reader)
+        streams = response["multiValueHeaders"]["Content-Type"] == ["text/event-stream"]
+        return response["statusCode"], (read_parts if streams else json.loads)(response["body"])
+
+    def _handle(self, event: dict[str, Any], reader: Reader | None = None) -> dict[str, Any]:
+        context = LocalContext("query", "request-1", ends_at=time.monotonic() + 60, response_stream=reader)
         return self.api.handle(event, context)  # type: ignore[arg-type]
 
     def _description(self) -> ApiDescription:

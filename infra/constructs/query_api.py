@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -23,6 +23,9 @@ _FUNCTION_HEADERS = ("Retry-After", "Idempotent-Replayed")  # that pages may rea
 _HEALTH_REASON = "Open by design: it tells callers without credentials that the service is up"
 _HEALTH = "/api/health"
 _OPEN_METHODS = ("GET", "HEAD")  # monitors send either
+# Paths whose responses to POST are streamed while the function writes them. Each has a resource of its own, by which
+# the function recognizes it: gleaner/runtime/response_stream.py.
+_STREAMED = ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream")
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
 
@@ -43,6 +46,12 @@ class QueryApi(Construct):
         self._environment = environment
         self._admission = Admission(self, "Admission", callers=callers, throttle=environment.throttle)
         self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
+        self._streamed = apigateway.LambdaIntegration(
+            handler,
+            allow_test_invoke=False,
+            response_transfer_mode=apigateway.ResponseTransferMode.STREAM,
+            timeout=Duration.seconds(environment.query.timeout_seconds),
+        )
         self.access_log = log_group(self, "AccessLog", environment=environment)
         self.api = self._rest_api()
         self._add_routes()
@@ -90,25 +99,36 @@ class QueryApi(Construct):
         chat = paths.add_resource("chat")
         question = chat.add_resource("query")
         self.health = self._add_open(health, _HEALTH_REASON)
-        self._add_guarded(
-            question,
-            "POST",
-            request_models={"application/json": add_question_model(self.api)},
-            request_validator=self.api.add_request_validator(
-                "Validator", validate_request_body=True, validate_request_parameters=True
-            ),
-        )
-        described = [root.add_resource(name) for name in _DESCRIPTIONS if self._environment.docs_routes]
-        for description in described:
-            self._add_open(description, _DOCS_REASON)
+        checked = self._check_body()
+        self._add_guarded(question, "POST", self._integration, **checked)
+        for name in _DESCRIPTIONS if self._environment.docs_routes else ():
+            self._add_open(root.add_resource(name), _DOCS_REASON)
+        for path in _STREAMED:
+            self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **checked)
+        for parent in (root, paths):
+            parent.add_resource("{proxy+}")
         # The function answers all other paths and methods, to authenticated callers only: it knows which paths exist
-        # and which methods they take. API Gateway would report missing credentials for both.
-        proxies = [root.add_resource("{proxy+}"), paths.add_resource("{proxy+}")]
-        for resource in (root, paths, health, chat, question, *described, *proxies):
-            self._add_guarded(resource, "ANY")
+        # and which methods they take. API Gateway would report missing credentials for both, also for the paths of
+        # resources that only lead to others.
+        resources = (child for child in root.node.find_all() if isinstance(child, apigateway.Resource))
+        for resource in (root, *resources):
+            self._add_guarded(resource, "ANY", self._integration)
 
-    def _add_guarded(self, resource: apigateway.IResource, http_method: str, **options: Any) -> None:
-        method = resource.add_method(http_method, self._integration, **self._admission.method_options, **options)
+    def _check_body(self) -> dict[str, Any]:
+        """The options of a method that takes a question."""
+        validator = self.api.add_request_validator(
+            "Validator", validate_request_body=True, validate_request_parameters=True
+        )
+        return {"request_models": {"application/json": add_question_model(self.api)}, "request_validator": validator}
+
+    def _add_guarded(
+        self,
+        resource: apigateway.IResource,
+        http_method: str,
+        integration: apigateway.Integration,
+        **options: Any,
+    ) -> None:
+        method = resource.add_method(http_method, integration, **self._admission.method_options, **options)
         for rule, reason in self._admission.accepted_rules.items():
             acknowledge(method, rule, reason)
 
@@ -148,6 +168,8 @@ def _access_log_format() -> apigateway.AccessLogFormat:
         "responseLength": "$context.responseLength",
         "responseLatency": "$context.responseLatency",
         "integrationLatency": "$context.integrationLatency",
+        "transferMode": "$context.integration.responseTransferMode",
+        "timeToFirstContent": "$context.integration.timeToFirstContent",
         "error": "$context.error.responseType",  # not error.message: its quotes would not be escaped
     }
     pairs = ", ".join(f'"{name}": "{value}"' for name, value in fields.items())

@@ -17,6 +17,8 @@ from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
 from infra.environments import Environment
 
+# Starts the function with a client that streams responses. Lambda itself reads the variable.
+_EXEC_WRAPPER = "/opt/python/gleaner/runtime/lambda_runtime.sh"
 READ = ("GetItem", "BatchGetItem", "Query")
 WRITE = ("PutItem", "UpdateItem")  # transactions need these, too
 
@@ -60,6 +62,7 @@ def _variables(
     environment: Environment, data: DataStack, pinecone_index_host: str, admin_callers: Sequence[str]
 ) -> dict[str, str]:
     variables = {
+        "AWS_LAMBDA_EXEC_WRAPPER": _EXEC_WRAPPER,
         "API_KEYS_SECRET_ARN": data.api_keys.secret_arn,
         "KEYWORDS_TABLE": data.tables.keywords.table_name,
         "CONVERSATIONS_TABLE": data.tables.conversations.table_name,
@@ -71,6 +74,7 @@ def _variables(
         "PERPLEXITY_MODEL": environment.perplexity_model,
         "WEB_SEARCH_PRICE": str(environment.web_answer_price),
         "QUERY_DEADLINE_SECONDS": f"{environment.query_deadline_seconds:g}",
+        "STREAM_DEADLINE_SECONDS": f"{environment.stream_deadline_seconds:g}",
         "WEB_ANSWER_MAX_AGE_DAYS": str(environment.web_answer_max_age_days),
         "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
         "DOCS_ROUTES": "on" if environment.docs_routes else "off",

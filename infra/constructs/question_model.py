@@ -10,7 +10,7 @@ from aws_cdk import aws_apigateway as apigateway
 
 
 def add_question_model(api: apigateway.RestApi) -> apigateway.Model:
-    """The model of the body of POST /api/chat/query."""
+    """The model of the body of a question, streamed or not."""
     return api.add_model(
         "Question",
         description="A question that starts or continues a session",

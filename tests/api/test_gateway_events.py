@@ -139,6 +139,15 @@ def test_answers_are_not_stored_and_pages_are_not_framed(client: Client, model: 
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"][0]
 
 
+@pytest.mark.parametrize("base", ["", "/v1", "/v1/gleaner"])
+def test_the_parameters_of_a_resource_are_part_of_the_path(client: Client, base: str) -> None:
+    session_id = "0" * 26
+    event = proxy_event("GET", f"{base}/api/sessions/{session_id}", "local")
+    event |= {"resource": "/api/sessions/{session_id}", "pathParameters": {"session_id": session_id}}
+    problem = json.loads(client.send(event)["body"])
+    assert problem["type"] == "urn:gleaner:problem:unknown-session"
+
+
 @pytest.mark.parametrize(
     ("full_path", "proxy", "base"),
     [

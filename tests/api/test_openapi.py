@@ -45,7 +45,18 @@ def test_methods_that_are_not_described_are_refused(client: Client, document: An
 def test_the_frameworks_default_responses_are_not_described(document: Any) -> None:
     assert "HTTPValidationError" not in str(document)
     with_422 = [path for path, operations in document["paths"].items() if "422" in str(operations)]
-    assert with_422 == ["/api/chat/query", "/api/sessions/{session_id}/chat"]  # an Idempotency-Key used before
+    paths = ("/api/chat/query", "/api/chat/stream", "/api/sessions/{session_id}/chat")
+    assert with_422 == [*paths, "/api/sessions/{session_id}/chat/stream"]  # an Idempotency-Key used before
+
+
+def test_the_events_of_a_stream_are_described(document: Any) -> None:
+    for path in ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream"):
+        content = document["paths"][path]["post"]["responses"]["200"]["content"]
+        assert list(content) == ["text/event-stream"]
+        assert "UiMessagePart" in str(content)
+    kinds = document["components"]["schemas"]["UiMessagePart"]["anyOf"]
+    parts = [document["components"]["schemas"][kind["$ref"].rpartition("/")[2]] for kind in kinds]
+    assert all("type" in part["required"] and part["description"] for part in parts)
 
 
 def test_errors_are_problems_with_the_possible_types(document: Any) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gleaner.clients._chat_completions import read_turn, to_body
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect
-from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
+from gleaner.clients._model_request import ModelRequest, UnreadableAnswer, read_object
 from gleaner.model import ChatMessage, ModelTurn, ToolCall
 from tests.doubles.in_process_provider import ANSWER, QUESTION, SEARCH, chat_call
 from tests.doubles.scripted_model import calls, search
@@ -60,7 +60,7 @@ def assert_readable(turn: ModelTurn) -> None:
 @given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans(), schema=st.booleans())
 def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bool, schema: bool) -> None:
     try:
-        turn = read_turn(changed(WHOLE, path, value, removed), REQUEST, BY_SCHEMA if schema else DIALECT)
+        turn = read_turn(read_object(changed(WHOLE, path, value, removed)), REQUEST, BY_SCHEMA if schema else DIALECT)
     except UnreadableAnswer:
         assert path in (("choices",), ("choices", 0)) or path[:3] == ("choices", 0, "message") or path == ("error",)
         return
@@ -80,7 +80,7 @@ def _after(turn: ModelTurn) -> ModelRequest:
 @given(st.binary(max_size=50) | ANY_JSON.map(lambda value: json.dumps(value).encode()), st.booleans())
 def test_what_is_no_completion_is_unreadable(body: bytes, schema: bool) -> None:
     with pytest.raises(UnreadableAnswer):
-        read_turn(body, REQUEST, BY_SCHEMA if schema else DIALECT)
+        read_turn(read_object(body), REQUEST, BY_SCHEMA if schema else DIALECT)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_what_is_no_completion_is_unreadable(body: bytes, schema: bool) -> None:
 )
 def test_an_error_under_status_200_is_unreadable(answer: Any) -> None:
     with pytest.raises(UnreadableAnswer):
-        read_turn(json.dumps(answer).encode(), REQUEST, DIALECT)
+        read_turn(answer, REQUEST, DIALECT)
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning_details"])
 def test_opaque_fields_of_a_message_come_back_unchanged(field: str) -> None:
     value: Any = [{"type": "reasoning.encrypted", "data": "opaque", "index": 0}] if field.endswith("s") else "opaque"
-    turn = read_turn(_body(chat_call(**{field: value})), REQUEST, DIALECT)
+    turn = read_turn(read_object(_body(chat_call(**{field: value}))), REQUEST, DIALECT)
     assert to_body(_after(turn), DIALECT)["messages"][2][field] == value
     assert "opaque" not in repr(turn)
 
@@ -108,13 +108,13 @@ def test_opaque_fields_of_calls_come_back_with_their_call() -> None:
     answer = calls(search("a"), search("b"))
     signed = {"google": {"thought_signature": "opaque"}}
     answer["choices"][0]["message"]["tool_calls"][1]["extra_content"] = signed
-    turn = read_turn(json.dumps(answer).encode(), REQUEST, DIALECT)
+    turn = read_turn(answer, REQUEST, DIALECT)
     first, second = to_body(_after(turn), DIALECT)["messages"][2]["tool_calls"]
     assert "extra_content" not in first and second["extra_content"] == signed
 
 
 def test_fields_that_a_provider_did_not_send_are_not_sent() -> None:
-    turn = read_turn(_body(chat_call()), REQUEST, DIALECT)
+    turn = read_turn(read_object(_body(chat_call())), REQUEST, DIALECT)
     message = to_body(_after(turn), DIALECT)["messages"][2]
     assert set(message) == {"role", "content", "tool_calls"}
 
@@ -127,7 +127,7 @@ def test_only_the_callable_tools_are_offered_and_none_is_named() -> None:
 
 
 def test_a_new_id_has_the_form_that_mistral_wants() -> None:
-    turn = read_turn(json.dumps(calls(search("a"), ids=[""])).encode(), REQUEST, DIALECT)
+    turn = read_turn(calls(search("a"), ids=[""]), REQUEST, DIALECT)
     assert len(turn.tool_calls[0].id) == 9 and turn.tool_calls[0].id.isalnum()
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gleaner.clients._dialect import REPLAYED_ITEMS, Api, Forcing, first_dialect
-from gleaner.clients._model_request import ModelRequest, UnreadableAnswer
+from gleaner.clients._model_request import ModelRequest, UnreadableAnswer, read_object
 from gleaner.clients._responses import read_turn, to_body
 from gleaner.errors import AnswerRefused
 from gleaner.model import ChatMessage, ModelTurn, ToolCall
@@ -39,7 +39,7 @@ WHOLE = response(
 
 
 def read(*items: Any, **fields: Any) -> ModelTurn:
-    return read_turn(json.dumps(response(*items, **fields)[1]).encode(), REQUEST, DIALECT)
+    return read_turn(response(*items, **fields)[1], REQUEST, DIALECT)
 
 
 def after(turn: ModelTurn) -> ModelRequest:
@@ -57,7 +57,7 @@ def replayed(turn: ModelTurn, dialect: Any = DIALECT) -> list[Any]:
 @given(path=st.sampled_from(list(paths(WHOLE))), value=ANY_JSON, removed=st.booleans())
 def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bool) -> None:
     try:
-        turn = read_turn(changed(WHOLE, path, value, removed), REQUEST, DIALECT)
+        turn = read_turn(read_object(changed(WHOLE, path, value, removed)), REQUEST, DIALECT)
     except UnreadableAnswer:
         assert path == ("output",)
         return
@@ -72,7 +72,7 @@ def test_any_part_may_be_missing_or_anything(path: Path, value: Any, removed: bo
 @given(st.binary(max_size=50) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
 def test_what_is_no_response_is_unreadable(body: bytes) -> None:
     with pytest.raises(UnreadableAnswer):
-        read_turn(body, REQUEST, DIALECT)
+        read_turn(read_object(body), REQUEST, DIALECT)
 
 
 @given(items=st.lists(st.sampled_from([reasoning(), function_call(), message_item("x"), {"type": "new"}]) | ANY_JSON))

@@ -10,13 +10,13 @@ from typing import Any
 import httpx2
 import openai
 
-from gleaner.clients._dialect import first_dialect
+from gleaner.clients._dialect import first_dialect, without_schema
 from gleaner.clients.chat_model import Api, ChatModel
-from gleaner.model import ChatMessage, ModelTurn, ToolSpec
+from gleaner.model import ChatMessage, ModelTurn, PartialCall, ToolSpec
 from gleaner.runtime.deadline import Deadline
 
 Json = dict[str, Any]
-Reply = tuple[int, Any] | httpx2.Response | Callable[[Json], "tuple[int, Any]"]
+Reply = tuple[int, Any] | httpx2.Response | Callable[[Json], "tuple[int, Any] | httpx2.Response"]
 
 TEXT_SCHEMA = {"type": "string"}
 SEARCH = ToolSpec(
@@ -53,11 +53,13 @@ class InProcessProvider:
         apis: Collection[Api] = tuple(Api),
         name: str = "a-model",
         effort: str | None = None,
+        schemas: bool = True,
     ) -> ChatModel:
-        """A client of this provider."""
+        """A client of this provider; without `schemas`, it never asks for JSON in place of a call."""
         http = httpx2.Client(transport=httpx2.MockTransport(self._answer))
         client = openai.OpenAI(api_key="k", base_url="http://provider/v1", max_retries=0, http_client=http)
         dialect = first_dialect(api, apis, name, effort)
+        dialect = dialect if schemas else without_schema(dialect)
         return ChatModel(client, model=name, max_output_tokens=100, dialect=dialect, attempts=2)
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
@@ -76,10 +78,16 @@ def ask(
     *callable_tools: str,
     messages: Collection[ChatMessage] = QUESTION,
     tools: Collection[ToolSpec] = (SEARCH, ANSWER),
+    on_partial: Callable[[PartialCall], None] | None = None,
 ) -> ModelTurn:
     """The next turn; by default, `search` must be called."""
-    deadline = Deadline.after(10)
-    return model.complete(list(messages), list(tools), callable_tools=callable_tools or ("search",), deadline=deadline)
+    return model.complete(
+        list(messages),
+        list(tools),
+        callable_tools=callable_tools or ("search",),
+        deadline=Deadline.after(10),
+        on_partial=on_partial,
+    )
 
 
 def chat_call(name: str = "search", arguments: str = '{"query": "x"}', **message: Any) -> tuple[int, Json]:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.doubles.responses_wire import as_chat_request, as_response
+from tests.doubles.streamed_wire import as_event, chat_chunks, response_events
 
 Reply = dict[str, Any] | Response | Callable[[dict[str, Any]], "dict[str, Any] | Response"]
 
 
 class ScriptedModel:
-    """Gives the replies of `script` in order, repeating the last one; records the requests as chat completions."""
+    """Gives the replies of `script` in order, repeating the last one; records the requests as chat completions.
+
+    A request with `stream: true` gets the same reply as a stream of events, in the form of its API: `model.plays(...)`
+    needs no change. Texts and arguments are cut into pieces of `piece_size` characters, and `piece_seconds` pass before
+    each event (0.02 is a model of 50 events a second). `events_sent` counts the events of all streams, so a test sees
+    how far a stream went that its reader closed: set `piece_seconds` then, or all events fit into the network's
+    buffers. `plays` restores all three. A reply that is a `Response`, such as an error, is sent as it is.
+    """
 
     def __init__(self) -> None:
+        self.piece_size = 7  # characters
+        self.piece_seconds = 0.0
+        self.events_sent = 0
         self.script: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
         self.bodies: list[dict[str, Any]] = []  # of the requests, as they came
@@ -41,16 +54,36 @@ class ScriptedModel:
             self.requests = []
             self.bodies = []
             self.authorizations = []
+            self.piece_size, self.piece_seconds, self.events_sent = 7, 0.0, 0
 
     async def _complete(self, request: Request) -> Response:
         body = await request.json()
         reply = await self._reply(request, body, body)
-        return reply if isinstance(reply, Response) else _json(reply)
+        if isinstance(reply, Response):
+            return reply
+        if not body.get("stream"):
+            return _json(reply)
+        chunks = chat_chunks(reply, size=self.piece_size)
+        return self._stream(itertools.chain(map(as_event, chunks), [b"data: [DONE]\n\n"]))
 
     async def _respond(self, request: Request) -> Response:
         body = await request.json()
         reply = await self._reply(request, body, as_chat_request(body))
-        return reply if isinstance(reply, Response) else _json(as_response(reply))
+        if isinstance(reply, Response):
+            return reply
+        if not body.get("stream"):
+            return _json(as_response(reply))
+        return self._stream(map(as_event, response_events(as_response(reply), size=self.piece_size)))
+
+    def _stream(self, events: Iterable[bytes]) -> Response:
+        async def send() -> AsyncIterator[bytes]:
+            for event in events:
+                if self.piece_seconds:
+                    await asyncio.sleep(self.piece_seconds)
+                self.events_sent += 1
+                yield event
+
+        return StreamingResponse(send(), media_type="text/event-stream")
 
     async def _reply(
         self, request: Request, body: dict[str, Any], chat_request: dict[str, Any]

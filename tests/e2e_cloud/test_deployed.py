@@ -109,7 +109,7 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     assert report["problems"] == 0
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
         *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
-        *("language model", "vector index", "web search", "schedule", "alarms", "API"),
+        *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream"),
     }
 
 

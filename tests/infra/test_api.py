@@ -13,8 +13,11 @@ from tests.infra.synthesis import EVERY, Synthesis, one, properties
 HEALTH = "/api/health"
 DOCS = {"/openapi.json", "/swagger"}
 QUESTION = "/api/chat/query"
+IN_SESSION = "/api/sessions/{session_id}"
+STREAMED = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}
 PATHS = {"", "/{proxy+}", "/api", "/api/{proxy+}", HEALTH, "/api/chat", QUESTION}
-GUARDED = {(QUESTION, "POST"), *((path, "ANY") for path in PATHS)}
+PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat"} | STREAMED
+GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") for path in PATHS}
 
 
 @EVERY
@@ -45,6 +48,45 @@ def test_guarded_routes_use_the_authorizer_of_the_environment(
     methods = _methods(synthesised.service[name])
     for route in GUARDED:
         assert expected.items() <= methods[route].items()
+
+
+@EVERY
+def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environment: Environment) -> None:
+    methods = _methods(synthesised.service[environment.name])
+    for (path, method), deployed in methods.items():
+        integration, uri = deployed["Integration"], json.dumps(deployed["Integration"]["Uri"])
+        is_streamed = path in STREAMED and method == "POST"
+        assert integration.get("ResponseTransferMode", "BUFFERED") == ("STREAM" if is_streamed else "BUFFERED")
+        assert ("lambda:path/2021-11-15/functions/" in uri) == is_streamed
+        assert ("/response-streaming-invocations" in uri) == is_streamed
+        assert integration.get("TimeoutInMillis") == (environment.query.timeout_seconds * 1000 if is_streamed else None)
+
+
+@EVERY
+def test_streamed_questions_are_checked_as_others_are(synthesised: Synthesis, environment: Environment) -> None:
+    methods = _methods(synthesised.service[environment.name])
+    expected = methods[(QUESTION, "POST")]
+    for path in STREAMED:
+        method = methods[(path, "POST")]
+        assert {name: method[name] for name in ("RequestModels", "RequestValidatorId")} == {
+            name: expected[name] for name in ("RequestModels", "RequestValidatorId")
+        }
+
+
+@EVERY
+def test_the_gateway_may_invoke_the_function_for_streamed_questions(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    # InvokeWithResponseStream needs this action, too (its page in Lambda's API reference).
+    permissions = properties(synthesised.service[environment.name], "AWS::Lambda::Permission")
+    allowed = {
+        part.rpartition("/POST")[2]
+        for permission in permissions
+        if permission["Action"] == "lambda:InvokeFunction" and "Fn::Join" in permission.get("SourceArn", "")
+        for part in permission["SourceArn"]["Fn::Join"][1]
+        if isinstance(part, str) and "/POST" in part
+    }
+    assert {path.replace("{session_id}", "*") for path in STREAMED} <= allowed
 
 
 @EVERY

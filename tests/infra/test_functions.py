@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from infra import layer_build
 from infra.app import make_app, write
-from infra.environments import DEV, ENVIRONMENTS, PROD, Environment
+from infra.environments import DEV, ENVIRONMENTS, Environment
 from infra.service_stack import Code
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 
@@ -79,8 +81,22 @@ def test_another_index_host_publishes_another_version(synthesised: Synthesis) ->
     assert one(template, "AWS::Lambda::Version")["Description"] == {"Fn::Join": ["", ["Index ", host]]}
 
 
-def test_the_query_deadline_is_shorter_than_the_timeouts() -> None:
-    assert PROD.query_deadline_seconds < PROD.query.timeout_seconds <= 29
+@EVERY
+def test_deadlines_are_shorter_than_timeouts(environment: Environment) -> None:
+    assert environment.query_deadline_seconds < 29  # API Gateway waits no longer for a response that is not streamed
+    deadlines = environment.query_deadline_seconds, environment.stream_deadline_seconds
+    assert max(deadlines) < environment.query.timeout_seconds <= 900
+
+
+@EVERY
+def test_only_the_query_function_starts_the_client_that_streams(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    deployed = functions(synthesised.service[environment.name])
+    path = deployed["query"]["Environment"]["Variables"]["AWS_LAMBDA_EXEC_WRAPPER"]
+    script = layer_build.PACKAGE.parent / Path(path).relative_to("/opt/python")
+    assert os.access(script, os.X_OK)
+    assert "AWS_LAMBDA_EXEC_WRAPPER" not in deployed["prune"]["Environment"]["Variables"]
 
 
 def test_deployed_files_are_readable_with_any_umask(tmp_path: Path) -> None:

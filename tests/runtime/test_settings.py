@@ -29,8 +29,14 @@ COMPLETE = {
 def test_defaults() -> None:
     settings = Settings.from_env(COMPLETE)
     assert settings.default_kb_id == "default_kb"
-    assert settings.query_deadline_seconds == 25
+    assert (settings.query_deadline_seconds, settings.stream_deadline_seconds) == (25, 60)
     assert settings.perplexity_api_key is None
+
+
+def test_a_streamed_question_has_no_less_time_than_another() -> None:
+    longer = COMPLETE | {"QUERY_DEADLINE_SECONDS": "300"}
+    assert Settings.from_env(longer).stream_deadline_seconds == 300
+    assert Settings.from_env(longer | {"STREAM_DEADLINE_SECONDS": "90"}).stream_deadline_seconds == 90
 
 
 def test_the_error_names_all_missing_variables() -> None:
@@ -45,6 +51,7 @@ def test_the_error_names_all_missing_variables() -> None:
         ("PERPLEXITY_BASE_URL", "ftp://x"),
         ("QUERY_DEADLINE_SECONDS", "soon"),
         ("QUERY_DEADLINE_SECONDS", "-1"),
+        ("STREAM_DEADLINE_SECONDS", "0"),
         ("WEB_ANSWER_MAX_AGE_DAYS", "nan"),
         ("WEB_BLOCKED_HOSTS", "https://evil.example"),
         ("WEB_BLOCKED_HOSTS", "good.example evil.example/page"),

@@ -40,6 +40,7 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
     assert settings.cors_origins == environment.cors_origins
     assert settings.docs_routes == environment.docs_routes
     assert settings.query_deadline_seconds == environment.query_deadline_seconds
+    assert settings.stream_deadline_seconds == environment.stream_deadline_seconds
     assert settings.web_answer_max_age_days == environment.web_answer_max_age_days
     tables = {settings.keywords_table, settings.conversations_table, settings.tool_calls_table}
     assert len(tables | {settings.idempotency_table}) == 4
@@ -49,7 +50,7 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
 def test_the_query_function_reads_every_variable_that_is_deployed(environment: Environment) -> None:
     variables = _variables(environment, "query")
     Settings.from_env(variables)
-    unread = {name for name in variables if not name.startswith("POWERTOOLS_")} - variables.read
+    unread = {name for name in variables if not name.startswith(("POWERTOOLS_", "AWS_LAMBDA_"))} - variables.read
     assert unread == set()
 
 

@@ -1,13 +1,17 @@
-"""API Gateway names only routes that the function serves, and passes all of them on."""
+"""API Gateway names only routes that the function serves, passes all of them on, and streams what the function does."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gleaner.api.routes import Endpoint
+from gleaner.runtime import response_stream
 from infra.environments import Environment
 from tests.infra.synthesis import EVERY, properties, synthesis
 
+# The paths of the gateway have parameters in braces.
+STREAMED = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path in response_stream.STREAMED}
 ROUTES = {(endpoint.method, endpoint.path) for endpoint in Endpoint}
 HEADS = {("HEAD", path) for method, path in ROUTES if method == "GET"}  # answered as GET
 DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
@@ -15,11 +19,27 @@ DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
 
 @EVERY
 def test_methods_of_the_gateway_are_routes_of_the_function(environment: Environment) -> None:
-    named = {(method, path) for method, path in gateway_methods(environment) if method != "ANY"}
-    expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)}
+    methods = gateway_methods(environment)
+    named = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path in methods if method != "ANY"}
+    expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)} | {path for _, path in STREAMED}
     expected |= DOCS if environment.docs_routes else set()
     assert {path for _, path in named} == expected
     assert named <= ROUTES | HEADS
+
+
+def test_the_routes_that_stream_are_the_methods_that_stream() -> None:
+    assert {(endpoint.method, endpoint.path) for endpoint in Endpoint if endpoint.streams} == STREAMED
+
+
+@EVERY
+def test_the_gateway_streams_the_methods_that_the_function_streams(environment: Environment) -> None:
+    template = synthesis().service[environment.name]
+    streamed = {
+        (method["HttpMethod"], full_path(template, method["ResourceId"]))
+        for method in properties(template, "AWS::ApiGateway::Method")
+        if method["Integration"].get("ResponseTransferMode") == "STREAM"
+    }
+    assert streamed == response_stream.STREAMED
 
 
 @EVERY

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,18 +16,20 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
+from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _web_pages
-from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow, NoEnvironment
+from gleaner_local.aws._proxy_event import to_event
+from gleaner_local.aws._streamed_response import StreamedResponse
+from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
-LOCAL_CALLER = "local"
 ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
-_STAGE = "local"
 _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
+InvokeStreamed = Callable[[dict[str, Any], str, Deliver], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +54,15 @@ def _nothing() -> tuple[str, ...]:
 
 
 def create_app(
-    invoke: Invoke, *, origins: Collection[str] = (), find_down: Callable[[], Collection[str]] = _nothing
+    invoke: Invoke,
+    invoke_streamed: InvokeStreamed | None = None,
+    *,
+    origins: Collection[str] = (),
+    find_down: Callable[[], Collection[str]] = _nothing,
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
+    Requests whose responses are streamed go to `invoke_streamed(event, request_id, deliver)`, if it is given.
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     """
@@ -72,12 +78,20 @@ def create_app(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
-        try:
-            result = await run_in_threadpool(invoke, to_event(request, body, request_id), request_id)
-        except HandlerFailed as failure:
-            logger.exception("The function failed")
+        event = to_event(request, body, request_id)
+
+        def to_error(failure: HandlerFailed) -> Response:
             error = _FAILURES.get(type(failure), FUNCTION_FAILED)
             return _error_response(error, request_id, cross_origin=cross_origin)
+
+        if invoke_streamed is not None and is_streamed(event):
+            run = partial(invoke_streamed, event, request_id)
+            return StreamedResponse(run, to_response=to_response, to_error=to_error)
+        try:
+            result = await run_in_threadpool(invoke, event, request_id)
+        except HandlerFailed as failure:
+            logger.exception("The function failed")
+            return to_error(failure)
         if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
             result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
         response = to_response(result)
@@ -87,47 +101,6 @@ def create_app(
 
     # A default instead of routes: no route pattern matches a line break in a path.
     return Router(default=request_response(proxy))
-
-
-def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
-    """Convert an HTTP request to a REST API proxy event (payload version 1.0).
-
-    The value of the `x-api-key` header serves as the id of the key; without the header, the id is `local`.
-    """
-    headers: defaultdict[str, list[str]] = defaultdict(list)
-    for name, value in request.headers.items():
-        headers[name].append(value)
-    query: defaultdict[str, list[str]] = defaultdict(list)
-    for name, value in request.query_params.multi_items():
-        query[name].append(value)
-    text, is_base64 = _encode_body(body)
-    return {
-        "resource": "/{proxy+}",
-        "path": request.scope["path"],
-        "httpMethod": request.method,
-        "headers": {name: values[-1] for name, values in headers.items()},
-        "multiValueHeaders": dict(headers),
-        "queryStringParameters": {name: values[-1] for name, values in query.items()} or None,
-        "multiValueQueryStringParameters": dict(query) or None,
-        "pathParameters": {"proxy": request.scope["path"].lstrip("/")},
-        "stageVariables": None,
-        "body": text,
-        "isBase64Encoded": is_base64,
-        "requestContext": {
-            "requestId": request_id,
-            "stage": _STAGE,
-            "httpMethod": request.method,
-            "path": request.scope["path"],  # no stage in the URL, as behind a custom domain
-            "resourcePath": "/{proxy+}",
-            "protocol": "HTTP/1.1",
-            "requestTimeEpoch": int(time.time() * 1000),
-            "identity": {
-                "sourceIp": request.client.host if request.client else "127.0.0.1",
-                "userAgent": request.headers.get("user-agent"),
-                "apiKeyId": request.headers.get("x-api-key") or LOCAL_CALLER,
-            },
-        },
-    }
 
 
 def to_response(result: dict[str, Any]) -> Response:
@@ -152,16 +125,6 @@ async def _read_body(request: Request) -> bytes | None:
         if len(received) > MAX_BODY_BYTES:
             return None
     return bytes(received)
-
-
-def _encode_body(body: bytes) -> tuple[str | None, bool]:
-    """The body as it is in the event, and whether it is base64."""
-    if not body:
-        return None, False
-    try:
-        return body.decode(), False
-    except UnicodeDecodeError:
-        return base64.b64encode(body).decode(), True
 
 
 def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
-import os
 import queue
-import signal
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from gleaner.runtime.response_stream import ResponseStream, is_streamed
+from gleaner_local.aws import _function_process
+from gleaner_local.aws._function_process import CHUNK, FAILED
+
+Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody reads it
 
 START_SECONDS = 60.0
 _FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
@@ -35,7 +37,7 @@ class _ProcessGone(HandlerFailed):
     """The process had ended before it got the event."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LocalContext:
     """The context of an invocation, as a handler gets it."""
 
@@ -44,6 +46,7 @@ class LocalContext:
     ends_at: float  # monotonic time
     memory_limit_in_mb: int = 1024
     function_version: str = "$LATEST"
+    response_stream: ResponseStream | None = None
 
     @property
     def invoked_function_arn(self) -> str:
@@ -66,7 +69,10 @@ class ExecutionEnvironments:
         log_path: Path,
         timeout_seconds: float,
         concurrency: int,
+        streamed_timeout_seconds: float | None = None,
     ) -> None:
+        """`streamed_timeout_seconds`: of invocations whose responses are streamed, if it differs."""
+        self._streamed_timeout_seconds = streamed_timeout_seconds or timeout_seconds
         self._handler = handler
         self._env = dict(env)
         self._log_path = log_path
@@ -85,17 +91,31 @@ class ExecutionEnvironments:
             self._idle.put(environment)
 
     def invoke(self, event: dict[str, Any], request_id: str) -> dict[str, Any]:
-        """Return the handler's result for `event`. Raises HandlerFailed."""
+        """Return the handler's result for `event`, whose response is not streamed. Raises HandlerFailed."""
+        if is_streamed(event):
+            raise ValueError("The response to this event is streamed.")
+        result: dict[str, Any] = self._invoke(event, request_id, self._timeout_seconds, lambda _chunk: False)
+        return result
+
+    def invoke_streamed(self, event: dict[str, Any], request_id: str, deliver: Deliver) -> None:
+        """Handle `event` to its end, and deliver its response in pieces, as API Gateway gets them.
+
+        The handler waits for `deliver`. When that returns False, the handler is told, and nothing more is delivered.
+        Raises HandlerFailed, perhaps after some pieces.
+        """
+        self._invoke(event, request_id, self._streamed_timeout_seconds, deliver)
+
+    def _invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
         environment = self._idle.get()
         try:
             if self._is_stopping:
                 raise NoEnvironment("The service stops.")
             environment = self._revive(environment)
             try:
-                return environment.invoke(event, request_id, self._timeout_seconds)
+                return environment.invoke(event, request_id, timeout, deliver)
             except _ProcessGone:  # it ended while it was idle, so the event can go to another one
                 environment = self._start()
-                return environment.invoke(event, request_id, self._timeout_seconds)
+                return environment.invoke(event, request_id, timeout, deliver)
         finally:
             self._idle.put(environment if environment is not None and environment.is_alive() else None)
 
@@ -131,7 +151,7 @@ class _Environment:
         self._pipe, child_pipe = context.Pipe()
         try:
             self._process = context.Process(
-                target=_run_environment, args=(child_pipe, handler, env, str(log_path)), daemon=True
+                target=_function_process.run, args=(child_pipe, handler, env, str(log_path)), daemon=True
             )
             self._process.start()
         except OSError:
@@ -140,15 +160,25 @@ class _Environment:
         finally:
             child_pipe.close()
         self._name = handler
-        self._receive(START_SECONDS)
+        self._receive(time.monotonic() + START_SECONDS)
 
-    def invoke(self, event: dict[str, Any], request_id: str, timeout: float) -> dict[str, Any]:
+    def invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
+        context = LocalContext(self._name, request_id, time.monotonic() + timeout)
         try:
-            self._pipe.send((event, self._name, request_id, timeout))
+            self._pipe.send((event, context))
         except OSError:
             raise _ProcessGone("The function's process had ended.") from None
-        result: dict[str, Any] = self._receive(timeout)
-        return result
+        while True:
+            kind, value = self._receive(context.ends_at)
+            if kind != CHUNK:
+                return value
+            try:
+                is_read = deliver(value)
+            except BaseException:
+                self.stop()  # its handler would wait for the reply
+                raise
+            with suppress(OSError):  # the process has ended, which the next receive reports
+                self._pipe.send(is_read)
 
     def is_alive(self) -> bool:
         return self._process.is_alive()
@@ -158,42 +188,16 @@ class _Environment:
         self._process.join()
         self._pipe.close()
 
-    def _receive(self, timeout: float) -> Any:
-        if not self._pipe.poll(timeout):
+    def _receive(self, ends_at: float) -> tuple[str, Any]:
+        """The next message of the process: its kind and its value."""
+        if not self._pipe.poll(max(0.0, ends_at - time.monotonic())):
             self.stop()
             raise HandlerTooSlow("The function did not answer in time.")
         try:
-            outcome, value = self._pipe.recv()
+            kind, value = self._pipe.recv()
         except (EOFError, OSError):
             self._process.join()
             raise HandlerFailed("The function's process ended.") from None
-        if outcome == "failed":
+        if kind == FAILED:
             raise HandlerFailed(value)
-        return value
-
-
-def _run_environment(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> None:
-    """The child process: load the handler, then handle events until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its environments itself
-    log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
-    os.environ.clear()
-    os.environ.update(env)
-    module_name, function_name = handler.rsplit(".", 1)
-    try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except Exception as error:  # noqa: BLE001 - the outermost level of this process
-        pipe.send(("failed", f"{type(error).__name__}: {error}"))
-        return
-    pipe.send(("ready", None))
-    while True:
-        try:
-            event, name, request_id, timeout = pipe.recv()
-        except (EOFError, OSError):
-            return
-        context = LocalContext(name, request_id, time.monotonic() + timeout)
-        try:
-            pipe.send(("answer", function(event, context)))
-        except Exception as error:  # noqa: BLE001 - as in Lambda, the error is the result of the invocation
-            pipe.send(("failed", f"{type(error).__name__}: {error}"))
+        return kind, value

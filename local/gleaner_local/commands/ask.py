@@ -6,9 +6,12 @@ import sys
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+from gleaner_local.clients.http_api import ApiClient, NotServed
 from gleaner_local.commands import presentation, terminal
 from gleaner_local.commands.connection import connect
+from gleaner_local.commands.live_answer import show_as_it_comes
 from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
 
@@ -23,7 +26,7 @@ def ask(
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask past the web answers that were learned earlier.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a question and print the answer with its sources."""
+    """Ask a question and print the answer with its sources; on a terminal, as it comes."""
     fields: dict[str, object] = {
         "query": _read_standard_input() if question == "-" else question,
         "kb_id": kb_id,
@@ -32,11 +35,23 @@ def ask(
     }
     body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
+    console = Console(highlight=False)
+    if console.is_terminal and not as_json and _follow(client, body, console):
+        return
     answer = client.call("POST", "/api/chat/query", json=body)
     if as_json:
         print(terminal.format_json(answer))
     else:
         presentation.show_answer(answer)
+
+
+def _follow(client: ApiClient, body: dict[str, object], console: Console) -> bool:
+    """Show the answer as it comes. False if the service is of a version that sends answers whole."""
+    try:
+        show_as_it_comes(client.follow("/api/chat/stream", json=body), console)
+    except NotServed:
+        return False
+    return True
 
 
 def _read_standard_input() -> str:

@@ -46,7 +46,10 @@ def doctor(
     api_key: ApiKey = None,
     token: Token = None,
     ask: Annotated[
-        bool, typer.Option("--ask", help="Also make two model calls and a web search, which cost money.")
+        bool,
+        typer.Option(
+            "--ask", help="Also make two model calls and a web search, and with --env ask a question, which cost money."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,29 +50,46 @@ def show_started(url: str, data_dir: Path, *, deadline_seconds: float, is_empty:
 def show_answer(answer: dict[str, Any]) -> None:
     """Print an answer with numbered sources and the tools that were used; Markdown is rendered only on a terminal."""
     console = Console(highlight=False)
-    text = terminal.show_block(answer["answer"])
-    answer = terminal.show_fields(answer)
-    numbers = {source["id"]: number for number, source in enumerate(answer["sources"], start=1)}
-    text = _SOURCE_MARK.sub(lambda mark: _renumber(mark, numbers), text)
+    numbers = SourceNumbers(source["id"] for source in answer["sources"])
+    text = numbers.replace_marks(terminal.show_block(answer["answer"]))
     if console.is_terminal:
         console.print(Markdown(text, hyperlinks=False))
     else:  # for a program or a file: neither rendered nor wrapped
         print(text)
+    show_facts(console, answer, numbers)
+
+
+def show_facts(console: Console, answer: dict[str, Any], numbers: SourceNumbers) -> None:
+    """Print what stands below an answer: whether it answers, its sources, and how it was made."""
+    answer = terminal.show_fields(answer)
     if verdict := _describe_answered(answer):
         console.print(f"\n{verdict}", soft_wrap=True)
-    if numbers:
+    if answer["sources"]:
         console.print("\n[bold]Sources[/bold]")
-    for source in answer["sources"]:
-        console.print(
-            f"  [{numbers[source['id']]}] {_describe_place(source)}{_describe_support(source)}",
-            markup=False,
-            soft_wrap=True,
-        )
+    for source in sorted(answer["sources"], key=lambda source: numbers.number(source["id"])):
+        place = f"  [{numbers.number(source['id'])}] {_describe_place(source)}{_describe_support(source)}"
+        console.print(place, markup=False, soft_wrap=True)
     console.print(f"\n[dim]{escape(_describe_run(answer))}[/dim]", soft_wrap=True)
 
 
-def _renumber(mark: re.Match[str], numbers: dict[str, int]) -> str:
-    return f"[{numbers[mark[1]]}]" if mark[1] in numbers else mark[0]
+class SourceNumbers:
+    """Numbers sources in the order in which the text marks them, and then those that it does not mark."""
+
+    def __init__(self, ids: Iterable[str] = ()) -> None:
+        self._ids = set(ids)  # what may be marked
+        self._numbers: dict[str, int] = {}
+
+    def allow(self, ids: Iterable[str]) -> None:
+        """From now on, these may be marked, too."""
+        self._ids.update(ids)
+
+    def number(self, source_id: str) -> int:
+        """The number of a source."""
+        return self._numbers.setdefault(source_id, len(self._numbers) + 1)
+
+    def replace_marks(self, text: str) -> str:
+        """The text with `[1]` for `[kb-1]`; a mark of nothing that is known stays."""
+        return _SOURCE_MARK.sub(lambda mark: f"[{self.number(mark[1])}]" if mark[1] in self._ids else mark[0], text)
 
 
 def _describe_answered(answer: dict[str, Any]) -> str | None:

@@ -14,6 +14,7 @@ from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks
 from gleaner_local.diagnosis._paid_model import ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis._stacks import Stack, read_stack
+from gleaner_local.diagnosis._stream import check_stream
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import check_alarms, check_schedule
@@ -54,7 +55,7 @@ class EnvironmentCheck:
 
         `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
         them, the environment's own API key is used, if it has one. With `ask` the model and the web search are asked
-        with the environment's keys, which costs money.
+        with the environment's keys, and the API is asked a question, which costs money.
         """
         self._ask = ask
         self._credentials = credentials or Credentials()
@@ -205,15 +206,22 @@ class EnvironmentCheck:
         url = self._url or service.outputs.get("ApiUrl")
         if url is None:
             return
+        credentials, caller, hint = self._choose_caller()
+        findings = list(check_api(url, credentials, caller=caller, hint=hint))
+        yield from findings
+        if all(finding.state is State.OK for finding in findings):
+            yield from check_stream(url, credentials, ask=self._ask)
+
+    def _choose_caller(self) -> tuple[Credentials, str, str]:
+        """Credentials, their name in findings, and how a caller without any would be accepted."""
         outputs = self._outputs()
         key_id = outputs.get("ApiKeyId")
         if key_id is None or self._credentials:
             pool = outputs.get("UserPoolId")
             hint = f"Callers sign in to the user pool {pool}: give a token with --token." if pool else _SIGNED_BY_IAM
-            yield from check_api(url, self._credentials, hint=hint)
-            return
+            return self._credentials, "", hint
         key = self._account.client("apigateway").get_api_key(apiKey=key_id, includeValue=True)
-        yield from check_api(url, Credentials(api_key=key["value"]), caller=f"the API key {key_id}")
+        return Credentials(api_key=key["value"]), f"the API key {key_id}", ""
 
 
 def _read_outputs(path: Path) -> dict[str, str]:

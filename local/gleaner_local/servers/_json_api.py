@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
@@ -36,17 +37,30 @@ class ApiError(Exception):
         self.body = {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
 
-def create_json_app(routes: dict[tuple[str, str], Callable[[bytes], dict[str, Any]]]) -> Starlette:
-    """Create an application that requires a bearer token and answers with JSON.
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """A response of server-sent events, which are at hand; each is sent as a chunk of its own."""
+
+    events: Iterable[bytes]
+
+
+Answer = Callable[[bytes], dict[str, Any] | EventStream]
+
+
+def create_json_app(routes: dict[tuple[str, str], Answer]) -> Starlette:
+    """Create an application that requires a bearer token and answers with JSON or, if asked for, with events.
 
     `routes` maps (method, path) to a function from request body to response body, which runs in a thread and may
     raise ApiError.
     """
 
-    def route(method: str, path: str, answer: Callable[[bytes], dict[str, Any]]) -> Route:
+    def route(method: str, path: str, answer: Answer) -> Route:
         async def endpoint(request: Request) -> Response:
             _require_bearer(request)
-            return JSONResponse(await run_in_threadpool(answer, await request.body()))
+            body = await run_in_threadpool(answer, await request.body())
+            if isinstance(body, EventStream):
+                return StreamingResponse(_iterate(body.events), media_type="text/event-stream")
+            return JSONResponse(body)
 
         return Route(path, endpoint, methods=[method])
 
@@ -65,6 +79,12 @@ def parse_body(model: type[Parsed], body: bytes) -> Parsed:
         param = ".".join(str(part) for part in first["loc"]) or None
         detail = f"{param}: {first['msg']}" if param else first["msg"]
         raise ApiError(f"Invalid request. {detail}", code=first["type"], param=param) from error
+
+
+async def _iterate(events: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Iterate here: Starlette would hand every single event to a thread."""
+    for event in events:
+        yield event
 
 
 def _require_bearer(request: Request) -> None:

@@ -105,6 +105,13 @@ class ForcedFunction(_Strict):
     function: FunctionName
 
 
+class StreamOptions(_Strict):
+    """What is sent with a stream. Obfuscation is padding against listeners, which there are none of here."""
+
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
 class ChatRequest(_Strict):
     """A request for one completion. The fields after `n` are accepted but ignored."""
 
@@ -114,6 +121,7 @@ class ChatRequest(_Strict):
     tool_choice: Literal["none", "auto", "required"] | ForcedFunction | None = None
     parallel_tool_calls: bool | None = None
     stream: bool | None = None
+    stream_options: StreamOptions | None = None
     n: int | None = None
     max_completion_tokens: int | None = Field(None, ge=1)
     max_tokens: int | None = Field(None, ge=1)
@@ -149,8 +157,10 @@ def check_request(request: ChatRequest, *, model: str) -> ChatRequest:
             status=404,
             code="model_not_found",
         )
-    if request.stream:
-        raise ApiError("Streaming is not supported here.", code="unsupported_value", param="stream")
+    if request.stream_options and not request.stream:
+        raise ApiError(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.", param="stream_options"
+        )
     if request.n not in (None, 1):
         raise ApiError("Only one choice is supported here.", code="unsupported_value", param="n")
     _check_tool_choice(request)

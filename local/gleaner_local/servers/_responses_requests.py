@@ -85,6 +85,12 @@ class AllowedTools(_Strict):
     tools: list[NamedFunction] = Field(min_length=1)
 
 
+class ResponseStreamOptions(_Strict):
+    """What is sent with a stream."""
+
+    include_obfuscation: bool | None = None
+
+
 class ResponsesRequest(_Strict):
     """A request for one response. The fields after `store` are accepted and change nothing here."""
 
@@ -96,6 +102,7 @@ class ResponsesRequest(_Strict):
     parallel_tool_calls: bool | None = None
     max_output_tokens: Annotated[int, Field(ge=MIN_OUTPUT_TOKENS)] | None = None
     stream: bool | None = None
+    stream_options: ResponseStreamOptions | None = None
     store: bool | None = None
     include: list[str] = []
     reasoning: dict[str, Any] | None = None

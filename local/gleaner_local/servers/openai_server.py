@@ -1,4 +1,4 @@
-"""Serves the extractive model through OpenAI's Responses API and chat completions, without streaming."""
+"""Serves the extractive model through OpenAI's Responses API and chat completions, whole or as streams."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from starlette.applications import Starlette
 
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import MODEL, Call, ExtractiveModel
-from gleaner_local.servers._json_api import create_json_app
+from gleaner_local.servers._json_api import EventStream, create_json_app
 from gleaner_local.servers._openai_requests import messages_as_json, read_request
+from gleaner_local.servers._openai_streams import chat_stream, response_stream
 from gleaner_local.servers._responses_requests import read_responses_request
 
 __all__ = ["MODEL", "create_app"]
@@ -49,7 +50,7 @@ def _list_models(_: bytes) -> dict[str, Any]:
     return {"object": "list", "data": [model]}
 
 
-def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
+def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStream:
     request = read_request(body, model=MODEL)
     calls = model.next_calls(
         messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
@@ -60,7 +61,7 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
         message["tool_calls"] = _wire_calls(calls, digest)
     # At OpenAI, a call that tool_choice forces by name finishes with "stop", any other call with "tool_calls".
     finish = "tool_calls" if calls and isinstance(request.tool_choice, str | None) else "stop"
-    return {
+    completion = {
         "id": f"chatcmpl-{digest[:24]}",
         "object": "chat.completion",
         "created": CREATED,
@@ -68,16 +69,20 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
         "usage": _usage(body, calls),
     }
+    if not request.stream:
+        return completion
+    with_usage = request.stream_options is not None and request.stream_options.include_usage is True
+    return EventStream(chat_stream(completion, with_usage=with_usage))
 
 
-def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
+def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStream:
     request = read_responses_request(body, model=MODEL)
     calls = model.next_calls(
         messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
     )
     digest = hashlib.sha256(body).hexdigest()
     usage = _usage(body, calls)
-    return {
+    response = {
         "id": f"resp_{digest[:24]}",
         "object": "response",
         "created_at": CREATED,
@@ -94,6 +99,7 @@ def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any]:
             "total_tokens": usage["total_tokens"],
         },
     }
+    return EventStream(response_stream(response)) if request.stream else response
 
 
 def _output_items(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:

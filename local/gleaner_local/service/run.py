@@ -22,6 +22,7 @@ from gleaner_local.service.parts import Part, function_settings, local_parts, lo
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 _RESPONSE_SECONDS = 4.0  # from the deadline of a question to the end of its invocation
+_STREAMED_SECONDS = 180.0  # of an invocation that streams, unless the deadline is longer; as the deployed function has
 PRUNE_HANDLER = "functions.keyword_prune.handler.lambda_handler"
 PRUNE_TIMEOUT_SECONDS = 300.0
 
@@ -151,11 +152,13 @@ class LocalService:
 
     def _start_gateway(self, function_env: dict[str, str]) -> None:
         invocation_seconds = self.deadline_seconds + _RESPONSE_SECONDS
+        streamed_seconds = max(invocation_seconds, _STREAMED_SECONDS)
         environments = ExecutionEnvironments(
             QUERY_HANDLER,
             function_env,
             log_path=self._data_dir / "logs" / "query.log",
             timeout_seconds=invocation_seconds,
+            streamed_timeout_seconds=streamed_seconds,
             concurrency=self._concurrency,
         )
         self._stack.callback(environments.stop)
@@ -164,9 +167,11 @@ class LocalService:
         except HandlerFailed as error:
             raise CannotStart(f"The query function does not start: {error}") from error
         origins = function_env.get("CORS_ORIGINS", "").split()
-        gateway = api_gateway.create_app(environments.invoke, origins=origins, find_down=self._find_down)
+        gateway = api_gateway.create_app(
+            environments.invoke, environments.invoke_streamed, origins=origins, find_down=self._find_down
+        )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
-        self.url = self._serve(gateway, port=self._port, stop_seconds=invocation_seconds + _RESPONSE_SECONDS)
+        self.url = self._serve(gateway, port=self._port, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)
         self._stack.callback(environments.refuse_waiting)
         index_host = function_env["PINECONE_INDEX_HOST"]
         state = {

@@ -5,6 +5,8 @@ learn.microsoft.com: openai/api-version-lifecycle; openai/openai-node docs/azure
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tests.doubles.providers import openai_responses
 from tests.doubles.providers.front import Json, Refused
 from tests.doubles.providers.openai_chat import OpenAIChat, WantsNoEffort
@@ -45,6 +47,14 @@ class AzureChat(OpenAIChat):
     def check(self, body: Json) -> None:
         _check(body, str(body["messages"]))
         super().check(body)
+
+    def chunks(self, completion: Json, body: Json) -> Iterator[Json]:
+        """The first chunk has no choices, the last one no delta (microsoft/semantic-kernel#3650, autogen#6465)."""
+        filters = {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": _SAFE}]}
+        yield {"id": "", "choices": [], "created": 0, "model": "", "object": ""} | filters
+        yield from super().chunks(completion, body)
+        offsets = {"check_offset": 1, "start_offset": 0, "end_offset": 1}
+        yield {"id": "", "choices": [{"finish_reason": None, "index": 0, "content_filter_offsets": offsets}]}
 
     def completion(self, message: Json, finish_reason: str, body: Json) -> Json:
         answer = super().completion(message, finish_reason, body)

@@ -15,8 +15,11 @@ from starlette.routing import Route
 
 from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles.providers.brain import PLAIN_ANSWER, Call, Conversation, next_calls, read_chat, written_under
+from tests.doubles.streamed_wire import as_event, chat_chunks, response_events
 
 Json = dict[str, Any]
+
+_PIECE_SIZE = 9  # characters of a delta
 
 
 class Refused(Exception):
@@ -78,6 +81,20 @@ class Provider:
         """The answer to a request. Raises Refused."""
         raise NotImplementedError
 
+    def events(self, answer: Json, body: Json) -> Iterator[bytes]:
+        """The stream that a request is answered with."""
+        if "choices" not in answer:
+            yield from map(as_event, response_events(answer, size=_PIECE_SIZE))
+            return
+        yield from map(as_event, self.chunks(answer, body))
+        yield b"data: [DONE]\n\n"
+
+    def chunks(self, completion: Json, body: Json) -> Iterator[Json]:
+        """A chat completion as chunks; usage only comes if it is asked for."""
+        if not (body.get("stream_options") or {}).get("include_usage"):
+            completion = {name: value for name, value in completion.items() if name != "usage"}
+        return chat_chunks(completion, size=_PIECE_SIZE)
+
     def not_found(self) -> Refused:
         """What a path is answered with that the server does not know."""
         return Refused(404, {"detail": "Not Found"})
@@ -98,7 +115,9 @@ class Provider:
         except Refused as refused:
             self.refusals.append(refused)
             return Response(json.dumps(refused.body), refused.status, media_type=refused.media_type)
-        return Response(json.dumps(answer), media_type="application/json")
+        if not body.get("stream"):
+            return Response(json.dumps(answer), media_type="application/json")
+        return Response(b"".join(self.events(answer, body)), media_type="text/event-stream")
 
 
 class ChatProvider(Provider):
@@ -194,3 +213,16 @@ class ChatProvider(Provider):
 def assistant_messages(body: Json) -> list[Json]:
     """The messages of the model that come back with a request and hold calls."""
     return [message for message in body["messages"] if message["role"] == "assistant" and message.get("tool_calls")]
+
+
+def whole_calls(completion: Json, *, index: int | None) -> Iterator[Json]:
+    """A chat completion whose calls each come whole in a chunk of their own, all with the same index or without one."""
+    for chunk in chat_chunks(completion, size=1_000_000):
+        delta = chunk["choices"][0]["delta"] if chunk["choices"] else {}
+        if not delta.get("tool_calls"):
+            yield chunk
+        elif "name" in delta["tool_calls"][0]["function"]:
+            number = delta["tool_calls"][0]["index"]
+            call = completion["choices"][0]["message"]["tool_calls"][number]
+            place = {} if index is None else {"index": index}
+            yield chunk | {"choices": [chunk["choices"][0] | {"delta": {"tool_calls": [place | call]}}]}

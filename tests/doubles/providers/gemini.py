@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tests.doubles.providers.brain import Call
-from tests.doubles.providers.front import ChatProvider, Json, Refused, assistant_messages
+from tests.doubles.providers.front import ChatProvider, Json, Refused, assistant_messages, whole_calls
 
 _FIELDS = {
     *("model", "messages", "tools", "tool_choice", "max_tokens", "max_completion_tokens", "reasoning_effort"),
@@ -54,6 +55,9 @@ class Gemini(ChatProvider):
         wire["extra_content"] = {"google": {"thought_signature": self.secret("signature")}}
         self._signatures[wire["id"]] = wire["extra_content"]
         return wire
+
+    def chunks(self, completion: Json, body: Json) -> Iterator[Json]:
+        return whole_calls(completion, index=None)  # noho/dayu-agent#57, AstrBotDevs/AstrBot#6692
 
     def call_id(self, position: int) -> str:
         return f"function-call-{next(self._numbers):018d}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 from tests.doubles.providers.brain import Call
 from tests.doubles.providers.front import ChatProvider, Json, Refused
+from tests.doubles.streamed_wire import chat_chunks
 
 _FIELDS = {
     *("model", "messages", "tools", "tool_choice", "max_tokens", "response_format", "temperature", "top_p", "stop"),
@@ -51,6 +53,11 @@ class Mistral(ChatProvider):
         detail = [{"type": kind, "loc": place, "msg": text, "input": value}]
         error = {"object": "error", "message": {"detail": detail}, "type": "invalid_request_error"}
         return Refused(422, error | {"param": None, "code": None})
+
+    def chunks(self, completion: Json, body: Json) -> Iterator[Json]:
+        *chunks, last = chat_chunks(completion, size=9)
+        yield from chunks[:-1]
+        yield chunks[-1] | {"usage": last["usage"]}  # without being asked (docs.mistral.ai/api, streaming)
 
     def message(self, calls: list[Call]) -> Json:
         return super().message(calls) | {"content": ""}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterator
 
-from tests.doubles.providers.front import ChatProvider, Json, Refused
+from tests.doubles.providers.front import ChatProvider, Json, Refused, whole_calls
 
 
 class Ollama(ChatProvider):
@@ -25,6 +26,9 @@ class Ollama(ChatProvider):
                     raise _refused("invalid tool call arguments")
         if body.get("reasoning_effort", "none") != "none" and not self.thinks:
             raise _refused(f'"{self.model}" does not support thinking')  # server/routes.go
+
+    def chunks(self, completion: Json, body: Json) -> Iterator[Json]:
+        return whole_calls(completion, index=0)  # ollama/ollama#15457, #13581
 
     def call_id(self, position: int) -> str:
         return f"call_{secrets.token_hex(4)}"

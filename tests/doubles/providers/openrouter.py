@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tests.doubles.providers.brain import Call
@@ -23,6 +24,10 @@ class OpenRouter(ChatProvider):
             if message.get("reasoning_details") != self._details[message["tool_calls"][0]["id"]]:
                 error = {"code": 400, "message": "Provider returned error", "metadata": {"provider_name": "Google"}}
                 raise Refused(400, {"error": error, "user_id": "user_x"})
+
+    def events(self, answer: Json, body: Json) -> Iterator[bytes]:
+        yield b": OPENROUTER PROCESSING\n\n"  # openrouter.ai/docs/api/reference/streaming
+        yield from super().events(answer, body)
 
     def message(self, calls: list[Call]) -> Json:
         details = [

@@ -292,7 +292,8 @@ def test_a_broken_conversation_is_a_bad_request(client: openai.OpenAI, case: str
     [
         {"tool_choice": "perhaps"},
         {"tool_choice": {"type": "function", "function": {"name": "not_offered"}}},
-        {"stream": True},
+        {"stream_options": {"include_usage": True}},
+        {"stream": True, "stream_options": {"no_such_field": True}},
         {"n": 2},
         {"extra_body": {"no_such_field": 1}},
         {"tools": []},

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
+from gleaner.answering._call_events import CallEvents
 from gleaner.errors import DeadlineExceeded, GleanerError, ServiceUnavailable, ToolCallRejected
 from gleaner.model import JsonObject, ToolCall
 from gleaner.tools import generate_response, knowledge_base_search, perplexity_search
@@ -44,12 +45,14 @@ class Execution:
         workspace: Workspace,
         executor: Executor,
         listener: Callable[[CallOutcome], None],
+        events: CallEvents,
         *,
         max_calls: int,
     ) -> None:
         self._workspace = workspace
         self._executor = executor
         self._listener = listener
+        self._events = events
         self._max_calls = max_calls
         self._results: dict[tuple[str, str], CallOutcome] = {}
 
@@ -60,6 +63,7 @@ class Execution:
 
         `calls_left` holds how many calls may still be executed, for tools with a limit.
         """
+        self._events.start(calls)
         excess_ids = self._find_excess(calls, calls_left)
         rejections = {
             call.id: rejection
@@ -69,8 +73,9 @@ class Execution:
         rejections |= self._reject_early_answers(calls, rejections)
         accepted = [call for call in calls if call.id not in rejections and call.name != generate_response.NAME]
         unique = {(call.name, call.arguments): call for call in reversed(accepted) if not self._has_result(call)}
-        futures = {key: self._executor.submit(self._execute, call) for key, call in unique.items()}
-        self._results.update({key: future.result() for key, future in futures.items()})
+        for rejection in rejections.values():
+            self._events.finish(rejection)
+        self._run_in_parallel(unique)
         outcomes = []
         for call in calls:
             if call.id in rejections:
@@ -79,9 +84,16 @@ class Execution:
                 outcome = self._execute(call)
             else:
                 outcome = self._take_result(call)
+            self._events.finish(outcome)
             self._listener(outcome)
             outcomes.append(outcome)
         return outcomes
+
+    def _run_in_parallel(self, unique: Mapping[tuple[str, str], ToolCall]) -> None:
+        futures = {self._executor.submit(self._execute, call): key for key, call in unique.items()}
+        for future in as_completed(futures):
+            outcome = self._results[futures[future]] = future.result()
+            self._events.finish(outcome)
 
     def _has_result(self, call: ToolCall) -> bool:
         first = self._results.get((call.name, call.arguments))

@@ -7,10 +7,13 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
+from gleaner.answering._call_events import CallEvents
 from gleaner.answering._execution import CallOutcome, Execution
+from gleaner.answering._release import STOPPED, AnswerRelease, AnswerStopped, to_stopped_turn
 from gleaner.answering.conversation import shorten
+from gleaner.answering.events import Sink, StepTaken, ignore
 from gleaner.answering.steps import LoopLimits, Progress, Step, offered_tools, searches_left
 from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
@@ -27,7 +30,7 @@ from gleaner.model import ChatMessage, ModelTurn, TokenUsage
 from gleaner.prompts import read_prompt
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.registry import tool_specs
-from gleaner.tools.workspace import Workspace
+from gleaner.tools.workspace import KEYWORDS_NOT_INDEXED, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +55,17 @@ class Agent:
         executor: Executor,
         limits: LoopLimits,
         listener: OutcomeListener,
+        emit: Sink = ignore,
     ) -> None:
         self._model = model
         self._workspace = workspace
         self._limits = limits
+        self._emit = emit
         self.progress = Progress()
-        self._execution = Execution(workspace, executor, listener, max_calls=limits.calls_per_turn)
+        self._shown_step: Step | None = None
+        self.release = AnswerRelease(workspace, emit)
+        events = CallEvents(workspace, emit)
+        self._execution = Execution(workspace, executor, listener, events, max_calls=limits.calls_per_turn)
         self._web_answer_count = 0
         self._asked_for_sources = False
         self.is_shortened = False  # earlier turns were dropped because the conversation was too long
@@ -73,6 +81,7 @@ class Agent:
         messages = list(conversation)
         while not self._is_finished():
             self._force_answer_when_late()
+            self._show_step()
             offered = offered_tools(self.progress, self._workspace, self._limits)
             try:
                 turn = self._ask(messages, offered)
@@ -84,13 +93,27 @@ class Agent:
             outcomes = self._execution.run(turn.tool_calls, offered, searches_left(self.progress, self._limits))
             messages += _as_messages(turn, outcomes)
             feedback = self._advance(turn, outcomes)
+            self._show_answer()
             if feedback is not None:
                 messages.append(ChatMessage(role="user", content=feedback))
         if self._workspace.lacks_sources():
             self._workspace.degraded.add("the answer names no sources")
+        self._show_answer()
 
     def _is_finished(self) -> bool:
         return self._workspace.answer is not None and self.progress.step not in (Step.LEARN, Step.CITE)
+
+    def _show_step(self) -> None:
+        if self.progress.step is not self._shown_step:
+            self._shown_step = self.progress.step
+            self._emit(StepTaken(step=self.progress.step))
+
+    def _show_answer(self) -> None:
+        """Show the answer once no other can take its place; without one, what was shown is void."""
+        if (answer := self._workspace.answer) is None:
+            self.release.withdraw()
+        elif self._is_finished() or not self._workspace.lacks_sources():
+            self.release.finish(answer.text)
 
     def _force_answer_when_late(self) -> None:
         """Force the answer when time or the budget of model calls is running out."""
@@ -105,12 +128,7 @@ class Agent:
         return self._workspace.deadline.remaining() < self._limits.answer_seconds
 
     def _ask(self, messages: list[ChatMessage], offered: Sequence[str]) -> ModelTurn:
-        complete = partial(
-            self._model.complete,
-            tools=tool_specs(self._workspace),
-            callable_tools=offered,
-            deadline=self._workspace.deadline,
-        )
+        complete = partial(self._complete, offered=offered)
         try:
             turn = complete(messages)
         except ContextTooLong:
@@ -126,13 +144,26 @@ class Agent:
         self.model_name = turn.model or self.model_name
         return turn
 
+    def _complete(self, messages: Sequence[ChatMessage], offered: Sequence[str]) -> ModelTurn:
+        tools = tool_specs(self._workspace)
+        more: dict[str, Any] = {}
+        if self.release.is_wanted(offered):
+            self.release.begin()
+            more["on_partial"] = self.release.take
+        try:
+            return self._model.complete(
+                messages, tools, callable_tools=offered, deadline=self._workspace.deadline, **more
+            )
+        except AnswerStopped as stopped:
+            return to_stopped_turn(stopped.arguments, messages, tools)
+
     def _advance(self, turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> str | None:
         """Move to the step that the outcomes allow. Returns feedback for the model if it missed a mandatory call."""
         self._count(outcomes)
         executed = {outcome.call.name for outcome in outcomes if outcome.executed}
         if self.progress.step is Step.SEARCH:
             if knowledge_base_search.NAME not in executed:
-                return self._enforce(knowledge_base_search.NAME, turn)
+                return self._enforce(knowledge_base_search.NAME, turn, outcomes)
             self.progress.step = Step.DECIDE
             return None
         if len(self._workspace.web_answers) > self._web_answer_count:
@@ -141,7 +172,7 @@ class Agent:
             return None
         if self._workspace.answer is not None:
             return self._advance_after_answer()
-        return self._advance_before_answer(turn, executed)
+        return self._advance_before_answer(turn, outcomes, executed)
 
     def _count(self, outcomes: Sequence[CallOutcome]) -> None:
         progress = self.progress
@@ -152,10 +183,12 @@ class Agent:
                 if outcome.error is not None:
                     progress.errors[tool] = progress.errors.get(tool, 0) + 1
 
-    def _advance_before_answer(self, turn: ModelTurn, executed: set[str]) -> str | None:
+    def _advance_before_answer(
+        self, turn: ModelTurn, outcomes: Sequence[CallOutcome], executed: set[str]
+    ) -> str | None:
         if executed & {knowledge_base_search.NAME, perplexity_search.NAME}:
             return None
-        feedback = None if index_keywords.NAME in executed else self._enforce(generate_response.NAME, turn)
+        feedback = None if index_keywords.NAME in executed else self._enforce(generate_response.NAME, turn, outcomes)
         self._finish_learning()
         return feedback
 
@@ -194,13 +227,13 @@ class Agent:
                 index_keywords.learn(extract_keywords(answer), answer, self._workspace)
             except (ServiceUnavailable, DeadlineExceeded):
                 logger.warning("keywords were not indexed: the store failed")
-                self._workspace.degraded.add("keywords could not be indexed")
+                self._workspace.degraded.add(KEYWORDS_NOT_INDEXED)
             except Exception:
                 logger.exception("keywords were not indexed")
-                self._workspace.degraded.add("keywords could not be indexed")
+                self._workspace.degraded.add(KEYWORDS_NOT_INDEXED)
         self.progress.step = Step.ANSWER
 
-    def _enforce(self, expected: str, turn: ModelTurn) -> str:
+    def _enforce(self, expected: str, turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> str:
         """Return feedback that the call of `expected` is mandatory. Raises AnswerFailed the second time."""
         failures = self.progress.failures.get(expected, 0) + 1
         self.progress.failures[expected] = failures
@@ -212,14 +245,22 @@ class Agent:
                 f"The language model did not make the mandatory call of {expected}, even after a retry. "
                 + ("Ask again." if turn.tool_calls else _NO_CALLS)
             )
-        default = "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
-        reason = _CUT_OFF if turn.finish_reason == "length" else default
+        reason = _describe_miss(turn, outcomes, attempted=attempted)
         return read_prompt("enforcement").format(expected=expected, step=self.progress.step.value, reason=reason)
+
+
+def _describe_miss(turn: ModelTurn, outcomes: Sequence[CallOutcome], *, attempted: bool) -> str:
+    if turn.finish_reason == "length":
+        return _CUT_OFF
+    if turn.finish_reason == STOPPED:
+        return f"The call was rejected. {' '.join(outcome.error or '' for outcome in outcomes)}"
+    return "The call was rejected, see its result." if attempted else "A plain text answer is not delivered."
 
 
 def _as_messages(turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> list[ChatMessage]:
     """The model's turn as a message, and one tool message for each of its calls."""
-    if not turn.tool_calls and not turn.content:
+    # A turn that was stopped lacks the fields that its provider would want back with the call.
+    if turn.finish_reason == STOPPED or (not turn.tool_calls and not turn.content):
         return []
     messages = [ChatMessage(role="assistant", content=turn.content, tool_calls=turn.tool_calls, opaque=turn.opaque)]
     messages += [

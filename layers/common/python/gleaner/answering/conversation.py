@@ -30,7 +30,7 @@ def build_conversation(question: Question, history: Sequence[Message]) -> list[C
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
         content = drop_marks(message.content) if message.role == "assistant" else message.content
-        tokens_left -= _estimate_tokens(content)
+        tokens_left -= estimate_tokens(content)
         if tokens_left < 0:
             break
         role: Any = message.role
@@ -67,8 +67,9 @@ def _system_prompt(question: Question) -> str:
     return "\n\n".join(parts)
 
 
-def _estimate_tokens(content: str) -> int:
-    return len(content.encode("utf-8")) // _BYTES_PER_TOKEN + 1
+def estimate_tokens(content: str) -> int:
+    """The tokens of a text, by its length alone."""
+    return len(content.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN + 1
 
 
 def _cut(message: ChatMessage) -> ChatMessage:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from gleaner.answering.exchange import Answer
-from gleaner.answering.steps import Step
 from gleaner.model import JsonObject, Passage
+
+if TYPE_CHECKING:  # otherwise whoever shows events would load the whole agent before the first question
+    from gleaner.answering.exchange import Answer
+    from gleaner.answering.steps import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +30,19 @@ class StepTaken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalled:
-    """A tool is about to run; `arguments` are redacted."""
+    """The model has called a tool that exists; it runs unless the call is refused. Exactly one ToolFinished follows.
 
-    call_id: str
+    `arguments` are redacted as in the history of tool calls, and empty for an answer, which is shown once checked.
+    """
+
+    call_id: str  # unique within the question: the position of the call in the history
     tool: str
     arguments: JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished:
-    """A call has its outcome. `result` holds ids and counts, never a text; `error` says why it failed."""
+    """A call has its outcome. `result` holds ids and counts, never a text; `error` says why there is none."""
 
     call_id: str
     tool: str
@@ -76,6 +81,8 @@ class Answered:
 Event: TypeAlias = (
     Started | StepTaken | ToolCalled | ToolFinished | PassagesFound | AnswerDelta | AnswerWithdrawn | Answered
 )
+# Takes the events in order, one at a time, from whichever thread waits for what they tell. It must not raise: a client
+# that has gone is no reason to drop a question that is paid for, so whoever writes to it drops the rest.
 Sink = Callable[[Event], None]
 
 

@@ -8,11 +8,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from gleaner.answering._criteria import assess
+from gleaner.answering._criteria import Criteria, assess
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering._recording import CallRecorder
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
+from gleaner.answering.events import Answered, Sink, Started, ignore
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
@@ -40,7 +41,8 @@ from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
-_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
+_CLEANUP_SECONDS = 2.0  # for a failed question to check its session and delete its records
+_WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
 _MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
 
@@ -69,9 +71,11 @@ def answer_question(
     services: Services,
     deadline: Deadline,
     observe: Callable[[Observation], None] = lambda _observation: None,
+    emit: Sink = ignore,
 ) -> Answer:
     """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
+    `emit` gets what happens; Answered comes last, once the turn is stored. Without it nothing is streamed.
     Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable, ContextTooLong or
     DeadlineExceeded; in each of these cases the session is unchanged.
     """
@@ -81,16 +85,19 @@ def answer_question(
     history = _load_history(request, services, deadline)
     kb_check.result()
     workspace = _make_workspace(request, query_id, kb_id, services, deadline)
+    emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
-    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record)
+    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit)
     messages = build_conversation(workspace.question, history)
     try:
         agent.run(messages)
+        recorder.withdraw_learned(services.session_deletion, deadline.part(_WITHDRAWAL_SECONDS))
         stands_alone = not history and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
         _store_turn(answer, request, asked_at, services, deadline)
     except GleanerError:
+        agent.release.withdraw()
         workspace.background.flush()
         cleanup_deadline = deadline.part(_CLEANUP_SECONDS)
         if request.session_id is None:
@@ -103,21 +110,24 @@ def answer_question(
         workspace.background.flush()
         context_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened if history else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=context_carried)
-        cost = _cost(agent, workspace, services)
-        observe(
-            Observation(
-                criteria=criteria,
-                cost=cost,
-                latency_ms=_milliseconds_since(started_at),
-                left_out=sum(workspace.left_out),
-                unindexed=len(workspace.unindexed_results),
-            )
-        )
+        observe(_to_observation(criteria, _cost(agent, workspace, services), workspace, started_at))
+    emit(Answered(answer=answer))
     return answer
 
 
 def _milliseconds_since(started_at: float) -> float:
     return round((time.monotonic() - started_at) * 1000, 1)
+
+
+def _to_observation(criteria: Criteria, cost: Cost, workspace: Workspace, started_at: float) -> Observation:
+    return Observation(
+        criteria=criteria,
+        cost=cost,
+        latency_ms=_milliseconds_since(started_at),
+        left_out=sum(workspace.left_out),
+        unindexed=len(workspace.unindexed_results),
+        withheld=workspace.withheld,
+    )
 
 
 def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:

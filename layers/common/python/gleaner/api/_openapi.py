@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
-from gleaner.api.routes import Route
+from gleaner.api.routes import STREAM_TYPE, Route
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -45,6 +45,8 @@ def declare(route: Route) -> dict[str, Any]:
     success: dict[str, Any] = {"description": route.status.phrase}
     if route.content is not None:
         success["content"] = dict(route.content)
+    if endpoint.streams:
+        success["content"] = {STREAM_TYPE: {}}  # its schema is added to the document
     return {
         "summary": endpoint.summary,
         "tags": [endpoint.path.split("/")[2] if endpoint.path.startswith("/api/") else "docs"],
@@ -60,25 +62,36 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
             title="Gleaner", version=gleaner.__version__, description=(gleaner.__doc__ or "") + _notes()
         )
     )
-    by_operation = {(_template(route.endpoint.path), route.endpoint.method.lower()): route for route in routes}
+    by_operation = {(route.endpoint.template, route.endpoint.method.lower()): route for route in routes}
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             _complete(operation, path, by_operation[path, method])
     schema["paths"] = dict(sorted(schema["paths"].items()))
+    _add_stream_schema(schema)
     _complete_components(schema["components"])
     # API Gateway decides whether a key is required; with another authorizer it is not.
     schema["security"] = [{"apiKey": []}, {}]
     return schema
 
 
+def _add_stream_schema(schema: JsonObject) -> None:
+    """Describe the events of the routes that stream."""
+    from gleaner.api.protocols.ui_message_parts import EVENT_SCHEMA, UiMessagePart
+
+    _, parts = models_json_schema([(UiMessagePart, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
+    schema["components"]["schemas"] = parts["$defs"] | schema["components"]["schemas"]
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            content = operation["responses"].get(str(HTTPStatus.OK.value), {}).get("content", {})
+            if STREAM_TYPE in content:
+                # Before OpenAPI 3.2, which has `itemSchema`, the schema of a stream is that of each event.
+                content[STREAM_TYPE] = {"schema": EVENT_SCHEMA}
+
+
 def _notes() -> str:
     own = {slug for _, slug in problems.TABLE.values()}
     slugs = [f"`{slug}`" for _, slug in problems.OF_GATEWAY if slug not in own]
     return _NOTES.format(of_gateway=", ".join(slugs))
-
-
-def _template(path: str) -> str:
-    return re.sub(r"<(\w+)>", r"{\1}", path)
 
 
 def _complete(operation: JsonObject, path: str, route: Route) -> None:

@@ -54,14 +54,14 @@ def base_path(event: Mapping[str, Any]) -> str:
 def _path(event: Mapping[str, Any]) -> str:
     """The path of the route.
 
-    Behind a custom domain the path includes the base path of its mapping, which may have several parts. The path
-    parameter `proxy`, or a resource without parameters, does not.
+    Behind a custom domain the path includes the base path of its mapping, which may have several parts. The resource
+    with its parameters does not.
     """
     path = str(event.get("path") or "/")
     resource = str(event.get("resource") or "/{proxy+}")
-    proxy = (event.get("pathParameters") or {}).get("proxy")
-    if proxy and resource.endswith("/{proxy+}"):
-        resource = resource.replace("{proxy+}", str(proxy))
+    for name, value in (event.get("pathParameters") or {}).items():
+        if value:
+            resource = resource.replace(f"{{{name}+}}", str(value)).replace(f"{{{name}}}", str(value))
     if len(resource) > 1 and path.rstrip("/").endswith(resource.rstrip("/")):
         return resource
     stage = (event.get("requestContext") or {}).get("stage")

@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import (
     RequestUnsupportedContentType,
     RequestValidationError,
 )
+from aws_lambda_powertools.event_handler.util import extract_origin_header
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
@@ -24,10 +27,11 @@ from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
-from gleaner.api.routes import Endpoint, Route
+from gleaner.api.routes import Area, Endpoint, Route
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.response_stream import find_stream
 from gleaner.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -43,65 +47,141 @@ class Api:
 
     def __init__(
         self,
-        make_routes: Callable[[Current], Sequence[Route]],
+        make_areas: Callable[[Current], Sequence[Area]],
         *,
         settings: Settings,
         logger: Logger,
         prepare: Callable[[], object],
     ) -> None:
         """`prepare` loads what the routes otherwise load on first use."""
-        self.prepare = prepare
+        self._prepare = prepare
         self._settings = settings
         self._logger = logger
-        self._app = APIGatewayRestResolver(
-            cors=_cors(settings.cors_origins), enable_validation=True, json_body_deserializer=_parse_json
-        )
+        self._cors = _cors(settings.cors_origins)
+        self._app = APIGatewayRestResolver(cors=self._cors, enable_validation=True, json_body_deserializer=_parse_json)
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # keyed by path
-        self._routes = tuple(make_routes(self._current))
+        self._streamed_paths: defaultdict[str, list[re.Pattern[str]]] = defaultdict(list)  # keyed by method
+        self._areas: defaultdict[re.Pattern[str], set[Area]] = defaultdict(set)  # keyed by path
+        self._routes: dict[Area, Sequence[Route]] = {}  # of the areas that are loaded
+        self._add_areas(make_areas(self._current))
         if settings.docs_routes:
-            from gleaner.api._docs import DocsRoutes
-
-            self._routes += DocsRoutes(self._describe, self._current).routes()
-        self._add_routes(self._routes)
+            self._add_areas([Area((Endpoint.OPENAPI, Endpoint.SWAGGER), self._load_docs)])
         self._add_error_handlers()
 
+    def prepare(self) -> None:
+        """Load what the routes otherwise load on first use."""
+        from gleaner.api import _answer_stream  # noqa: F401
+
+        self._load_all()
+
+        self._prepare()
+
     def handle(self, event: JsonObject, context: LambdaContext) -> JsonObject:
-        """Answer one REST proxy event."""
-        seconds_left = context.get_remaining_time_in_millis() / 1000 - _RESPONSE_SECONDS
-        request = RequestContext(
+        """Answer one REST proxy event.
+
+        The answer to a route that streams is written to the stream of `context`, if it has one. What is returned then
+        is not sent.
+        """
+        request = self._make_request(event, context)
+        self._logger.append_keys(query_id=request.query_id)
+        plain_event = normalise(event)
+        if self._streams(plain_event):
+            return self._handle_streamed(plain_event, request)
+        return self._resolve(plain_event, request, is_head=is_head(event))
+
+    def _make_request(self, event: JsonObject, context: LambdaContext) -> RequestContext:
+        return RequestContext(
             query_id=new_id(),
             caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
-            deadline=Deadline.after(min(self._settings.query_deadline_seconds, seconds_left)),
+            deadline=_deadline(self._settings.query_deadline_seconds, context),
             lambda_context=context,
             base_path=base_path(event),
         )
-        self._logger.append_keys(query_id=request.query_id)
+
+    def _streams(self, event: JsonObject) -> bool:
+        streamed = self._streamed_paths.get(event["httpMethod"], ())
+        return any(path.fullmatch(event["path"]) for path in streamed)
+
+    def _handle_streamed(self, event: JsonObject, request: RequestContext) -> JsonObject:
+        from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream, WholeResponse
+
+        context = request.lambda_context
+        whole = WholeResponse()
+        headers = {**STREAM_HEADERS, **self._headers(event, request), **self._cors_headers(event)}
+        with AnswerStream(find_stream(context) or whole, headers) as stream:
+            deadline = _deadline(self._settings.stream_deadline_seconds, context)
+            answer = self._resolve(event, replace(request, deadline=deadline, emit=stream.emit))
+            if not stream.is_started and answer["statusCode"] != HTTPStatus.OK:
+                return answer
+            replayed = {name: values for name, values in answer["multiValueHeaders"].items() if name == REPLAYED}
+            stream.end(answer["statusCode"], answer["body"], replayed)
+        return whole.to_proxy_result()
+
+    def _resolve(self, event: JsonObject, request: RequestContext, *, is_head: bool = False) -> JsonObject:
+        self._load_for(event["path"])
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
-        answer = self._app.resolve(normalise(event), context)
-        request_id = (event.get("requestContext") or {}).get("requestId") or context.aws_request_id
+        answer = self._app.resolve(event, request.lambda_context)
         # Answers belong to their caller: neither browsers nor proxies may store them.
         answer["multiValueHeaders"].setdefault("Cache-Control", ["no-store"])
-        answer["multiValueHeaders"] |= {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
-        if is_head(event):
+        answer["multiValueHeaders"] |= self._headers(event, request)
+        if is_head:
             answer |= {"body": "", "isBase64Encoded": False}
-        if self._settings.cors_origins:
-            # Also on responses without an allowed origin: a cache must not serve them to an allowed one.
-            answer["multiValueHeaders"] |= {"Vary": ["Origin"]}
         return answer
 
+    def _headers(self, event: JsonObject, request: RequestContext) -> dict[str, list[str]]:
+        """The headers of every response."""
+        request_id = (event.get("requestContext") or {}).get("requestId") or request.lambda_context.aws_request_id
+        headers = {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
+        # Also on responses without an allowed origin: a cache must not serve them to an allowed one.
+        return headers | ({"Vary": ["Origin"]} if self._settings.cors_origins else {})
+
+    def _cors_headers(self, event: JsonObject) -> dict[str, list[str]]:
+        """What the framework adds to a response for its origin; a stream begins before there is a response."""
+        if self._cors is None:
+            return {}
+        origin = extract_origin_header(APIGatewayProxyEvent(event).resolved_headers_field)
+        headers = self._cors.to_dict(self._cors.allowed_origin(origin))
+        return {name: [value] for name, value in headers.items()}
+
     def _describe(self) -> JsonObject:
-        return _openapi.describe(self._app, self._routes)
+        self._load_all()
+        return _openapi.describe(self._app, [route for routes in self._routes.values() for route in routes])
 
     def _current(self) -> RequestContext:
         request: RequestContext = self._app.context["request"]
         return request
 
-    def _add_routes(self, routes: Sequence[Route]) -> None:
-        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):  # fixed paths match first
+    def _add_areas(self, areas: Sequence[Area]) -> None:
+        endpoints = [(endpoint, area) for area in areas for endpoint in area.endpoints]
+        for endpoint, area in sorted(endpoints, key=lambda one: "<" in one[0].path):  # fixed paths match first
+            path = re.compile(_PARAMETER.sub("[^/]+", endpoint.path) + "/*")
+            self._areas[path].add(area)
+            self._methods[path].add(endpoint.method)
+            if endpoint.streams:
+                self._streamed_paths[endpoint.method].append(path)
+
+    def _load_for(self, path: str) -> None:
+        """Load the areas that may serve a path."""
+        for pattern, areas in self._areas.items():
+            if pattern.fullmatch(path):
+                for area in areas - self._routes.keys():
+                    self._load(area)
+
+    def _load_all(self) -> None:
+        for areas in self._areas.values():
+            for area in areas - self._routes.keys():
+                self._load(area)
+
+    def _load(self, area: Area) -> None:
+        self._routes[area] = routes = area.load()
+        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):
             endpoint = route.endpoint
             self._app.route(endpoint.path, method=[endpoint.method], **_openapi.declare(route))(route.handler)
-            path = re.compile(_PARAMETER.sub("[^/]+", endpoint.path) + "/*")
-            self._methods[path].add(endpoint.method)
+
+    def _load_docs(self) -> Sequence[Route]:
+        from gleaner.api._docs import DocsRoutes
+
+        return DocsRoutes(self._describe, self._current).routes()
 
     def _add_error_handlers(self) -> None:
         handle = self._app.exception_handler
@@ -143,6 +223,11 @@ class Api:
 
     def _query_id(self) -> str:
         return self._current().query_id
+
+
+def _deadline(seconds: float, context: LambdaContext) -> Deadline:
+    seconds_left = context.get_remaining_time_in_millis() / 1000 - _RESPONSE_SECONDS
+    return Deadline.after(min(seconds, seconds_left))
 
 
 def _replay(stored: StoredAnswerFound) -> Response[str]:

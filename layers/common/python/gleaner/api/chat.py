@@ -10,6 +10,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.metrics import MetricUnit
 
+from gleaner.answering.events import Sink
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
 from gleaner.api.idempotency import IdempotentRunner, Produced
 from gleaner.api.request import STORE_FAILURES, Current, ok
@@ -32,8 +33,9 @@ from gleaner.model import Answered, AnswerStatus, JsonObject
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 
-# Like gleaner.answering.question.answer_question: answers the request with this id and reports observations.
-AnswerQuestion = Callable[[QuestionRequest, str, Deadline, Callable[[Observation], None]], Answer]
+# Like gleaner.answering.question.answer_question: answers the request with this id, reports observations and emits
+# events.
+AnswerQuestion = Callable[[QuestionRequest, str, Deadline, Callable[[Observation], None], Sink], Answer]
 
 # What a route raises that answers questions and accepts idempotency keys.
 ANSWER_FAILURES = (
@@ -53,7 +55,7 @@ ANSWER_FAILURES = (
 
 
 class ChatRoutes:
-    """POST /api/chat/query."""
+    """POST /api/chat/query and POST /api/chat/stream: what streams is up to the application."""
 
     def __init__(
         self,
@@ -74,7 +76,10 @@ class ChatRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        return [Route(Endpoint.ASK, self._query, raises=ANSWER_FAILURES)]
+        return [
+            Route(Endpoint.ASK, self._query, raises=ANSWER_FAILURES),
+            Route(Endpoint.ASK_STREAMED, self._query, raises=ANSWER_FAILURES),
+        ]
 
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
@@ -92,7 +97,7 @@ class ChatRoutes:
             kb_ids=request.caller.kb_ids,
             is_fresh=body.fresh,
         )
-        answer = self._answer_question(question, request.query_id, request.deadline, self._observe)
+        answer = self._answer_question(question, request.query_id, request.deadline, self._observe, request.emit)
         self._measure(answer)
         return answer
 
@@ -136,6 +141,10 @@ class ChatRoutes:
         self._count("UnreadableParts", observation.left_out)
         if observation.unindexed:  # seldom, and each metric that is written is billed
             self._count("AnswersNotIndexed", observation.unindexed)
+        if observation.withheld:  # each kind is a metric of its own, billed where it occurs
+            self._count("AnswersWithheld", sum(observation.withheld.values()))
+        for kind, count in observation.withheld.items():
+            self._count(f"AnswersWithheld{kind.title().replace('_', '')}", count)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

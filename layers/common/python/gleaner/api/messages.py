@@ -90,6 +90,7 @@ class MessageRoutes:
         history, selection = (InvalidCursor, *unknown), (UnknownSelection, *unknown)
         return [
             Route(Endpoint.ASK_IN_SESSION, self._chat, raises=ANSWER_FAILURES),
+            Route(Endpoint.ASK_IN_SESSION_STREAMED, self._chat, raises=ANSWER_FAILURES),
             Route(Endpoint.LIST_MESSAGES, self._messages, raises=history),
             Route(Endpoint.SHOW_SELECTED_TEXT, self._selected_text, raises=selection),
         ]

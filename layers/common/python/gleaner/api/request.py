@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel
 
+from gleaner.answering.events import Sink, ignore
 from gleaner.api._caller import Caller
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
@@ -32,6 +33,7 @@ class RequestContext:
     deadline: Deadline
     lambda_context: LambdaContext
     base_path: str = ""  # the prefix of the path in the client's URL: the stage, or nothing
+    emit: Sink = ignore  # where the events of an answer go
 
 
 Current = Callable[[], RequestContext]  # returns the request that is being served

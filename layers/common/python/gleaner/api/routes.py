@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from http import HTTPStatus
@@ -11,17 +12,26 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from gleaner.errors import GleanerError
+from gleaner.runtime.response_stream import STREAMED
+
+STREAM_TYPE = "text/event-stream"  # of the responses of routes that stream
 
 
 class Endpoint(Enum):
     """Every route: method, path with parameters in angle brackets, and summary. Each area of the API binds its own."""
 
     ASK = "POST", "/api/chat/query", "Ask a question"
+    ASK_STREAMED = "POST", "/api/chat/stream", "Ask a question and follow its answer"
     CREATE_SESSION = "POST", "/api/sessions", "Create a session"
     LIST_SESSIONS = "GET", "/api/sessions", "List your sessions"
     SHOW_SESSION = "GET", "/api/sessions/<session_id>", "Show a session"
     DELETE_SESSION = "DELETE", "/api/sessions/<session_id>", "Delete a session"
     ASK_IN_SESSION = "POST", "/api/sessions/<session_id>/chat", "Ask a question in a session"
+    ASK_IN_SESSION_STREAMED = (
+        "POST",
+        "/api/sessions/<session_id>/chat/stream",
+        "Ask a question in a session and follow its answer",
+    )
     LIST_MESSAGES = "GET", "/api/sessions/<session_id>/messages", "List a session's messages"
     SHOW_SELECTED_TEXT = "GET", "/api/sessions/<session_id>/messages/<message_id>/selected-text", "Show a selected text"
     LIST_TOOL_CALLS_OF_QUERY = "GET", "/api/queries/<query_id>/tool-calls", "List the tool calls of a query"
@@ -50,6 +60,8 @@ class Endpoint(Enum):
         self.method = method
         self.path = path
         self.summary = summary
+        self.template = re.sub(r"<(\w+)>", r"{\1}", path)  # as API Gateway and OpenAPI write it
+        self.streams = (method, self.template) in STREAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +80,14 @@ class Route:
     unfinished: HTTPStatus | None = None  # the status of the same response when time ran out
     # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
     content: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Routes that belong together. Their modules are loaded at the first request for one of them.
+
+    An environment serves few areas in its life, and each costs a cold start several milliseconds.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    load: Callable[[], Sequence[Route]]

@@ -27,7 +27,14 @@ _WEAKER = {Forcing.ALLOWED: Forcing.REQUIRED, Forcing.REQUIRED: Forcing.AUTO}
 # Fields that a request can do without, by the names that refusals use.
 _OPTIONAL_FIELDS = (
     *("prompt_cache_breakpoint", "prompt_cache_key", "include", "store", "reasoning"),
-    *("reasoning_content", "reasoning_details", "extra_content"),
+    *("reasoning_content", "reasoning_details", "extra_content", "stream_options"),
+)
+# "Your organization must be verified to stream this model" (OpenAI, param `stream`; lobehub#9385); "Tool and function
+# calls do not currently support streaming" (Groq once; groq-python#27); "Cannot use tools with stream" (llama.cpp once;
+# simonw/llm-llama-server#3).
+_REFUSES_STREAMING = re.compile(
+    r"""^stream |['"`]stream['"`]|verified to stream\b"""
+    r"""|\bstream(?:ing|ed)?\b[^.]{0,40}\b(?:not|unsupported|disabled)\b|(?:\bnot|cannot|n't)\b[^.]{0,60}\bstream(?:ing|ed)?\b"""
 )
 _WANTS_RESPONSES = re.compile(r"v1/responses|not support the '/v1/chat/completions'")
 # Models and servers without tools, and grammars made from the schemas of tools that a server cannot compile.
@@ -58,6 +65,11 @@ class Refusal:
     def reserves_too_much(self) -> bool:
         """Whether the conversation has no room beside the output that the request allows."""
         return bool(_RESERVES_TOO_MUCH.search(self.text))
+
+    @property
+    def is_about_streaming(self) -> bool:
+        """Whether what was refused is that the answer comes as a stream."""
+        return bool(_REFUSES_STREAMING.search(self.text))
 
     def names(self, field: str) -> bool:
         """Whether a field is what was refused: it is the parameter, or quoted in the message."""
@@ -139,6 +151,11 @@ def _change_output_limit(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     return replace(dialect, output_limits=limits[1:]) if limits and limits[0] in refusal.text else None
 
 
+def _omit_streaming(dialect: Dialect, refusal: Refusal) -> Dialect | None:
+    streams = dialect.sends("stream") and refusal.is_about_streaming
+    return replace(dialect, omitted=dialect.omitted | {"stream", "stream_options"}) if streams else None
+
+
 def _weaken_forcing(dialect: Dialect, refusal: Refusal) -> Dialect | None:
     if "tool-call-parser" in refusal.text:
         return with_schema(dialect)
@@ -151,6 +168,7 @@ _RULES: tuple[Callable[[Dialect, Refusal], Dialect | None], ...] = (
     _change_api,
     _change_effort,
     _change_output_limit,
+    _omit_streaming,
     _weaken_forcing,
     _omit_field,
     _rebuild_turns,

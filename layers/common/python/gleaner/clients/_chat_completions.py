@@ -17,12 +17,13 @@ from gleaner.clients._json_values import (
     as_string,
     replayed_arguments,
 )
-from gleaner.clients._model_request import ModelRequest, read_error, read_object
+from gleaner.clients._model_request import ModelRequest, read_error
 from gleaner.clients._token_usage import read_usage
 from gleaner.clients._tool_names import read_name, replayed_name
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec
 
 PATH = "/chat/completions"
+STREAM_FIELDS: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
 _ID_CHARACTERS = 9  # exactly so many letters and digits: the only form that Mistral accepts
 
 # Fields of an answer that some providers demand back in the next request, unchanged: of its message
@@ -49,13 +50,13 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     return body
 
 
-def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn:
-    """The turn in the body of a 200 answer. A part that is missing or of a wrong type is as good as empty.
+def read_turn(answer: JsonObject, request: ModelRequest, dialect: Dialect) -> ModelTurn:
+    """The turn in a 200 answer. A part that is missing or of a wrong type is as good as empty.
 
     Providers leave fields out and send other types. The loop asks again for what is then missing.
     Raises UnreadableAnswer, or AnswerRefused for an error of a content filter under status 200.
     """
-    answer, choice = _answer_and_choice(body)
+    choice = _choice(answer)
     message = as_object(choice.get("message"))
     calls, opaque_calls = _to_calls(message.get("tool_calls"), request.tools)
     content, reason = as_string(message.get("content")), as_string(choice.get("finish_reason"))
@@ -79,12 +80,11 @@ def read_turn(body: bytes, request: ModelRequest, dialect: Dialect) -> ModelTurn
     )
 
 
-def _answer_and_choice(body: bytes) -> tuple[JsonObject, JsonObject]:
-    answer = read_object(body)
+def _choice(answer: JsonObject) -> JsonObject:
     choices = answer.get("choices")
     if not isinstance(choices, list):
         raise read_error(answer.get("error"))
-    return answer, as_object(choices[0]) if choices else {}
+    return as_object(choices[0]) if choices else {}
 
 
 def _has_refusal(message: JsonObject) -> bool:

@@ -34,17 +34,26 @@ class RequestRefused(Exception):
 
 def read_refusal(error: openai.APIStatusError) -> Exception:
     """The error that a refused request means: RequestRefused, or ContextTooLong."""
-    refusal = Refusal(
-        status=error.status_code,
-        code=_identifier(error.code),
-        param=_identifier(error.param),
-        message=_message(error.body),
-    )
+    refusal = _to_refusal(error)
     too_large = refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     too_long = any(phrase in f"{refusal.code} {refusal.text}" for phrase in _TOO_LONG)
     if too_large or (too_long and not refusal.reserves_too_much):
         return ContextTooLong("The conversation is too long for the language model.")
     return RequestRefused(refusal)
+
+
+def refuses_streaming(error: openai.APIStatusError) -> bool:
+    """Whether a request failed because it asked for a stream; some servers say so by a status of their own faults."""
+    return _to_refusal(error).is_about_streaming
+
+
+def _to_refusal(error: openai.APIStatusError) -> Refusal:
+    return Refusal(
+        status=error.status_code,
+        code=_identifier(error.code),
+        param=_identifier(error.param),
+        message=_message(error.body),
+    )
 
 
 def _identifier(value: object) -> str:
@@ -54,9 +63,14 @@ def _identifier(value: object) -> str:
 
 
 def _message(body: object) -> str:
-    """What the error says, wherever its body says it: providers send objects of many forms, lists and strings."""
-    message = as_object(body).get("message")
+    """What the error says, wherever its body says it: providers send objects of many forms, lists and strings.
+
+    OpenRouter's own message is "Provider returned error"; what the provider said is in `metadata.raw`.
+    """
+    message, raw = as_object(body).get("message"), as_object(as_object(body).get("metadata")).get("raw")
     text = message if isinstance(message, str) else json.dumps(body, ensure_ascii=False)
+    if isinstance(raw, str):
+        text = f"{text} {raw}"
     return text[:_MAX_ERROR_CHARACTERS]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gleaner.clients._content_filters import is_filter_error
 from gleaner.clients._json_values import as_object, parse_json
+from gleaner.clients._partial_calls import PartialCalls
 from gleaner.errors import AnswerRefused, GleanerError, ModelUnavailable
 from gleaner.model import ChatMessage, JsonObject, ToolSpec
 
@@ -17,12 +18,16 @@ class UnreadableAnswer(ModelUnavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """The conversation so far and the tools. One of `callable_tools` must be called; `tools` holds them all."""
+    """The conversation so far and the tools. One of `callable_tools` must be called; `tools` holds them all.
+
+    With `partials`, the answer is wanted as a stream.
+    """
 
     messages: Sequence[ChatMessage]
     tools: Sequence[ToolSpec]
     callable_tools: Sequence[ToolSpec]
     max_output_tokens: int
+    partials: PartialCalls | None = None
 
 
 def read_object(body: bytes) -> JsonObject:

@@ -16,12 +16,13 @@ from gleaner.clients._json_values import (
     as_string,
     replayed_arguments,
 )
-from gleaner.clients._model_request import ModelRequest, read_error, read_object
+from gleaner.clients._model_request import ModelRequest, read_error
 from gleaner.clients._token_usage import read_usage
 from gleaner.clients._tool_names import read_name, replayed_name
 from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolCall, ToolSpec, new_id
 
 PATH = "/responses"
+STREAM_FIELDS: JsonObject = {"stream": True}
 _KNOWN_ITEMS = ("reasoning", "function_call", "message")  # of an output; the next request takes these back
 # Models from gpt-5.6 on reuse a beginning that several questions share only up to such a mark, which neither
 # `instructions` nor tools can carry (OpenAI's guide to prompt caching, 2026-11).
@@ -67,13 +68,12 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     return body | {name: value for name, value in optional.items() if dialect.sends(name)}
 
 
-def read_turn(body: bytes, request: ModelRequest, _dialect: Dialect) -> ModelTurn:
-    """The turn in the body of a 200 answer. A part that is missing or of a wrong type is as good as empty.
+def read_turn(answer: JsonObject, request: ModelRequest, _dialect: Dialect) -> ModelTurn:
+    """The turn in a 200 answer. A part that is missing or of a wrong type is as good as empty.
 
     Raises UnreadableAnswer, also for a response that failed under status 200, or AnswerRefused if it failed because
     of a content filter.
     """
-    answer = read_object(body)
     if not isinstance(answer.get("output"), list):
         raise read_error(answer.get("error"))
     items = [item for item in map(as_object, answer["output"]) if item.get("type") in _KNOWN_ITEMS]

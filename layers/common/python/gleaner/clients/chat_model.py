@@ -6,15 +6,14 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from gleaner.clients import _chat_completions, _responses
 from gleaner.clients._adaptation import Refusal, adapt
 from gleaner.clients._constrained_calls import CONSTRAINED
 from gleaner.clients._content_filters import is_filter_error
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
+from gleaner.clients._exchange import ask_once, is_streamed
 from gleaner.clients._failures import (
     PASSING_STATUSES,
     TIMED_OUT,
@@ -22,14 +21,15 @@ from gleaner.clients._failures import (
     describe_refusal,
     read_refusal,
     read_retry_delay,
+    refuses_streaming,
     translate_error,
 )
 from gleaner.clients._model_request import ModelRequest
 from gleaner.clients._openai_sdk import openai
+from gleaner.clients._partial_calls import PartialCalls, StoppedByCaller
 from gleaner.clients._tls import tls_context
-from gleaner.clients.time_limit import run_within
 from gleaner.errors import AnswerRefused, DeadlineExceeded, ModelUnavailable
-from gleaner.model import ChatMessage, JsonObject, ModelTurn, ToolSpec
+from gleaner.model import ChatMessage, ModelTurn, PartialCall, ToolSpec
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 from gleaner.runtime.spans import note, span
@@ -43,8 +43,6 @@ _OPENAI_HOSTS = ("api.openai.com", ".openai.azure.com", ".cognitiveservices.azur
 _MAX_REQUEST_SECONDS = 300.0  # the deadline is shorter wherever an API Gateway waits
 # Statuses that refuse this very request; providers choose among them freely.
 _REFUSALS = frozenset((400, 404, 405, 413, 422, 501))
-
-_MODULES: dict[Api, ModuleType] = {Api.RESPONSES: _responses, Api.CHAT: _chat_completions}
 
 
 class ChatModel:
@@ -73,19 +71,30 @@ class ChatModel:
         *,
         callable_tools: Collection[str],
         deadline: Deadline,
+        on_partial: Callable[[PartialCall], None] | None = None,
     ) -> ModelTurn:
         """Ask for the next turn, in which one of the tools named in `callable_tools` must be called.
 
         The caller checks that the model really called one, or refused. Raises ModelUnavailable, ContextTooLong,
         AnswerRefused if a content filter stops the request, or DeadlineExceeded when the model does not answer in time.
+
+        With `on_partial`, the model is asked for a stream, and each part of a tool call is told as it arrives; the turn
+        is the same. It is called in another thread, in a copy of the caller's context, and never after this returns.
+        What it raises ends the stream at once and is raised here. A provider may send a call in one piece, or refuse
+        to stream; a call that is asked for by a schema has no parts.
         """
         request = ModelRequest(
             messages=messages,
             tools=tools,
             callable_tools=[tool for tool in tools if tool.name in callable_tools],
             max_output_tokens=self._max_output_tokens,
+            partials=PartialCalls(on_partial, tools) if on_partial else None,
         )
-        return self._ask_and_learn(request, deadline)
+        try:
+            return self._ask_and_learn(request, deadline)
+        except StoppedByCaller as stopped:
+            reason = stopped.reason
+        raise reason  # outside of the handler, which would become its context
 
     def _ask_and_learn(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
         first = self._dialect
@@ -113,6 +122,11 @@ class ChatModel:
                 return dialect, self._ask_with_retries(request, dialect, deadline)
             except RequestRefused as refused:
                 dialect = _adapted(dialect, refused.refusal, tried)
+            except StoppedByCaller:
+                # It was asked in the right way, and called a tool. What had to be learned must not be lost.
+                self._has_called = True
+                self._dialect = dialect if len(tried) > 1 else self._dialect
+                raise
 
     def _ask_for_json(
         self, request: ModelRequest, constrained: Dialect, plain: tuple[Dialect, ModelTurn], deadline: Deadline
@@ -151,14 +165,9 @@ class ChatModel:
         return turn
 
     def _post(self, request: ModelRequest, dialect: Dialect, deadline: Deadline) -> ModelTurn:
-        api, seconds = _MODULES[dialect.api], deadline.timeout(_MAX_REQUEST_SECONDS)
-        body: JsonObject = {"model": self._model} | api.to_body(request, dialect)
-        # By its path: the SDK's methods walk through the body in search of names to translate, of which there are
-        # none, for a third of the CPU time of a question.
-        post = partial(self._client.post, api.PATH, cast_to=bytes, body=body, options={"timeout": seconds})
+        seconds = deadline.timeout(_MAX_REQUEST_SECONDS)
         try:
-            # The SDK bounds each wait, not their sum: a service that drips could exceed any deadline.
-            turn: ModelTurn = api.read_turn(run_within(seconds, post), request, dialect)
+            return ask_once(self._client, self._model, request, dialect, seconds=seconds)
         except TimeoutError:
             raise DeadlineExceeded(TIMED_OUT) from None
         except openai.APIStatusError as error:
@@ -166,10 +175,9 @@ class ChatModel:
             if is_filter_error(error.body) and error.status_code not in PASSING_STATUSES:
                 logger.warning("a content filter stopped a request", extra={"status": error.status_code})
                 raise AnswerRefused from error
-            if error.status_code in _REFUSALS:
+            if error.status_code in _REFUSALS or (is_streamed(request, dialect) and refuses_streaming(error)):
                 raise read_refusal(error) from error
             raise
-        return turn
 
 
 class _NotAccepted(ModelUnavailable):

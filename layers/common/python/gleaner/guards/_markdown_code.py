@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 # A fence that all readers of fences recognise: after spaces or quote marks, with at most one word after it.
 _FENCE = re.compile(r"(?P<prefix>[ >]*)(?P<marks>`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*$")
+_FENCE_BEGINS = re.compile(r"[ >]*[`~]")
 # A fence in some reading: after bullets, numbers, check boxes and the like, with anything but backticks after it.
 _DOUBTFUL_FENCE = re.compile(r"[^\w`~]*(?:\w{1,9}[.)][^\w`~]*)*(?:`{3,}[^`]*$|~{3,})")
 _INDENT_IN_PARAGRAPH = 4  # characters before a fence that may be text of a paragraph
@@ -35,7 +37,7 @@ def shield_code(text: str) -> tuple[str, list[str]]:
     parts: list[str] = []
     pieces: list[str] = []
     end = 0
-    for start, stop in _find_code(text):
+    for start, stop in find_code(text):
         parts += [text[end:start], f"\x00{len(pieces)}\x00"]
         pieces.append(text[start:stop])
         end = stop
@@ -47,10 +49,58 @@ def unshield_code(text: str, pieces: Sequence[str]) -> str:
     return _SHIELD.sub(lambda placeholder: pieces[int(placeholder[1])], text)
 
 
-def _find_code(text: str) -> Iterator[_Span]:
+def find_code(text: str) -> Iterator[_Span]:
     """Yield the spans of code, in order."""
-    lines = text.split("\n")
     has_table = _TABLE_RULE.search(text) is not None
+    for block in _read_blocks(text.split("\n")):
+        # Readers split tables into cells before they look for code.
+        if block.is_fenced or not (has_table and _has_bar(text, block.code)):
+            yield from block.code
+
+
+def find_open_code(text: str) -> int:
+    """The position from which on more text may decide what is code; the length of `text` if all is decided.
+
+    The last line may go on, a fence may be closed, and a table may come that breaks the code in every cell.
+    """
+    lines = text.split("\n")
+    rule = _TABLE_RULE.search(text[: len(text) - len(lines[-1])])
+    for block in _read_blocks(lines):
+        is_last = block.end >= len(text)
+        if block.is_fenced:
+            if is_last:  # the closing fence may go on
+                return block.start
+        elif block.may_open_fence and (is_last or _may_be_closed(lines, block.number)):
+            return block.start
+        elif is_last:
+            end = block.code[-1][1] if block.code else block.start
+            if end == len(text) and block.code:
+                return block.code[-1][0]
+            backtick = text.find("`", end) if block.is_paired_before else -1
+            return backtick if backtick >= 0 else len(text)
+        elif _has_bar(text, block.code) and not (rule and rule.end() <= block.start):
+            return block.code[0][0]
+    return len(text)
+
+
+def _has_bar(text: str, code: Sequence[_Span]) -> bool:
+    return any("|" in text[first:last] for first, last in code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """A fenced block, or a line of other text with its inline code."""
+
+    number: int  # of its first line
+    start: int
+    end: int  # of its last line, without the line end
+    code: Sequence[_Span]
+    is_fenced: bool = False
+    may_open_fence: bool = False
+    is_paired_before: bool = True  # all backticks of the paragraph before this line are paired
+
+
+def _read_blocks(lines: Sequence[str]) -> Iterator[_Block]:
     number = start = 0
     paired = True  # all backticks of the paragraph so far are paired
     in_doubt = False  # some reader may be inside a fence
@@ -59,18 +109,26 @@ def _find_code(text: str) -> Iterator[_Span]:
         length = 0 if in_doubt else _count_fenced_lines(lines, number)
         if length:
             stop = start + sum(len(inner) + 1 for inner in lines[number : number + length]) - 1
-            yield start, stop
+            yield _Block(number=number, start=start, end=stop, code=((start, stop),), is_fenced=True)
             paired = True
             number, start = number + length, stop + 1
             continue
+        may_open_fence = not in_doubt and _FENCE_BEGINS.match(line) is not None
         in_doubt = in_doubt or _DOUBTFUL_FENCE.match(line) is not None
+        spans: list[_Span] = []
+        was_paired = paired
         if not line.strip():
             paired = True
         elif paired:
             spans, paired = _find_inline_code(line)
-            # Readers split tables into cells before they look for code.
-            if not (has_table and any("|" in line[first:last] for first, last in spans)):
-                yield from ((start + first, start + last) for first, last in spans)
+        yield _Block(
+            number=number,
+            start=start,
+            end=start + len(line),
+            code=[(start + first, start + last) for first, last in spans],
+            may_open_fence=may_open_fence,
+            is_paired_before=was_paired,
+        )
         number, start = number + 1, start + len(line) + 1
 
 
@@ -90,6 +148,14 @@ def _count_fenced_lines(lines: Sequence[str], first: int) -> int:
         if _may_end(line, prefix, marks) or (in_paragraph and (not line.strip() or "|" in line)):
             return 0
     return 0
+
+
+def _may_be_closed(lines: Sequence[str], first: int) -> bool:
+    """Return whether the last line, once it is whole, may close the fence of line `first`."""
+    fence = _FENCE.match(lines[first])
+    if not fence:
+        return False
+    return _count_fenced_lines([*lines[:-1], fence["prefix"] + fence["marks"]], first) > 0
 
 
 def _may_end(line: str, prefix: str, marks: str) -> bool:

@@ -41,13 +41,14 @@ _BARE = (
     r"[^\s<>|\"\[\]`\x00]+"
 )
 _LINKS = re.compile(
+    r"(?=[!\[\]<mxhfw/])(?:"  # the characters that the alternatives begin with: most others are passed over at once
     rf"!\[(?P<alternative>[^\[\]]*)\]{_INSIDE.format('image')}"
     rf"|\[(?P<words>[^\[\]]*)\]{_INSIDE.format('link')}"
     r"|(?P<rest>\]\(|!(?=\[))"  # the rest of a link or image in another notation
     rf"|(?P<bracketed>{_BRACKETED})"
     r"|(?P<scheme>(?:mailto|xmpp)\\?:)(?=\S)(?=(?P<mail>[^\s<>|\"\[\]`\x00]{0,400}))"
     rf"|(?P<bare>{_BARE})"
-    r"|(?P<www>(?<![^\W_])www\\?\.)(?=[<>|\"\[\]`])",  # GFM takes these for a part of the URL
+    r"|(?P<www>(?<![^\W_])www\\?\.)(?=[<>|\"\[\]`]))",  # GFM takes these for a part of the URL
     re.IGNORECASE,
 )
 _ENTITY = re.compile(r"&(?=(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);)", re.IGNORECASE)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 
 RUN_WORDS = 12  # shorter runs occur by chance
 PLACEHOLDER = "[…]"
@@ -23,7 +24,7 @@ def remove_runs(answer: str, secret: Runs, quotable: Iterable[str]) -> str:
 
     Runs in `quotable` texts are not secret: a knowledge base may well contain the instructions.
     """
-    hits = [(run, span) for run, span in _iterate_runs(answer) if run in secret]
+    hits = [(run, span) for run, span in _iterate_runs(answer, _collect_words(secret)) if run in secret]
     if not hits:
         return answer
     quotable_runs = collect_runs(quotable)
@@ -35,13 +36,21 @@ def remove_runs(answer: str, secret: Runs, quotable: Iterable[str]) -> str:
     return "".join((*parts, answer[end:]))
 
 
-def _iterate_runs(text: str) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
-    """Yield the runs of `text` in order, each with its span."""
+@lru_cache(maxsize=4)  # the prompts are collected once per process
+def _collect_words(runs: Runs) -> frozenset[str]:
+    return frozenset(word for run in runs for word in run)
+
+
+def _iterate_runs(text: str, among: Collection[str] | None = None) -> Iterator[tuple[tuple[str, ...], tuple[int, int]]]:
+    """Yield the runs of `text` in order, each with its span; with `among`, only runs of these words."""
     matches = list(_WORD.finditer(text))
     words = [match[0].casefold() for match in matches]
-    for first in range(len(words) - RUN_WORDS + 1):
-        span = matches[first].start(), matches[first + RUN_WORDS - 1].end()
-        yield tuple(words[first : first + RUN_WORDS]), span
+    length = 0
+    for last, word in enumerate(words):
+        length = length + 1 if among is None or word in among else 0
+        if length >= RUN_WORDS:
+            first = last - RUN_WORDS + 1
+            yield tuple(words[first : last + 1]), (matches[first].start(), matches[last].end())
 
 
 def _merge_overlapping(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

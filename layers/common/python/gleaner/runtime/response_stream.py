@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
+
+# The methods whose responses API Gateway streams, as HTTP method and resource of their events. Whatever the function
+# answers to these must have the form of a stream, and whatever it answers to others must not: the event says nothing
+# about it but its resource. infra/constructs/query_api.py deploys the same list, which tests/seams/ compares.
+STREAMED = frozenset({("POST", "/api/chat/stream"), ("POST", "/api/sessions/{session_id}/chat/stream")})
 
 
 class ClientGone(Exception):
@@ -14,13 +19,21 @@ class ClientGone(Exception):
 
 
 class ResponseStream(Protocol):
-    """Where the response to one invocation is written; a plain answer of the handler is sent if it is never started."""
+    """Where the response to one invocation is written; a plain answer of the handler is sent if it is never started.
+
+    Threads may write in turns.
+    """
 
     def start(self, status: int, headers: Mapping[str, Sequence[str]]) -> None:
         """Send the status and the headers. Raises ClientGone."""
 
     def write(self, chunk: bytes) -> None:
-        """Send a piece of the body now. Raises ClientGone."""
+        """Send a piece of the body now; waits while the client reads more slowly. Raises ClientGone."""
+
+
+def is_streamed(event: Mapping[str, Any]) -> bool:
+    """Whether a REST proxy event came by a method whose responses are streamed."""
+    return (event.get("httpMethod"), event.get("resource")) in STREAMED
 
 
 def find_stream(context: LambdaContext) -> ResponseStream | None:

@@ -57,6 +57,7 @@ class Settings:
     prices: Prices
     default_kb_id: str
     query_deadline_seconds: float
+    stream_deadline_seconds: float  # of questions whose answers stream: no gateway waits for the whole of them
     web_answer_max_age_days: float
     web_blocked_hosts: BlockedHosts  # whose pages web answers neither cite nor teach
     learning_policy: LearningPolicy
@@ -93,7 +94,8 @@ class Settings:
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=Prices(model=_read_model_prices(env), web_search=_read_price(env, "WEB_SEARCH_PRICE")),
             default_kb_id=read_default_kb_id(env),
-            query_deadline_seconds=read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0),
+            query_deadline_seconds=(query_seconds := read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0)),
+            stream_deadline_seconds=read_positive(env, "STREAM_DEADLINE_SECONDS", max(60.0, query_seconds)),
             web_answer_max_age_days=read_positive(env, "WEB_ANSWER_MAX_AGE_DAYS", 30.0),
             web_blocked_hosts=_read_blocked_hosts(env),
             learning_policy=read_learning_policy(env),

@@ -102,4 +102,9 @@ def _to_json(passage: Passage) -> JsonObject:
     }
 
 
-TOOL = Tool(NAME, WebSearchArguments, _search)
+def _summarize(result: JsonObject) -> JsonObject:
+    ids = [citation["id"] for citation in result["citations"]]
+    return {"ids": ids, "count": len(ids)}
+
+
+TOOL = Tool(NAME, WebSearchArguments, _search, _summarize)

@@ -48,6 +48,7 @@ class Tool(Generic[A]):
     name: str
     arguments: type[A]
     run: Callable[[A, Workspace], JsonObject]
+    summarize: Callable[[JsonObject], JsonObject]  # what of a result may be shown at once: ids and counts
     adapt: Callable[[ToolSpec, Workspace], ToolSpec] = lambda spec, _workspace: spec  # to the question at hand
 
     def spec(self) -> ToolSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,8 @@ from gleaner.stores.keywords import IndexedKeyword
 # Finds at most so many passages for a query, in the knowledge base of this id or in the selected text.
 PassageSearch = Callable[[str, str, int, Deadline], RetrievalResult]
 
+KEYWORDS_NOT_INDEXED = "keywords could not be indexed"
+_LEARNING_FAILURES = frozenset((KEYWORDS_NOT_INDEXED, "index_keywords failed"))
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
 
@@ -62,6 +65,7 @@ class Workspace:
     answer: AcceptedAnswer | None = None
     web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
+    withheld: Counter[str] = field(default_factory=Counter)  # stored answers that do not fit, by what makes them differ
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
     learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
@@ -88,9 +92,13 @@ class Workspace:
             is_private=question.learning is LearningMode.CALLER,
         )
 
+    def is_poor(self) -> bool:
+        """Whether the answer is a fallback for another reason than learning itself: then it teaches nothing."""
+        return bool(self.degraded - _LEARNING_FAILURES)
+
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
-        if self.question.learning is LearningMode.OFF:
+        if self.question.learning is LearningMode.OFF or self.is_poor():
             return set()
         return set(self.web_answers) - self.unlearnable_results
 
@@ -103,9 +111,12 @@ class Workspace:
             self.answer is not None
             and not self.answer.sources
             and self.answer.claim is not Answered.NOT_FOUND
-            and bool(self._passages)
-            and recognize(self.question.text) is None
+            and self.needs_sources()
         )
+
+    def needs_sources(self) -> bool:
+        """Whether an answer is asked for its sources once more if it has none and does not say why."""
+        return bool(self._passages) and recognize(self.question.text) is None
 
     def stored_answers(self) -> list[str]:
         """Return the ids of the stored web answers that the answer rests on: found ones, and those it was taught by."""
@@ -137,7 +148,8 @@ class Workspace:
 
     def passages(self) -> list[Passage]:
         """Return all passages that the model knows, in the order of retrieval."""
-        return list(self._passages.values())
+        with self._lock:
+            return list(self._passages.values())
 
     def passage_count(self) -> int:
         """Return the number of passages that the model knows."""

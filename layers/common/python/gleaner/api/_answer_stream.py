@@ -1,0 +1,123 @@
+"""Sends an answer to the client while it is made."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Self
+
+from gleaner.answering.events import Event
+from gleaner.api.protocols import ui_message_stream
+from gleaner.api.protocols.ui_message_stream import KEEP_ALIVE, UiMessageStream
+from gleaner.api.routes import STREAM_TYPE
+from gleaner.model import JsonObject
+from gleaner.runtime.response_stream import ClientGone, ResponseStream
+
+logger = logging.getLogger(__name__)
+
+Headers = Mapping[str, Sequence[str]]
+
+# `no-transform` and the header of nginx: whoever compresses or buffers an event stream holds it back.
+STREAM_HEADERS: Headers = {
+    "Content-Type": [STREAM_TYPE],
+    "Cache-Control": ["no-store, no-transform"],
+    "X-Accel-Buffering": ["no"],
+    **{name: [value] for name, value in ui_message_stream.HEADERS.items()},
+}
+# Without a byte for a minute or so, proxies and load balancers take a connection for dead.
+KEEP_ALIVE_SECONDS = 10.0
+
+
+class AnswerStream:
+    """Writes events as they happen, from any thread, and comments while nothing happens.
+
+    Nothing is sent before the first event, so that an earlier error is a plain response. A client that goes stops
+    nothing: its question is answered and stored all the same. Leaving the context ends the comments.
+    """
+
+    def __init__(
+        self, response: ResponseStream, headers: Headers, *, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+    ) -> None:
+        self._response = response
+        self._headers = headers
+        self._encoder = UiMessageStream()
+        self._keep_alive_seconds = keep_alive_seconds
+        self._sent_at = 0.0  # monotonic time
+        self.is_started = False  # the status is decided: from now on an error is an event
+        self._is_gone = False
+        self._lock = threading.Lock()
+        self._has_ended = threading.Event()
+        self._keeper = threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._has_ended.set()
+        if self._keeper.is_alive():
+            self._keeper.join()
+
+    def emit(self, event: Event) -> None:
+        """Send an event."""
+        with self._lock:
+            self._send(self._encoder.encode(event))
+
+    def end(self, status: int, body: str, headers: Headers) -> None:
+        """Send the last events: an answer, or the problem that ended one.
+
+        `body` is the response to the same request without streaming, and `headers` are more headers for a response that
+        begins only now.
+        """
+        with self._lock:
+            self._headers = {**self._headers, **headers}
+            self._send(self._encoder.finish(body) if status == HTTPStatus.OK else self._encoder.fail(body))
+            self._has_ended.set()
+
+    def _send(self, chunk: bytes) -> None:
+        """Write a chunk, with the lock held."""
+        if self._is_gone or not chunk:
+            return
+        try:
+            if not self.is_started:
+                self.is_started = True
+                self._response.start(HTTPStatus.OK.value, self._headers)
+                self._keeper.start()
+            self._response.write(chunk)
+        except ClientGone:
+            self._is_gone = True
+            logger.info("the client is gone; its question is answered all the same")
+        self._sent_at = time.monotonic()
+
+    def _keep_alive(self) -> None:
+        wait = self._keep_alive_seconds
+        while not self._has_ended.wait(wait):
+            with self._lock:
+                if time.monotonic() - self._sent_at >= self._keep_alive_seconds and not self._has_ended.is_set():
+                    self._send(KEEP_ALIVE)
+                wait = max(0.0, self._sent_at + self._keep_alive_seconds - time.monotonic())
+
+
+class WholeResponse:
+    """A stream for where responses are sent whole: it collects what is written."""
+
+    def __init__(self) -> None:
+        self._status = HTTPStatus.OK.value
+        self._headers: Headers = {}
+        self._body = bytearray()
+
+    def start(self, status: int, headers: Headers) -> None:
+        """Remember the status and the headers."""
+        self._status, self._headers = status, headers
+
+    def write(self, chunk: bytes) -> None:
+        """Collect a piece of the body."""
+        self._body += chunk
+
+    def to_proxy_result(self) -> JsonObject:
+        """The response, as a REST proxy integration returns it."""
+        headers = {name: list(values) for name, values in self._headers.items()}
+        body = self._body.decode()
+        return {"statusCode": self._status, "multiValueHeaders": headers, "body": body, "isBase64Encoded": False}

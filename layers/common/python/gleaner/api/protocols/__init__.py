@@ -1,0 +1,1 @@
+"""The protocols in which answers are sent while they are made."""
