@@ -21,6 +21,7 @@ WITHOUT_COLLECTION = (
     "loop.py --questions 30 --rounds 4",
     "cold_start.py --rounds 5",
     "load.py --questions 1000",
+    "streaming.py",
     "conversations.py --messages 200",
     "keywords.py merge",
     "keywords.py lookup --sizes 1000 10000",

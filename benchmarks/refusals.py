@@ -4,10 +4,11 @@
 
 Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first:
 by meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
-answered by the passages instead of asking the web: first with everything loaded ("all"). The rest of it needs documents
-in groups of five paragraphs of one article, in order (XQuAD): half of the articles are loaded and the others are asked
-about, then paragraphs 1, 3 and 5 of each are loaded, and questions about the others ("near") and about them ("covered")
-are asked. Each text is embedded once, which takes most of the time: one to two minutes of CPU for a collection.
+answered by the passages instead of asking the web, and of those that it quotes where the web cannot be asked: first
+with everything loaded ("all"). The rest needs documents in groups of five paragraphs of one article, in order (XQuAD):
+half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are loaded, and
+questions about the others ("near") and about them ("covered") are asked. Each text is embedded once, which takes most
+of the time: one to two minutes of CPU for a collection.
 """
 
 from __future__ import annotations
@@ -121,11 +122,14 @@ def print_answered(collection: Collection, splits: Mapping[str, Split], limit: i
         chunks = chunks_of({d: text for d, text in collection.documents.items() if is_loaded(place[d])})
         questions = sample([query for query, number in about.items() if is_asked(number)], limit)
         with loaded(chunks, embedder) as index:
-            share = statistics.fmean(_is_answered(model, index, collection.queries[q]) for q in questions)
-        print(f"{collection.name:<14} {name:<8} answered {share:.3f} of {len(questions)}", flush=True)
+            results = [_is_answered(model, index, collection.queries[q]) for q in questions]
+        answered, quoted = (statistics.fmean(column) for column in zip(*results, strict=True))
+        shares = f"answered {answered:.3f}, without the web {quoted:.3f} of {len(questions)}"
+        print(f"{collection.name:<14} {name:<8} {shares}", flush=True)
 
 
-def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> bool:
+def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) -> tuple[bool, bool]:
+    """Whether the passages are taken for an answer, and whether they are quoted where the web cannot be asked."""
     passages = index.search(NAMESPACE, question, top_k=PASSAGES)
     call = {"id": "call", "type": "function", "function": {"name": SEARCH, "arguments": "{}"}}
     messages: list[dict[str, Any]] = [
@@ -133,7 +137,9 @@ def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) ->
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call", "content": json.dumps({"chunks": [*map(_passage, passages)]})},
     ]
-    return model.next_calls(messages, (WEB, ANSWER))[0].name == ANSWER
+    [alone] = model.next_calls(messages, (ANSWER,))
+    quoted = bool(json.loads(alone.arguments)["sources"])
+    return model.next_calls(messages, (WEB, ANSWER))[0].name == ANSWER, quoted
 
 
 def _passage(hit: ScoredRecord) -> dict[str, str | float]:

@@ -16,6 +16,7 @@ import os
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ ARGUMENTS = {"sources": ["kb-1"], "answer": ANSWER, "used_internal_kb": True, "u
 QUESTION = {"query": "How are duplicate keywords merged?"}
 MAX_CPU = 1.3  # of a streamed question, in the CPU time of one that is answered whole
 WARM_UP, CPU_ROUNDS = 8, 4
+WAVE = 4  # function processes that start at once
 SECONDS = 120.0
 
 
@@ -59,8 +61,8 @@ def main() -> None:
     model = ScriptedModel()
     server = AsgiServer(model.app)
     server.start()
-    concurrency = ("--concurrency", str(options.streams))
-    with scripted_service(f"{server.url}/v1", server.url, *concurrency) as (url, root):
+    # One function process for what is compared, so that no other one starts meanwhile.
+    with scripted_service(f"{server.url}/v1", server.url, "--concurrency", "1") as (url, root):
         print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}; an answer of {len(ANSWER)} characters")
         play(model, seconds=0)
         for _ in range(WARM_UP):
@@ -68,6 +70,7 @@ def main() -> None:
             ask(url)
         show_times(model, url, options.questions)
         ratio = compare_cpu(model, url, root, options.questions)
+    with scripted_service(f"{server.url}/v1", server.url, "--concurrency", str(options.streams)) as (url, root):
         show_many(model, url, options.streams)
     server.stop()
     sys.exit(0 if ratio <= MAX_CPU else f"A streamed question costs {ratio:.2f} times the CPU time, above {MAX_CPU}.")
@@ -138,26 +141,37 @@ def compare_cpu(model: ScriptedModel, url: str, root: int, questions: int) -> fl
     for _ in range(CPU_ROUNDS):
         streamed.append(cpu_milliseconds(root, lambda: follow(url), questions))
         whole.append(cpu_milliseconds(root, lambda: ask(url), questions))
-    ratio = statistics.median(streamed) / statistics.median(whole)
     print(f"\n{'CPU ms of a question':24}{'streamed':>14}{'whole':>14}{'ratio':>10}")
-    print(f"{'':24}{statistics.median(streamed):14.1f}{statistics.median(whole):14.1f}{ratio:10.2f}")
-    return ratio
+    for role in whole[0]:
+        print_ratio(role, *(statistics.median(run[role] for run in runs) for runs in (streamed, whole)))
+    totals = [statistics.median(run.total() for run in runs) for runs in (streamed, whole)]
+    print_ratio("all", *totals)
+    return totals[0] / totals[1]
 
 
-def cpu_milliseconds(root: int, run: Callable[[], object], times: int) -> float:
-    """CPU milliseconds of the service for each run."""
-    before = processes.cpu_seconds(root).total()
+def print_ratio(name: str, streamed: float, whole: float) -> None:
+    """Print a line of the comparison."""
+    print(f"{name:24}{streamed:14.1f}{whole:14.1f}{streamed / max(whole, 0.1):10.2f}")
+
+
+def cpu_milliseconds(root: int, run: Callable[[], object], times: int) -> Counter[str]:
+    """CPU milliseconds of the service for each run, by the role of its processes."""
+    before = processes.cpu_seconds(root)
     for _ in range(times):
         run()
-    return (processes.cpu_seconds(root).total() - before) / times * 1000
+    after = processes.cpu_seconds(root)
+    return Counter({role: (after[role] - before[role]) / times * 1000 for role in after})  # type: ignore[misc]
 
 
 def show_many(model: ScriptedModel, url: str, streams: int) -> None:
-    """Print the times of readers who ask at the same moment, once every function process runs."""
+    """Print the times of readers who ask at the same moment, once as many function processes run."""
     play(model, seconds=1 / PIECES_PER_SECOND)
     with ThreadPoolExecutor(streams) as threads:
-        for name in (f"{streams} at once, cold", f"{streams} at once"):
-            print_times(name, list(threads.map(lambda _: follow(url), range(streams))))
+        for started in range(WAVE, streams, WAVE):  # all at once, they would start too slowly on a busy machine
+            list(threads.map(lambda _: follow(url), range(started)))
+        list(threads.map(lambda _: follow(url), range(streams)))
+        print(f"\n{'seconds to':24}{'first event':>14}{'first word':>14}{'end':>10}")
+        print_times(f"{streams} at once", list(threads.map(lambda _: follow(url), range(streams))))
 
 
 if __name__ == "__main__":

@@ -50,4 +50,7 @@ AWS = Aws()
 # a minimum of 50 USD a month; the Starter plan has none, and is free within its limits.
 PINECONE_READ_MILLION = 16.00  # read units
 PINECONE_SEARCH_UNITS = 0.25  # for a namespace of up to 0.25 GB; 1 for each GB
+PINECONE_SEARCHES = 2  # of one knowledge base search: the documents, and the stored web answers
+PINECONE_WRITE_MILLION = 4.00  # write units
+PINECONE_RECORD_UNITS = 5  # for the record of a stored web answer: the minimum of a request
 PINECONE_EMBED_MILLION_TOKENS = 0.16  # for an integrated embedding model

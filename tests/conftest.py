@@ -13,11 +13,11 @@ from aws_lambda_powertools import Logger, Metrics, Tracer
 from hypothesis import settings as hypothesis_settings
 
 from gleaner.api.app import Api
+from gleaner.application import build_api
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner.runtime.settings import Settings
 from gleaner.stores.items import from_item
-from gleaner.wiring import build_api
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex

@@ -14,7 +14,10 @@ from infra.prices import (
     MODELS,
     PINECONE_EMBED_MILLION_TOKENS,
     PINECONE_READ_MILLION,
+    PINECONE_RECORD_UNITS,
     PINECONE_SEARCH_UNITS,
+    PINECONE_SEARCHES,
+    PINECONE_WRITE_MILLION,
     WEB_ANSWER,
 )
 
@@ -88,7 +91,11 @@ def cached_share(questions: Sequence[CostedQuestion], asked: Asked) -> float:
 
 def _index(item: CostedQuestion) -> float:
     tokens = count(item.measurement.query) * PINECONE_EMBED_MILLION_TOKENS
-    return (PINECONE_SEARCH_UNITS * PINECONE_READ_MILLION + tokens) / _MILLION
+    search = PINECONE_SEARCH_UNITS * PINECONE_READ_MILLION + tokens
+    # The record holds little more than the question.
+    record = PINECONE_RECORD_UNITS * PINECONE_WRITE_MILLION + tokens
+    learned = record if item.measurement.kind is Kind.WEB else 0.0
+    return (PINECONE_SEARCHES * search + learned) / _MILLION
 
 
 def _store(item: CostedQuestion) -> float:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from snapshot_restore_py import register_after_restore, register_before_snapshot
 
+from gleaner.application import build_api
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.telemetry import make_logger, make_metrics, redact_errors
 from gleaner.runtime.tracing import make_tracer
-from gleaner.wiring import build_api
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

@@ -102,6 +102,7 @@ class Monitoring(Construct):
             _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
             _graph("Answers whose sources hold what was asked (share)", [metrics.custom("AnswersFound", "Average")]),
             _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
+            _graph("Stored answers that did not fit the question", [metrics.custom("AnswersWithheld", "Sum")]),
             _graph("Unreadable parts of search results", [metrics.custom("UnreadableParts", "Sum")]),
         )
 

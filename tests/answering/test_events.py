@@ -12,7 +12,6 @@ import pytest
 from gleaner.answering.events import (
     AnswerDelta,
     Answered,
-    AnswerWithdrawn,
     Event,
     PassagesFound,
     Started,
@@ -20,40 +19,18 @@ from gleaner.answering.events import (
     ToolCalled,
     ToolFinished,
 )
-from gleaner.answering.exchange import Answer, QuestionRequest
+from gleaner.answering.exchange import QuestionRequest
 from gleaner.answering.question import Services, answer_question
-from gleaner.errors import AnswerRejected, GleanerError, ModelUnavailable, UnknownKnowledgeBase, UnknownSession
+from gleaner.errors import AnswerRejected, ModelUnavailable, UnknownKnowledgeBase, UnknownSession
 from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
-from gleaner.runtime.settings import Settings
-from gleaner.wiring import build_services, build_stores
+from tests.answering.asking import LONG, ask, deltas, in_order, text_of
 from tests.doubles.model_faults import api_error
 from tests.doubles.model_in_pieces import ModelInPieces
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
 
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
-
-
-@pytest.fixture
-def services(settings: dict[str, str]) -> Services:
-    """The clients that the query function uses, over scripted servers; turns of the model arrive in pieces."""
-    configuration = Settings.from_env(settings)
-    services = build_services(configuration, build_stores(configuration))
-    return replace(services, model=cast("Any", ModelInPieces(services.model)))
-
-
-def ask(
-    services: Services, query: str = "How are duplicates merged?", **more: Any
-) -> tuple[list[Event], Answer | None]:
-    """The events of a question, and its answer if it has one; an error is raised by `fail` alone."""
-    events: list[Event] = []
-    request = QuestionRequest(query=query, caller_id="key:reader", **more)
-    try:
-        return events, answer_question(request, new_id(), services, Deadline.after(20), emit=events.append)
-    except GleanerError as error:
-        events.append(error)  # type: ignore[arg-type]
-        return events, None
 
 
 def outline(events: Sequence[Event]) -> list[str]:
@@ -75,27 +52,9 @@ def _name(event: Event) -> str:
             return type(event).__name__
 
 
-def text_of(events: Sequence[Event]) -> str:
-    """The answer as a reader has it in the end."""
-    text = ""
-    for event in events:
-        if isinstance(event, AnswerWithdrawn):
-            text = ""
-        elif isinstance(event, AnswerDelta):
-            text += event.text
-    return text
-
-
-LONG = (
-    "Duplicate keywords are merged by a conditional write. [kb-1] The second keyword raises the usage count. "
-    "Nothing else is written, and the merged keyword keeps its identity, its place and the answers that it leads to. "
-    "Keywords that nobody used for ninety days are pruned. [kb-2]"
-)
-
-
-def test_a_question_to_the_knowledge_base(services: Services, model: ScriptedModel) -> None:
+def test_a_question_to_the_knowledge_base(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert outline(events) == [
         "Started",
         "search",
@@ -113,7 +72,7 @@ def test_a_question_to_the_knowledge_base(services: Services, model: ScriptedMod
 
 
 def test_a_question_to_the_web(
-    services: Services, model: ScriptedModel, scripted_web_server: tuple[ScriptedWeb, str]
+    streaming: Services, model: ScriptedModel, scripted_web_server: tuple[ScriptedWeb, str]
 ) -> None:
     scripted_web_server[0].finds("Starlette 1.0 was released in 2026 [1].", PAGE)
     model.plays(
@@ -121,7 +80,7 @@ def test_a_question_to_the_web(
         calls(web("starlette 1.0 release")),
         calls(index("Starlette release"), answer(sources=("web-1",))),
     )
-    assert outline(ask(services)[0])[5:] == [
+    assert outline(ask(streaming)[0])[5:] == [
         "decide",
         "call perplexity_search",
         "web-1",
@@ -136,10 +95,10 @@ def test_a_question_to_the_web(
 
 
 def test_calls_have_arguments_without_secrets_and_results_without_texts(
-    services: Services, model: ScriptedModel
+    streaming: Services, model: ScriptedModel
 ) -> None:
     model.plays(calls(search("keys of ann@example.org", note="unknown")), calls(answer()))
-    events, _ = ask(services)
+    events, _ = ask(streaming)
     called = [event for event in events if isinstance(event, ToolCalled)]
     finished = [event for event in events if isinstance(event, ToolFinished)]
     assert [event.arguments for event in called] == [{"query": "keys of [redacted: e-mail address]"}, {}]
@@ -150,9 +109,9 @@ def test_calls_have_arguments_without_secrets_and_results_without_texts(
     assert [event.call_id for event in called] == [event.call_id for event in finished] == ["call-0", "call-1"]
 
 
-def test_a_passage_is_told_once(services: Services, model: ScriptedModel) -> None:
+def test_a_passage_is_told_once(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search(), search("pruned keywords")), calls(search("merged duplicates")), calls(answer()))
-    events, _ = ask(services)
+    events, _ = ask(streaming)
     told = [passage.id for event in events if isinstance(event, PassagesFound) for passage in event.passages]
     assert told == ["kb-1", "kb-2"]
 
@@ -167,9 +126,9 @@ def test_a_passage_is_told_once(services: Services, model: ScriptedModel) -> Non
         calls(("generate_response", json.dumps(answer()[1])[:40]), finish_reason="length"),
     ],
 )
-def test_every_call_of_a_tool_begins_and_ends_once(services: Services, model: ScriptedModel, turn: Any) -> None:
+def test_every_call_of_a_tool_begins_and_ends_once(streaming: Services, model: ScriptedModel, turn: Any) -> None:
     model.plays(calls(search()), turn, calls(answer()))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and isinstance(events[-1], Answered)
     begun = [event.call_id for event in events if isinstance(event, ToolCalled)]
     ended = [event.call_id for event in events if isinstance(event, ToolFinished)]
@@ -191,10 +150,10 @@ def _call_of(event: Event) -> str | None:
     ],
 )
 def test_a_question_that_fails_raises_and_tells_no_answer(
-    services: Services, model: ScriptedModel, replies: list[Any], error: type[Exception], last: str
+    streaming: Services, model: ScriptedModel, replies: list[Any], error: type[Exception], last: str
 ) -> None:
     model.plays(*replies)
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is None and isinstance(events[-1], error)
     assert outline(events[:-1])[-1] == last
     assert not text_of(events)
@@ -204,14 +163,14 @@ def test_a_question_that_fails_raises_and_tells_no_answer(
     ("more", "error"),
     [({"kb_id": "no_such"}, UnknownKnowledgeBase), ({"session_id": new_id()}, UnknownSession)],
 )
-def test_a_question_that_is_refused_tells_nothing(services: Services, more: Any, error: type[Exception]) -> None:
-    [refused], _ = ask(services, **more)
+def test_a_question_that_is_refused_tells_nothing(streaming: Services, more: Any, error: type[Exception]) -> None:
+    [refused], _ = ask(streaming, **more)
     assert isinstance(refused, error)
 
 
-def test_a_question_after_feedback_tells_the_retry(services: Services, model: ScriptedModel) -> None:
+def test_a_question_after_feedback_tells_the_retry(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), says("Merged."), calls(answer()))
-    assert outline(ask(services)[0])[5:] == [
+    assert outline(ask(streaming)[0])[5:] == [
         "decide",
         "answer",
         "call generate_response",
@@ -220,29 +179,15 @@ def test_a_question_after_feedback_tells_the_retry(services: Services, model: Sc
     ]
 
 
-def deltas(events: Sequence[Event]) -> list[str]:
-    """The pieces of the answer, and a mark where they were withdrawn."""
-    return [
-        event.text if isinstance(event, AnswerDelta) else "withdrawn"
-        for event in events
-        if isinstance(event, AnswerDelta | AnswerWithdrawn)
-    ]
-
-
-def test_an_answer_is_shown_in_sentences_as_it_comes(services: Services, model: ScriptedModel) -> None:
+def test_an_answer_is_shown_in_sentences_as_it_comes(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(in_order(LONG)))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and text_of(events) == given.text == LONG
     first, *others = deltas(events)
     assert first == "Duplicate keywords are merged by a conditional write. "
     assert others and "withdrawn" not in others
     kinds = [type(event) for event in events]
     assert kinds.index(AnswerDelta) < len(kinds) - 1 - kinds[::-1].index(ToolCalled)  # before the call was whole
-
-
-def in_order(text: str, sources: tuple[str, ...] = ("kb-1",), **more: Any) -> tuple[str, Any]:
-    """A call of generate_response as models write it that follow the schema: the sources first."""
-    return "generate_response", {"sources": list(sources), "answer": text, **more}
 
 
 @pytest.mark.parametrize(
@@ -254,17 +199,17 @@ def in_order(text: str, sources: tuple[str, ...] = ("kb-1",), **more: Any) -> tu
         calls(("generate_response", json.dumps(in_order("a\nb " * 40)[1]).replace("\\n", "\n"))),  # a raw line end
     ],
 )
-def test_what_cannot_be_judged_early_is_shown_at_the_end(services: Services, model: ScriptedModel, reply: Any) -> None:
+def test_what_cannot_be_judged_early_is_shown_at_the_end(streaming: Services, model: ScriptedModel, reply: Any) -> None:
     model.plays(calls(search()), reply)
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and deltas(events) == [given.text]
 
 
-def test_an_answer_that_cites_unknown_passages_alone_is_stopped(services: Services, model: ScriptedModel) -> None:
+def test_an_answer_that_cites_unknown_passages_alone_is_stopped(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(in_order(LONG.replace("kb-", "kb-9"), ("kb-91",))), calls(in_order(LONG)))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and text_of(events) == given.text == LONG
-    [stopped] = cast("ModelInPieces", services.model).stopped
+    [stopped] = cast("ModelInPieces", streaming.model).stopped
     assert len(stopped) < len(LONG)
     assert "withdrawn" not in deltas(events)
     [*_, feedback] = model.requests[2]["messages"]
@@ -272,9 +217,9 @@ def test_an_answer_that_cites_unknown_passages_alone_is_stopped(services: Servic
     assert given.facts.cost.usage.output_tokens == 20 + len(stopped.encode()) // 4 + 1
 
 
-def test_an_answer_that_stays_without_known_passages_is_rejected(services: Services, model: ScriptedModel) -> None:
+def test_an_answer_that_stays_without_known_passages_is_rejected(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(in_order(LONG.replace("kb-", "kb-9"), ("kb-91",))))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is None and isinstance(events[-1], AnswerRejected)
     assert deltas(events) == []
 
@@ -285,56 +230,56 @@ CUT = ("generate_response", json.dumps(in_order(LONG)[1])[:-80])
 @pytest.mark.parametrize(
     "turn", [calls(CUT, finish_reason="length"), calls(CUT), calls(in_order(LONG), search("pruned keywords"))]
 )
-def test_an_answer_that_is_not_accepted_is_withdrawn(services: Services, model: ScriptedModel, turn: Any) -> None:
+def test_an_answer_that_is_not_accepted_is_withdrawn(streaming: Services, model: ScriptedModel, turn: Any) -> None:
     model.plays(calls(search()), turn, calls(in_order(LONG.upper().replace("KB-", "kb-"))))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and text_of(events) == given.text
     assert deltas(events).count("withdrawn") == 1
     model.plays(calls(search()), calls(CUT))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is None and not text_of(events)
 
 
-def test_a_request_that_is_sent_again_begins_anew(services: Services, model: ScriptedModel) -> None:
-    pieces = replace(cast("Any", services.model), attempts=2)
+def test_a_request_that_is_sent_again_begins_anew(streaming: Services, model: ScriptedModel) -> None:
+    pieces = replace(cast("Any", streaming.model), attempts=2)
     model.plays(calls(search()), calls(in_order(LONG)))
-    events, given = ask(replace(services, model=pieces))
+    events, given = ask(replace(streaming, model=pieces))
     assert given is not None and text_of(events) == LONG
     assert deltas(events).count("withdrawn") == 1
 
 
-def test_an_answer_beside_a_search_is_held_back(services: Services, model: ScriptedModel) -> None:
+def test_an_answer_beside_a_search_is_held_back(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(search("pruned"), in_order(LONG)), calls(in_order(LONG)))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and text_of(events) == LONG
     assert "withdrawn" not in deltas(events)
 
 
-def test_an_answer_that_is_asked_for_its_sources_is_held_back(services: Services, model: ScriptedModel) -> None:
+def test_an_answer_that_is_asked_for_its_sources_is_held_back(streaming: Services, model: ScriptedModel) -> None:
     bare = LONG.replace(" [kb-1]", "").replace(" [kb-2]", "")
     model.plays(calls(search()), calls(in_order(bare, ())), calls(in_order(LONG)))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and text_of(events) == LONG
     assert "withdrawn" not in deltas(events)
     model.plays(calls(search()), calls(in_order(bare, ())))
-    events, given = ask(services)
+    events, given = ask(streaming)
     assert given is not None and deltas(events) == [bare]
 
 
-def test_small_talk_is_shown_without_sources(services: Services, model: ScriptedModel) -> None:
+def test_small_talk_is_shown_without_sources(streaming: Services, model: ScriptedModel) -> None:
     greeting = (
         "Hello. I answer questions about the handbook, and I say where in it each of my answers stands. Ask away."
     )
     model.plays(calls(search()), calls(in_order(greeting, ())))
-    events, given = ask(services, "Hello!")
+    events, given = ask(streaming, "Hello!")
     assert given is not None and deltas(events)[0] == "Hello. " and text_of(events) == greeting
 
 
-def test_only_whoever_reads_events_asks_for_a_stream(services: Services, model: ScriptedModel) -> None:
+def test_only_whoever_reads_events_asks_for_a_stream(streaming: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(in_order(LONG)))
-    pieces = cast("ModelInPieces", services.model)
-    answer_question(QuestionRequest(query="How?", caller_id="key:a"), new_id(), services, Deadline.after(20))
+    pieces = cast("ModelInPieces", streaming.model)
+    answer_question(QuestionRequest(query="How?", caller_id="key:a"), new_id(), streaming, Deadline.after(20))
     assert pieces.stream_count == 0
     model.plays(calls(search()), calls(in_order(LONG)))
-    ask(services)
+    ask(streaming)
     assert pieces.stream_count == 1  # no answer may come of the search

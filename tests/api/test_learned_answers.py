@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from gleaner.model import utc_now
+from gleaner.stores.items import to_timestamp
+from gleaner_local.aws import ministack
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -75,6 +78,45 @@ def test_an_answer_that_says_that_there_is_none_is_not_learned(
 ) -> None:
     learn(client, model, web, QUESTION, found="The search results do not say when the Velm pool opens. [1]")
     assert items("KEYWORDS_TABLE") == []
+
+
+def test_a_fallback_answer_teaches_nothing(client: Client, model: ScriptedModel, web: ScriptedWeb, items: Any) -> None:
+    learn(client, model, web, QUESTION)  # teaches the same keyword, and stays
+    kept = items("KEYWORDS_TABLE")
+    web.finds("It opens at 9. [1]", PAGE)
+    unsourced = answer("At 9.", ())
+    model.plays(
+        calls(search("Velm pool at night")),
+        calls(("perplexity_search", {"query": "When does the Velm pool open at night?"})),
+        calls(("index_keywords", {"keywords": ["Velm pool", "Velm night"]}), unsourced),
+        calls(unsourced),
+    )
+    status, body = client.ask("When does the Velm pool open at night?")[:2]
+    assert (status, body["status"]) == (200, "fallback")
+    taught = [item for item in items("KEYWORDS_TABLE") if item["sk"] not in {old["sk"] for old in kept}]
+    assert [item for item in taught if "night" in json.dumps(item, default=str)] == []
+    assert len(shown_chunks(client, model, QUESTION)) == 1
+
+
+def test_an_expired_answer_is_dated_background_that_cannot_be_cited(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, settings: dict[str, str], items: Any
+) -> None:
+    learn(client, model, web, QUESTION, valid_for_hours=2)
+    [stored] = [item for item in items("KEYWORDS_TABLE") if item["sk"] == "ANSWER"]
+    yesterday = utc_now() - timedelta(days=1)
+    ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).update_item(
+        TableName=settings["KEYWORDS_TABLE"],
+        Key={"pk": {"S": stored["pk"]}, "sk": {"S": "ANSWER"}},
+        UpdateExpression="SET created_at = :then",
+        ExpressionAttributeValues={":then": {"S": to_timestamp(yesterday)}},
+    )
+    assert shown_chunks(client, model, QUESTION) == []
+    found = json.loads(model.requests[1]["messages"][-1]["content"])
+    assert found["expired_answer"]["date"] == yesterday.date().isoformat()
+    assert found["expired_answer"]["content"] == "It opens at 7."
+    assert found["stored_answers_withheld"] == {"time": 1}
+    shown_chunks(client, model, "When does the Velm pool close?")
+    assert "expired_answer" not in json.loads(model.requests[1]["messages"][-1]["content"])
 
 
 def test_a_stored_answer_to_another_question_is_withheld_and_recorded(

@@ -9,8 +9,8 @@ import pytest
 from aws_lambda_powertools import Logger, Metrics, Tracer
 from starlette.responses import JSONResponse
 
+from gleaner.application import build_api
 from gleaner.runtime.settings import Settings
-from gleaner.wiring import build_api
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -267,6 +267,20 @@ def test_parts_that_cannot_be_read_are_counted(
     model.plays(calls(search("starlette")), calls(web_search("starlette")), calls(answer("2026 [web-1]", ("web-1",))))
     client.ask("When was Starlette 1.0 released?")
     assert read_metrics()["UnreadableParts"] == 3
+
+
+def test_withheld_answers_are_counted_by_kind(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, read_metrics: ReadMetrics
+) -> None:
+    web.finds("The Velm pool opens at 9. [1]", result(1, "https://velm.example", "The pool of Velm"))
+    ask = ("When does the Velm pool open?", calls(answer("At 9 [web-1]", ("web-1",))))
+    model.plays(calls(search(ask[0])), calls(web_search(ask[0])), calls(index("Velm pool")), ask[1])
+    client.ask(ask[0])
+    assert "AnswersWithheld" not in read_metrics()
+    model.plays(calls(search("When does the Velm pool close?")), calls(answer()))
+    client.ask("When does the Velm pool close?")
+    values = read_metrics()
+    assert (values["AnswersWithheld"], values["AnswersWithheldPolarity"]) == (1, 1)
 
 
 def test_an_unavailable_model_counts_for_no_criterion(

@@ -150,6 +150,7 @@ def test_each_remote_call_of_a_question_is_a_subsegment_of_its_answer(
     assert "dynamodb" in {segment["name"] for segment in trace.segments}  # requests to AWS are traced as before
 
 
+@pytest.mark.slow  # quick tests: each of the parallel questions has a segment of its own
 def test_a_second_question_has_a_segment_of_its_own(function: TracedFunction, model: ScriptedModel) -> None:
     for _ in range(2):
         model.plays(calls(search()), calls(answer()))
@@ -187,7 +188,14 @@ def test_failed_calls_are_traced_with_their_status(
     assert not [text for text in CONTENT if text in trace.text]
 
 
-@pytest.mark.parametrize("service", ["PINECONE_INDEX_HOST", "PERPLEXITY_BASE_URL", "OPENAI_BASE_URL"])
+@pytest.mark.parametrize(
+    "service",
+    [
+        "PINECONE_INDEX_HOST",  # quick, as the two others fail in a quick test above
+        pytest.param("PERPLEXITY_BASE_URL", marks=pytest.mark.slow),
+        pytest.param("OPENAI_BASE_URL", marks=pytest.mark.slow),
+    ],
+)
 def test_a_service_that_cannot_be_reached_is_traced(
     settings: dict[str, str], model: ScriptedModel, tmp_path: Path, service: str
 ) -> None:

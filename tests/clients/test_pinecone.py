@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -267,3 +269,25 @@ def test_a_refused_connection_raises() -> None:
 def test_text_that_cannot_be_encoded_raises_knowledge_base_unavailable(serve: Serve) -> None:
     with pytest.raises(KnowledgeBaseUnavailable):
         serve(hits()).search("kb", "lone surrogate \ud800", top_k=3, timeout=5)
+
+
+FIRST_ANSWERS = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from gleaner.clients.pinecone_hits import LenientAdapter
+body = b'{"result":{"hits":[{"_id":"a#0","_score":0.5,"fields":{"text":"x"}}]},"usage":{"read_units":1}}'
+start = threading.Barrier(8)
+def read():
+    start.wait()
+    assert LenientAdapter.to_search_response(body).result.hits
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_the_first_answers_may_be_read_by_several_threads() -> None:
+    # Without the types read beforehand, one of some tries ends with a segmentation fault.
+    for _ in range(3):
+        run = subprocess.run([sys.executable, "-c", FIRST_ANSWERS], capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr

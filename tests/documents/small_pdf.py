@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pypdf import PdfWriter
+from pypdf.annotations import Link
 from pypdf.constants import PageLabelStyle
 from pypdf.generic import ArrayObject, DecodedStreamObject, DictionaryObject, Fit, FloatObject, NameObject
 
@@ -28,11 +29,12 @@ def make_pdf(
     title: str | None = None,
     bookmarks: Sequence[tuple[str, int, str | None] | tuple[str, int, str | None, float]] = (),
     labels: Sequence[tuple[int, int, PageLabelStyle, str]] = (),
+    links: Sequence[tuple[Text, str]] = (),
 ) -> bytes:
     """Make a PDF with a text on each page: lines separated by "\\n", or texts at places.
 
     A bookmark is its name, page from 0, parent and, if it has one, height on the page. A range of labels is its first
-    and last page from 0, style and prefix.
+    and last page from 0, style and prefix. A link of the first page is the place of its words, and its address.
     """
     writer = PdfWriter()
     for content in pages:
@@ -50,6 +52,9 @@ def make_pdf(
         )
     for first, last, style, prefix in labels:
         writer.set_page_label(first, last, style=style, prefix=prefix)
+    for text, address in links:
+        end = text.x + len(text.characters) * text.size / 2
+        writer.add_annotation(0, Link(rect=(text.x, text.y - 3, end, text.y + text.size - 2), url=address))
     stream = io.BytesIO()
     writer.write(stream)
     return stream.getvalue()

@@ -87,3 +87,17 @@ def test_deep_or_endless_metadata_does_not_crash() -> None:
     for front in ("title: " + "[" * 2_000, "{" * 2_000):
         assert "Body." in read(f"---\n{front}\n---\nBody.").sections[-1].text
         assert "Body." in read('{"a": ' + "[" * 2_000 + "\n\nBody.").sections[-1].text
+
+
+@pytest.mark.parametrize(
+    ("content", "title", "text"),
+    [
+        ("% Sailing\n  in winter\n% Ann; Bob\n% 2026\n\nCast off.\n", "Sailing in winter", "Cast off."),
+        ("Title: Sailing: a guide\nDate: 2026-01-02\nTags: a,\n  b\n\nCast off.\n", "Sailing: a guide", "Cast off."),
+        ("% of boats that sail\nis 40.\n", "a.md", "% of boats that sail is 40."),
+        ("Title: Sailing\nis the title of the book.\n", "a.md", "Title: Sailing is the title of the book."),
+    ],
+)
+def test_metadata_without_fences(content: str, title: str, text: str) -> None:
+    document = read(content)
+    assert (document.title, [section.text for section in document.sections]) == (title, [text])

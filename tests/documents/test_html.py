@@ -283,3 +283,29 @@ def test_addresses_stay_with_what_links_to_them() -> None:
             "Portal of [moorings](https://x.example/p)\n\nIt takes cards.\n\nCard\nText <https://y.example>",
         )
     ]
+
+
+ARIA_TABLE = (
+    "<div role=table><div role=rowgroup><div role=row><span role=columnheader>Berth</span>"
+    "<span role=columnheader>Fee</span></div></div>"
+    "<div role=row><span role=cell>A1</span><span role=cell>30</span></div></div>"
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (ARIA_TABLE, "| Berth | Fee |\n| --- | --- |\n| A1 | 30 |"),
+        ("<div role=list><div role=listitem>Red</div><div role=listitem>Blue</div></div>", "- Red\n- Blue"),
+        (
+            "<table><tr><th>Plan<th>Sail<tr><td>A<td><i class=check title=yes></i></table>",
+            "| Plan | Sail |\n| --- | --- |\n| A | yes |",
+        ),
+        ("<p>Mind <span role=img aria-label=fire></span> and <i class=icon title=x></i> it.</p>", "Mind fire and it."),
+        ("<sl-tab>Oar</sl-tab><sl-tab-panel>Row it.</sl-tab-panel>", "Oar\nRow it."),
+        ("<p>The <boat-name>Kite</boat-name>s sail.</p>", "The Kites sail."),
+        ("<dl><dt>length<span class=classifier>int</span></dt><dd>In metres.</dd></dl>", "length : int: In metres."),
+    ],
+)
+def test_elements_are_what_their_roles_names_and_labels_say(page: str, expected: str) -> None:
+    assert text(page) == expected

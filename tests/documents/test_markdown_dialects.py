@@ -241,3 +241,52 @@ def test_code_between_tags_loses_the_indent_of_its_list() -> None:
     content = "1. Step\n\n    {{< code-toggle file=hugo >}}\n    [a]\n      b = 1\n    {{< /code-toggle >}}"
 
     assert read(content) == "1. Step\n```\n[a]\n  b = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (
+            '<Tabs groupId="os">\n  <TabItem value="a" label="Linux" default>\n\n  Red.\n\n  </TabItem>\n</Tabs>',
+            "Linux:\n\nRed.",
+        ),
+        (
+            '<ParamField path="limit" type="integer" default="10" required>\nHow many.\n</ParamField>',
+            "limit (integer, default 10, required): How many.",
+        ),
+        ('<ResponseField name="id" type="string">The boat.</ResponseField>', "id (string): The boat."),
+        ('{{< tabs >}}{{< tab "Sail" >}}Red.{{< /tab >}}{{< tab "Oar" >}}Blue.{{< /tab >}}', "Sail: Red. Oar: Blue."),
+        ('{{% notice note "Winter" %}}\nClosed.\n{{% /notice %}}', "Winter: Closed."),
+        ('The {{< glossary_tooltip text="Pod" term_id="pod" >}} sails. {{< youtube "x1" >}}', "The Pod sails."),
+    ],
+)
+def test_tabs_and_parameters_stand_under_their_names(content: str, text: str) -> None:
+    assert read(content, "a.mdx" if content.startswith("<") else "a.md") == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("H~2~O, x~n+1~ and ~~old~~ but ~900 and ~1000~", "H2O, x_(n+1) and but ~900 and ~1000~"),
+        ("```sh [npm]\nnpm i\n```", "npm:\n\n```\nnpm i\n```"),
+        ("```js [1, 2]\nx[0]\n```", "```\nx[0]\n```"),
+        ("A\n\n<<< @/snippets/x.js{2}\n\n{{#include a.rs:2:3}}\n\n{!a.md!}\n\n@[youtube](x1)\n\nB", "A\n\nB"),
+    ],
+)
+def test_signs_of_vitepress_mdbook_and_pandoc(content: str, text: str) -> None:
+    assert read(content) == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('<tabs>\n  <tab header="Oil">\n\n  Drain it.\n\n  </tab>\n</tabs>', "Oil: Drain it."),
+        ("{% tabs log %}\n{% tab log php %}\nRed.\n{% endtab %}\n{% endtabs %}", "php: Red."),
+        ('{{% alert title="Heed" %}}Look up.{{% /alert %}}', "Heed: Look up."),
+        ("| A | B |\n|---|---|\n| <ul><li>x</li><li>y</li></ul> | <ul> |", "| A | B |\n| --- | --- |\n| x; y | <ul> |"),
+        ("::::{grid} 1 2\n:::{grid-item-card} Fees\nTen.\n:::\n::::", "Fees:\n\nTen."),
+        ("# Sail ![](a.png){: .x }\n\nText", "Sail: Text"),
+    ],
+)
+def test_tabs_alerts_and_lists_on_one_line(content: str, text: str) -> None:
+    assert read(content) == text

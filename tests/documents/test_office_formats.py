@@ -177,3 +177,13 @@ def test_every_part_of_a_long_table_has_the_headers_and_a_wide_row_names_each_ce
     assert len(wide.sections) > 1
     assert all(section.text.startswith("- Field 0: value 0\n") for section in wide.sections)
     assert "- Field 89: value 89" in wide.sections[-1].text
+
+
+def test_a_cell_of_a_spreadsheet_keeps_its_address() -> None:
+    workbook = Workbook()
+    for row in (["Boat", "Portal"], ["Kite", "Book"], ["Wren", "Book"]):
+        workbook.active.append(row)
+    workbook.active["B2"].hyperlink = "https://portal.example/?a=1&b=2"
+    workbook.active["B3"].hyperlink = "javascript:alert(1)"
+    [section] = read_document("a.xlsx", save(workbook)).sections
+    assert section.text.endswith("| Kite | [Book](https://portal.example/?a=1&b=2) |\n| Wren | Book |")

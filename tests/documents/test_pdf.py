@@ -244,3 +244,24 @@ def write(writer: PdfWriter) -> bytes:
     stream = io.BytesIO()
     writer.write(stream)
     return stream.getvalue()
+
+
+def test_the_address_behind_words_stands_after_them() -> None:
+    lines = [
+        Text(20, 380, "Book at the portal today."),
+        Text(20, 366, "See https://a.example/x for more. The rules of the"),
+        Text(20, 352, "harbour office and the script say so."),
+    ]
+    links = [
+        (Text(92, 380, "portal"), "https://portal.example/m?a=1"),
+        (Text(44, 366, "https://a.example/x"), "https://a.example/x"),
+        (Text(260, 366, "rules of the"), "https://rules.example"),
+        (Text(20, 352, "harbour office"), "https://rules.example"),
+        (Text(152, 352, "script"), "javascript:alert(1)"),
+    ]
+    [section] = read_document("a.pdf", make_pdf([lines], links=links)).sections
+    assert section.text == (
+        "Book at the portal <https://portal.example/m?a=1> today.\n"
+        "See https://a.example/x for more. The rules of the harbour office <https://rules.example> and "
+        "the script say so."
+    )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gleaner_documents.model import BrokenFile, Document, NotText
+from gleaner_documents.model import BrokenFile, Document, NothingToRead, NotText
 from gleaner_documents.reading import read_document
 from tests.documents.small_files import make_epub
 
@@ -253,3 +253,49 @@ def test_a_book_is_read_in_its_order_under_the_titles_of_its_contents() -> None:
 def test_a_file_of_another_format_than_its_name_says_is_named(name: str) -> None:
     with pytest.raises(BrokenFile, match=f"^{name}: "):
         read_document(name, b"Just some text.")
+
+
+GLOSSARY = """
+.. glossary::
+   :sorted:
+
+   .. no term
+
+   Bond
+   Surety
+      Money that is held.
+
+      It is paid back.
+
+   Berth : b
+
+       A place for a :term:`boat <Kite>`.
+"""
+
+
+def test_the_terms_of_a_glossary_stand_before_their_definitions() -> None:
+    document = read_document("a.rst", GLOSSARY.encode())
+    assert texts(document) == [
+        (None, "Bond, Surety: Money that is held.\n\nIt is paid back.\n\nBerth: A place for a boat.")
+    ]
+
+
+def test_what_sphinx_shows_of_options_is_text() -> None:
+    rst = (
+        ".. confval:: html_theme\n   :type: str\n   :default: ``'red'``\n   :no-index:\n\n   The look.\n\n"
+        ".. code-block:: python\n   :caption: boat.py\n\n   x = 1\n"
+    )
+    [(_, text)] = texts(read_document("a.rst", rst.encode()))
+    assert text == "`html_theme`\n\nType: str\n\nDefault: `'red'`\n\nThe look.\n\nboat.py\n\n```\nx = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.rst", "Guide\n=====\n\n.. toctree::\n   :hidden:\n\n   start\n"),
+        ("a.md", "# Guide\n\n```{include} ../README.md\n```\n"),
+    ],
+)
+def test_a_page_that_only_names_others_is_no_failure(name: str, content: str) -> None:
+    with pytest.raises(NothingToRead, match="names other pages alone"):
+        read_document(name, content.encode())

@@ -16,7 +16,7 @@ class ModelInPieces:
 
     model: ChatModel
     size: int = 5
-    attempts: int = 1  # of which all but the last break off in the middle
+    attempts: int = 1  # of which all but the last break off after three quarters
     stream_count: int = 0  # requests for which a stream was wanted
     stopped: list[str] = field(default_factory=list)  # arguments at which a stream was ended
 
@@ -31,7 +31,7 @@ class ModelInPieces:
 
     def _play(self, turn: ModelTurn, attempt: int, on_partial: Callable[[PartialCall], None]) -> None:
         for position, call in enumerate(turn.tool_calls):
-            length = len(call.arguments) if attempt == self.attempts - 1 else len(call.arguments) // 2
+            length = len(call.arguments) if attempt == self.attempts - 1 else len(call.arguments) * 3 // 4
             for end in [*range(self.size, length, self.size), length]:
                 partial = PartialCall(
                     attempt=attempt, position=position, tool=call.name, arguments=call.arguments[:end]

@@ -103,6 +103,7 @@ def start_environment(
     env = {
         "PATH": os.environ["PATH"],
         "AWS_LAMBDA_RUNTIME_API": api.address,
+        "AWS_EXECUTION_ENV": "AWS_Lambda_python3.13",
         "LAMBDA_TASK_ROOT": str(function),
         "LAMBDA_RUNTIME_DIR": "/var/runtime",
         "_HANDLER": "handler.lambda_handler",

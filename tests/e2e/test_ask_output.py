@@ -13,7 +13,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Router, request_response
+from typer.testing import CliRunner
 
+from gleaner_local.commands import main as cli
 from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import ENVIRONMENT, GLEANER, one_line
 
@@ -52,6 +54,8 @@ def service() -> Iterator[tuple[str, list[Any]]]:
     bodies: list[Any] = []
 
     async def answer(request: Request) -> Response:
+        if request.url.path != "/api/chat/query":  # as a service of a version that did not stream
+            return JSONResponse({"type": "urn:gleaner:problem:not-found", "detail": "There is no such path."}, 404)
         bodies.append(await request.json())
         if bodies[-1]["query"] == "fail":
             return JSONResponse({"detail": "no\x1b[2J\nsecond", "type": "t"}, 400)
@@ -70,6 +74,11 @@ def ask(url: str, *arguments: str, **options: Any) -> subprocess.CompletedProces
     return subprocess.run(command, text=True, env=ENVIRONMENT, timeout=60, check=False, **settings)
 
 
+def printed_here(url: str, *arguments: str) -> str:
+    """The output without a new process, which takes a second to start."""
+    return CliRunner().invoke(cli.app, ["ask", *arguments, "--url", url]).stdout
+
+
 def test_a_pipe_gets_the_text_as_it_is_without_controls(service: tuple[str, list[Any]]) -> None:
     printed = ask(service[0], "q").stdout
     assert TEXT.replace("[kb-1]", "[1]") in printed.splitlines()
@@ -80,7 +89,7 @@ def test_a_pipe_gets_the_text_as_it_is_without_controls(service: tuple[str, list
 
 
 def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> None:
-    [line] = [line for line in ask(service[0], "q").stdout.splitlines() if "docs/b.md" in line]
+    [line] = [line for line in printed_here(service[0], "q").splitlines() if "docs/b.md" in line]
     assert line.endswith(" · chunk 0 <https://docs.example/b/>")
 
 
@@ -93,11 +102,12 @@ def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> N
     ],
 )
 def test_an_answer_that_lacks_something_says_so(service: tuple[str, list[Any]], question: str, line: str) -> None:
-    assert line in ask(service[0], question).stdout.splitlines()
+    assert line in printed_here(service[0], question).splitlines()
 
 
 def test_json_holds_no_controls(service: tuple[str, list[Any]]) -> None:
-    printed = ask(service[0], "q", "--json").stdout
+    printed = printed_here(service[0], "q", "--json")
+    assert "cleared" in printed
     assert not set(printed) & set("\x1b\x07\x9b\u202e")
 
 

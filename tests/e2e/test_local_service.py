@@ -78,6 +78,7 @@ def test_both_apis_answer_from_documents_and_from_the_web(tmp_path: Path, docume
     assert any(name in finding["seen"] for finding in report["findings"])
 
 
+@pytest.mark.slow  # quick tests: a follow-up question above, and tests/local/extractive/test_follow_up.py
 def test_follow_up_questions_are_searched_with_their_context_over_twenty_turns(tmp_path: Path, documents: Path) -> None:
     with serving(tmp_path / "data", "--load", str(documents)) as url:
         session: dict[str, str] = {}
@@ -134,12 +135,20 @@ def test_a_failed_start_is_explained_in_one_line(tmp_path: Path) -> None:
     assert "serve --data-dir" in one_line(run("ask", "x", "--data-dir", tmp_path / "nowhere"))
 
 
-def test_a_wrong_endpoint_is_reported_before_anything_starts(tmp_path: Path) -> None:
-    for variable in ("OPENAI_BASE_URL", "PINECONE_INDEX_HOST", "PERPLEXITY_BASE_URL", "AWS_ENDPOINT_URL_DYNAMODB"):
-        wrong = ENVIRONMENT | {variable: "http://127.0.0.1:9"}
-        command = [GLEANER, "serve", "--port", "0", "--data-dir", tmp_path / "data"]
-        result = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=60, check=False)
-        assert variable in one_line(result)
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "OPENAI_BASE_URL",
+        pytest.param("PINECONE_INDEX_HOST", marks=pytest.mark.slow),
+        pytest.param("PERPLEXITY_BASE_URL", marks=pytest.mark.slow),
+        pytest.param("AWS_ENDPOINT_URL_DYNAMODB", marks=pytest.mark.slow),
+    ],
+)
+def test_a_wrong_endpoint_is_reported_before_anything_starts(tmp_path: Path, variable: str) -> None:
+    wrong = ENVIRONMENT | {variable: "http://127.0.0.1:9"}
+    command = [GLEANER, "serve", "--port", "0", "--data-dir", tmp_path / "data"]
+    result = subprocess.run(command, capture_output=True, text=True, env=wrong, timeout=60, check=False)
+    assert variable in one_line(result)
 
 
 @pytest.mark.slow

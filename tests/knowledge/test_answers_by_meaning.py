@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,9 @@ from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.model import Citation, Record, WebAnswer
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores import schema
 from gleaner.stores.answer_forgetting import AnswerForgetting
+from gleaner.stores.keyword_items import KeywordUse
 from tests.keyword_fixtures import Keywords, web_answer
 from tests.knowledge.test_retrieval import make_retrieval
 from tests.pruning.test_run import pruner, run
@@ -144,6 +147,46 @@ def test_keywords_find_answers_while_the_search_by_meaning_fails(
     broken = AnswerIndex(pinecone.connect(host=index_host + WRONG_PATH, api_key=lambda: "k"))
     result = search(make_retrieval(keywords, knowledge_base, answer_index=broken), "sourdough bread")
     assert [passage.key for passage in result.passages] == ["M1"] and not result.lookup_failed
+
+
+@pytest.fixture
+def private_answer(keywords: Keywords, knowledge_base: KnowledgeBase) -> WebAnswer:
+    """An answer that only ann may find, under a keyword that no search here shares."""
+    answer = web_answer("P1", kb_id=KB, query="How do I bake sourdough bread?", answer="In an oven.", owner="ann")
+    use = KeywordUse(kb_id=KB, query_id="Q1", session_id="S", answer=answer, caller="ann", is_private=True)
+    Learning(keywords.store).learn(["levain"], use, deadline=Deadline.after(5))
+    Learning(keywords.store, AnswerIndex(knowledge_base)).index_answer(answer, deadline=Deadline.after(5))
+    return answer
+
+
+@pytest.mark.parametrize(("caller", "ids"), [("ann", ["P1"]), ("bob", []), (None, [])])
+def test_only_its_owner_finds_a_private_answer_by_meaning(
+    retrieval: Retrieval, private_answer: WebAnswer, caller: str | None, ids: list[str]
+) -> None:
+    result = retrieval.search(KB, "bake sourdough bread", top_k=5, deadline=Deadline.after(20), caller=caller)
+    assert [passage.key for passage in result.passages] == ids
+
+
+@pytest.mark.parametrize("owner", ["bob", None])
+def test_the_table_decides_whose_an_answer_is(
+    retrieval: Retrieval, knowledge_base: KnowledgeBase, private_answer: WebAnswer, owner: str | None
+) -> None:
+    AnswerIndex(knowledge_base).put(replace(private_answer, owner=owner), timeout=5)
+    result = retrieval.search(KB, "bake sourdough bread", top_k=5, deadline=Deadline.after(20), caller=owner)
+    assert result.passages == ()
+
+
+def test_a_doubtful_answer_keeps_its_record_for_when_it_is_approved(
+    keywords: Keywords, retrieval: Retrieval, knowledge_base: KnowledgeBase
+) -> None:
+    learn(keywords, knowledge_base, 1, "How do I bake sourdough bread?", "levain")
+    doubt = keywords.table.update(
+        schema.answer_key("M1"), expression="SET #doubters = :two", condition="", values={":two": {"ann", "bob"}}
+    )
+    keywords.table.transact([doubt], deadline=Deadline.after(5))
+    assert found(retrieval, "bake sourdough bread") == []
+    keywords.executor.shutdown()
+    assert stored_ids(knowledge_base) == ["M1"]
 
 
 def test_a_record_of_another_program_in_the_namespace_is_ignored(

@@ -18,11 +18,13 @@ from gleaner.errors import GleanerError
 from gleaner.guards import answer_text, disclosure, redaction, untrusted
 from gleaner.guards.release import cut_open, cut_unsettled
 from gleaner.guards.support import judge_support
+from gleaner.knowledge.answered_question import MAX_LENGTH, choose_answered_question
 from gleaner.knowledge.differences import StoredAnswer, find_difference
 from gleaner.knowledge.learning import check_keywords, extract_keywords
 from gleaner.knowledge.selection import Selection
 from gleaner.model import Citation, Passage, SourceType, WebAnswer
 from gleaner.sentences import split_sentences
+from gleaner.small_talk import without_small_talk
 from gleaner.tools.parameter_checks import check_keyword, check_query, neutralise
 from gleaner_documents.chunking import chunk_text
 from gleaner_documents.model import UnreadableDocument
@@ -161,6 +163,8 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "check_keywords": lambda value: check_keywords([value]),
     "extract_keywords": lambda value: extract_keywords(_web_answer(value)),
     "find_difference": lambda value: find_difference(value[:LENGTH], _stored_answer(value), now=datetime.now(UTC)),
+    "choose_answered_question": lambda value: choose_answered_question(value[:MAX_LENGTH], _web_answer(value), value),
+    "without_small_talk": without_small_talk,
     "read a web answer": lambda value: read_answer(_web_body(value)),
     "split_sentences": split_sentences,
     "chunk_text": chunk_text,

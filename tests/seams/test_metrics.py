@@ -52,7 +52,10 @@ def test_watched_metrics_are_emitted(
 
 
 def _run_turns(environments: ExecutionEnvironments, model: ScriptedModel) -> None:
-    """Ask a question that needs the web and a retry, then one that uses the learned answer, and rate an answer."""
+    """Ask a question that needs the web and a retry, one that uses the learned answer, and one that it does not answer.
+
+    Then rate an answer.
+    """
     model.plays(
         calls(search()),
         calls(("perplexity_search", {"query": "Starlette"})),
@@ -63,6 +66,8 @@ def _run_turns(environments: ExecutionEnvironments, model: ScriptedModel) -> Non
     first = _post(environments, "/api/chat/query", {"query": "When was Starlette 1.0 released?"})
     model.plays(calls(search("Starlette release")), calls(answer("In 2026. [web-1]", ("web-1",))))
     _post(environments, "/api/chat/query", {"query": "Which year was that?", "session_id": first["session_id"]})
+    model.plays(calls(search("When was Starlette 2.0 released?")), calls(answer("The passages do not say.", ())))
+    _post(environments, "/api/chat/query", {"query": "When was Starlette 2.0 released?"})
     _post(environments, f"/api/queries/{first['query_id']}/feedback", {"rating": 4})
 
 

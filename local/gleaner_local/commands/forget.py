@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.console import Console
 
 from gleaner_local.aws.api_gateway import ADMIN_CALLER
 from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
-from gleaner_local.commands.options import ApiKey, AsJson, ServiceDataDir, Token, Url
+from gleaner_local.commands.options import AnswerId, ApiKey, AsJson, ServiceDataDir, Token, Url
 
 
 def forget(
-    answer: Annotated[str, typer.Option(help="Its id, as `gleaner keywords show` prints it.")],
+    answer: AnswerId,
     url: Url = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
@@ -22,8 +19,6 @@ def forget(
     as_json: AsJson = False,
 ) -> None:
     """Forget one stored web answer, and learn nothing from its pages for a while; safe to repeat."""
-    if not (answer.isascii() and answer.isalnum()):
-        raise typer.BadParameter("use the id of a stored answer, as `gleaner keywords show` prints it")
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
     report = client.call("DELETE", f"/api/keywords/answers/{answer}")
     if as_json:

@@ -16,7 +16,7 @@ from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import connect
 from gleaner_local.commands.forget import forget
 from gleaner_local.commands.keyword_names import resolve_keyword_id
-from gleaner_local.commands.options import ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
+from gleaner_local.commands.options import AnswerId, ApiKey, AsJson, KbId, ServiceDataDir, Token, Url
 
 app = typer.Typer(no_args_is_help=True, help="What the service has learned.")
 
@@ -83,15 +83,13 @@ def show_keyword(
 
 @app.command("approve")
 def approve(
-    answer: Annotated[str, typer.Option(help="Its id, as `gleaner keywords list --doubtful` prints it.")],
+    answer: AnswerId,
     url: Url = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,
 ) -> None:
     """Hand a doubtful stored web answer out again, until callers rate it poor anew."""
-    if not (answer.isascii() and answer.isalnum()):
-        raise typer.BadParameter("use the id of a stored answer, as `gleaner keywords list --doubtful` prints it")
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token, caller=ADMIN_CALLER)
     client.call("DELETE", f"/api/keywords/answers/{answer}/doubts")
     print(f"{answer} is handed out again.")

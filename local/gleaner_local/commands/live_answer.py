@@ -205,13 +205,13 @@ def split_blocks(text: str) -> list[str]:
     blocks, block, fence = [], "", ""
     lines = text.splitlines(keepends=True)
     for position, line in enumerate(lines):
-        opened = _FENCE.match(line)
-        if opened and (not fence or opened[1].startswith(fence)):
-            fence = "" if fence else opened[1]
-        follows = lines[position - 1] if position else ""
-        if not fence and block.strip() and not follows.strip() and line.strip() and not line[0].isspace():
+        is_after_gap = position > 0 and not lines[position - 1].strip()
+        if is_after_gap and not fence and block.strip() and line.strip() and not line[0].isspace():
             blocks.append(block)
             block = ""
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
         block += line
     return [*blocks, block]
 

@@ -39,6 +39,14 @@ def _check_kb_id(value: str | None) -> str | None:
     return value
 
 
+def _check_answer_id(value: str) -> str:
+    if not (value.isascii() and value.isalnum()):
+        raise typer.BadParameter(
+            "use the id of a stored answer, as `gleaner keywords show` and `gleaner keywords list --doubtful` print it"
+        )
+    return value
+
+
 Url = Annotated[
     str | None, typer.Option(help="Address of the service; by default the one that runs here.", callback=_check_url)
 ]
@@ -54,6 +62,14 @@ DataDir = Annotated[Path, typer.Option(help="Directory for all data.")]
 ServiceDataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help=f"Data directory of the service that runs here; {DEFAULT_DATA_DIR} by default."),
+]
+AnswerId = Annotated[
+    str,
+    typer.Option(
+        "--answer",
+        help="Its id, as `gleaner keywords show` and `gleaner keywords list --doubtful` print it.",
+        callback=_check_answer_id,
+    ),
 ]
 KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_check_kb_id)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]

@@ -26,8 +26,8 @@ class Reading:
     """A question as it is understood in its conversation.
 
     `text` scores sentences, and `terms` come from earlier turns. `asked` is the question that tells the kind of answer:
-    an earlier one if `text` only names something. The answer must be about the words of `required`; `said` is the
-    answer before.
+    an earlier one if `text` only names something. The answer must be about the words of `required`; `said` are the
+    answers before, as far as the topic goes back.
     """
 
     text: str
@@ -91,7 +91,8 @@ def _read(text: str, before: Reading | None, answer: str) -> Reading:
 def _continue(message: Message, before: Reading, names: Sequence[str], answer: str) -> Reading:
     terms = _without_known([*_terms_of(before), *names[:MAX_ADDED_NAMES]], message.text)
     asks = contains_question(message.text, find_language(message.text, before.asked))
-    return Reading(message.text, message.text if asks else before.asked, terms, said=answer)
+    said = f"{before.said}\n{answer}" if before.said else answer
+    return Reading(message.text, message.text if asks else before.asked, terms, said=said)
 
 
 def _replace(message: Message, before: Reading) -> Reading:

@@ -90,6 +90,8 @@ def _something_else(text: str, language: Language) -> Message | None:
     rest = text[end:].strip() if end else _without_end(text, language)
     if rest is None or not topic_words(rest) or _asks(rest, language):
         return None
+    if "," in rest and contains_question(rest.partition(",")[2], language):  # "What about the tram, who drives it?"
+        return Message(rest, Leaning.ALONE)
     leaning = Leaning.CONTINUES if _is_circumstance(rest, language) else Leaning.INSTEAD
     return Message(rest, leaning, refers_back(rest, language))
 
@@ -128,7 +130,7 @@ def _is_fragment(text: str, language: Language) -> bool:
     tokens, terms = tokenize(text), topic_words(text)
     if not language.is_spaced or language.name == "Korean":
         is_short = len(join_tokens(text)) <= MAX_UNSPACED_FRAGMENT
-        return is_short and "".join(terms) == join_tokens(text) and not _asks(text, language)
+        return is_short and "".join(terms) == join_tokens(text) and not contains_question(text, language)
     nouns = [token for token in tokens if token not in language.phrases("articles")]
     return len(nouns) == len(terms) <= 1 or (len(nouns) < len(tokens) == len(terms) + 1 <= MAX_FRAGMENT)
 

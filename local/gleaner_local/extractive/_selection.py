@@ -84,7 +84,9 @@ def _mark(text: str, passage: Passage) -> str:
 
 def _is_noun(word: str, nouns: frozenset[str]) -> bool:
     folded = fold(word)
-    return folded in nouns or (bool(_UNSPACED.search(folded)) and any(noun in folded for noun in nouns if noun))
+    if _UNSPACED.search(folded):
+        return any(noun in folded for noun in nouns if noun)
+    return all(part in nouns for part in tokenize(word))
 
 
 @cache

@@ -18,16 +18,18 @@ class _Scale:
 
     score_share: float
     enough: float  # the mean from which on no web search is needed
+    usable: float  # the same where the web cannot be asked: what is below `enough` is called a partial answer
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWLEDGE_BASE = _Scale(0.85, 0.47)
-_STORED_BY_MEANING = _Scale(0.7, 0.57)  # the score is the cosine of question and stored answer
-_STORED_BY_WORDS = _Scale(0.5, 0.75)  # measured with an earlier search score (a share of terms): measure it again
+_KNOWN = _Scale(0.85, 0.47, 0.47)
+_WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
+# The embedder does not know the language, so that the score is of words alone.
+_UNKNOWN = _Scale(0.6, 0.43, 0.37)
+_STORED_BY_MEANING = _Scale(0.7, 0.57, 0.57)  # the score is the cosine of question and stored answer
+_STORED_BY_WORDS = _Scale(0.5, 0.75, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
 ENOUGH = 0.38
-# Worth quoting where the web cannot be asked. In a language that the embedder does not know, words alone score lower.
-USABLE, USABLE_BY_WORDS = 0.30, 0.21
 MIN_FAMILIARITY = 0.5
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
@@ -47,7 +49,7 @@ class Judgement:
     question: Question
     ranked: tuple[ScoredText, ...]
     evidence: dict[str, float]
-    usable_from: float = USABLE
+    usable_from: float
 
     @property
     def strongest(self) -> float:
@@ -92,8 +94,10 @@ class Judge:
         texts = score_texts(question, passage_texts)
         # Passages about another town than the one that is asked for resemble the question and do not answer it.
         certainty = 1.0 - missing_share(question, passage_texts)
+        scale = self._scale_of(passages)
         evidence = {
-            text.id: certainty * self._evidence(text) if _names_required(text, question) else 0.0 for text in texts
+            text.id: certainty * self._evidence(text, scale) if _names_required(text, question) else 0.0
+            for text in texts
         }
         # The search mostly orders its own passages correctly; word coverage does not improve their order.
         relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
@@ -101,7 +105,7 @@ class Judge:
             (text for text in texts if _names_required(text, question)),
             key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
         )
-        return Judgement(question, tuple(ranked), evidence, self._usable_from(passages))
+        return Judgement(question, tuple(ranked), evidence, ENOUGH - scale.enough + scale.usable)
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -112,16 +116,18 @@ class Judge:
             score = max(0.0, *(float(self._vector(query) @ self._vector(part[:MAX_TOPIC_CHARS])) for part in topics))
         return Text(passage.id, passage.content, score, context, stored=passage.external)
 
-    def _evidence(self, text: ScoredText) -> float:
-        scale = self._stored if text.stored else _KNOWLEDGE_BASE
+    def _evidence(self, text: ScoredText, own: _Scale) -> float:
+        scale = self._stored if text.stored else own
         mean = scale.score_share * text.prior + (1 - scale.score_share) * text.coverage
         return max(0.0, mean + ENOUGH - scale.enough)
 
-    def _usable_from(self, passages: Sequence[Passage]) -> float:
-        if self._embedder is None or not passages:
-            return USABLE
+    def _scale_of(self, passages: Sequence[Passage]) -> _Scale:
+        if self._embedder is None:
+            return _WITHOUT_EMBEDDER
+        if not passages:
+            return _KNOWN
         [familiarity] = self._embedder.familiarity([passages[0].content])
-        return USABLE if familiarity >= MIN_FAMILIARITY else USABLE_BY_WORDS
+        return _KNOWN if familiarity >= MIN_FAMILIARITY else _UNKNOWN
 
     def _embed(self, text: str) -> Vectors:
         if self._embedder is None:

@@ -33,6 +33,7 @@ NAME_WEIGHT = 1.5
 NUMBER_WEIGHT = 1.6
 COMMON_WEIGHT = 0.5
 ASKING_WEIGHT = 0.35
+MIN_START = 4  # letters of a word that its inflections share
 MAX_EARLIER_SHARE = 0.4  # the weight of all words from earlier turns, as a share of the question's own
 
 
@@ -88,6 +89,8 @@ _KINDS: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
         re.compile(r"^\W*(what (is|are|was|were|does)\b(?! the (difference|best))|define\b|explain\b)"),
     ),
 )
+# A question for one of these has another answer than the one before, even if it names no topic: "And where is it?"
+_SPECIFIC = (AnswerKind.NUMBER, AnswerKind.DATE, AnswerKind.PERSON, AnswerKind.PLACE, AnswerKind.REASON)
 _CUES = {
     AnswerKind.METHOD: re.compile(r"`"),
     AnswerKind.ADDRESS: re.compile(r"(?:https?|ftp)://|\bwww\.|[\w.]@\w", re.IGNORECASE),
@@ -119,7 +122,7 @@ class Question:
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
     of proper names, as far as capitals tell them. `required` are the stems of which an answer must have one, if it is
     not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a
-    follow-up.
+    follow-up. One that names nothing itself `needs_kind`: "And where is it?" is answered by a place alone.
     """
 
     text: str
@@ -130,6 +133,7 @@ class Question:
     names: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
     said: str = ""
+    needs_kind: bool = False
 
     @property
     def has_topic(self) -> bool:
@@ -151,8 +155,10 @@ def read_question(
     little unless the question has no topic. `asked` is the question that tells the kind of answer, if it is another.
     An answer must have one of the topic words of `required`. `said` is the answer before, which need not be repeated.
     """
+    kind = _kind(fold(asked or text))
     weights = _weigh_words(text)
     own = _topic_of(weights)
+    needs_kind = bool(terms) and not own and kind in _SPECIFIC
     if terms and not own:  # "How high is it?": common words are all that it asks for
         weights = {key: 1.0 if weight == COMMON_WEIGHT else weight for key, weight in weights.items()}
         own = _topic_of(weights)
@@ -162,18 +168,27 @@ def read_question(
         weights.setdefault(key, share * weight)
     order = tuple(stem(word) for word in words(text) if stem(word) in weights)
     starts = {**beginnings(" ".join(terms)), **beginnings(text)}
+    if any(start != key for key, start in starts.items()):  # "fundó" and "fundado" differ in their last vowel
+        starts = {key: _without_ending(start) for key, start in starts.items()}
     inflected = {key: start for key, start in starts.items() if start != key and key in weights}
     must_have = _topic_of(_weigh_words(required)) & weights.keys()
     return Question(
         text,
         order,
         weights,
-        _kind(fold(asked or text)),
+        kind,
         inflected,
         names=frozenset(key for key in _names_of(text) if weights.get(key) == NAME_WEIGHT and not _GERMAN.search(text)),
         required=must_have,
-        said=said if own else "",
+        said=said if own or needs_kind else "",
+        needs_kind=needs_kind,
     )
+
+
+def _without_ending(start: str) -> str:
+    """The start of a short word without its last vowels, unless little is left."""
+    shorter = start.rstrip("aeiou")
+    return shorter if len(shorter) >= MIN_START and start.isascii() else start
 
 
 def _topic_of(weights: Mapping[str, float]) -> frozenset[str]:

@@ -20,6 +20,7 @@ MAX_PAIR_DISTANCE = 3  # words
 KIND_BONUS = 0.15
 PASSAGE_SHARE = 0.5
 SAID_FACTOR = 0.5  # of a sentence of the answer before, for a follow-up
+OTHER_KIND_FACTOR = 0.5  # of a sentence without what a follow-up asks for, if that is all that it says
 FRAGMENT_FACTOR = 0.7  # "Run this:", "Where is it?" and "Google." say little without their context
 INTRODUCTION_FACTOR = 0.85  # with its list, an introduction says more, but one of its items may be all that was asked
 # A heading with this share of the question's weight asks the same, and what stands right below it is the answer.
@@ -29,6 +30,8 @@ NO_STATEMENT = (":", "：", "?", "？", "؟")
 MIN_SENTENCE_WORDS = 3
 # Two sentences say the same when the longer one has at least this share of the shorter one's words.
 MIN_SAME_SHARE = 0.8
+MIN_DERIVED = 4  # letters of a word that others derive from
+PARTICIPLE_PREFIX = "ge"  # of German: "gründete", "gegründet"
 # Long sentences match more words by chance: a match counts less in a sentence of more than these words.
 LONG_SENTENCE_WORDS = 40
 
@@ -112,12 +115,17 @@ def missing_share(question: Question, texts: Sequence[Text]) -> float:
     total = sum(question.weights.values())
     if not total:
         return 0.0
-    present = {key for text in texts for key in _aligned(f"{text.context} {text.content}", question)}
-    missing = question.weights.keys() - present
+    present = frozenset(key for text in texts for key in _aligned(f"{text.context} {text.content}", question))
+    missing = {key for key in question.weights.keys() - present if not _is_derived_from(key, present)}
     names = sum(question.weights[key] for key in missing & question.names) / total
     if len(question.weights) > MAX_FEW_WORDS:
         return names
     return max(names, MISSING_WORD_SHARE * sum(question.weights[key] for key in missing) / total)
+
+
+def _is_derived_from(key: str, present: frozenset[str]) -> bool:
+    """Whether a word of the texts continues `key`: who drives the tram is its driver."""
+    return len(key) >= MIN_DERIVED and any(word.startswith(key) for word in present)
 
 
 def distinct(sentences: Sequence[ScoredSentence]) -> list[ScoredSentence]:
@@ -167,9 +175,11 @@ def _score_text(question: Question, weights: Mapping[str, float], text: Text) ->
         elif sentence.text.endswith(NO_STATEMENT) or len(sequence) < MIN_SENTENCE_WORDS:
             match *= FRAGMENT_FACTOR
         bonus = PAIR_BONUS * _pair_share(question.order, sequence)
-        bonus += KIND_BONUS * own_share if fits(question.kind, sentence.text) else 0.0
+        is_kind = fits(question.kind, sentence.text)
+        bonus += KIND_BONUS * own_share if is_kind else 0.0
         said = SAID_FACTOR if question.said and sentence.text in question.said else 1.0
-        score = said * (match + bonus) + PASSAGE_SHARE * text.prior
+        kind = 1.0 if is_kind or not question.needs_kind else OTHER_KIND_FACTOR
+        score = said * kind * (match + bonus) + PASSAGE_SHARE * text.prior
         scored_sentences.append(
             ScoredSentence(text.id, position, sentence.text, score, sentence.parts, sentence.is_code)
         )
@@ -188,7 +198,9 @@ def _aligned(text: str, question: Question) -> tuple[str, ...]:
 
 
 def _find_inflection(stem: str, question: Question) -> str:
-    return next((own for own, start in question.beginnings.items() if stem.startswith(start)), stem)
+    without_prefix = stem.removeprefix(PARTICIPLE_PREFIX)
+    starts = question.beginnings.items()
+    return next((own for own, start in starts if stem.startswith(start) or without_prefix.startswith(start)), stem)
 
 
 def _length_factor(length: int) -> float:

@@ -28,7 +28,7 @@ HEADING_FIELDS = ("chapter", "title")
 # Dead rows cost a search as much as live ones: beyond this share, the next search reloads the namespace.
 MAX_DEAD_SHARE = 0.25
 # Raised whenever the same text gets other terms, parts or familiarity: stored records are then analysed again.
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 _FILTER_BATCH = 500
 _EMBED_BATCH = 96
 _NOT_EMBEDDED = np.empty((0, DIMENSIONS), dtype=np.float32)

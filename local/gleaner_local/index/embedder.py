@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gleaner.text import english_stop_words
+from gleaner.text import english_stop_words, function_words, words
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -31,6 +31,10 @@ BATCH_WINDOWS = 16
 # The vocabulary was made from English: English text has 3.6 to 5.3 letters in a piece, Spanish 2.5 to 3.1, and text in
 # other scripts at most one. Below the first bound the model does not know a text, from the second one on it does.
 UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 3.05, 3.6
+# English on plants or drugs has pieces as short as Spanish, but its function words tell the language: 21 % of the words
+# or more in 95 of 100 English texts, and at most 9 % in a Spanish one. Shorter ones are words of many languages.
+OTHER_FUNCTION_WORDS, ENGLISH_FUNCTION_WORDS = 0.1, 0.2
+MIN_FUNCTION_WORD_LETTERS = 3
 UNKNOWN_PIECE = "[UNK]"
 
 logger = logging.getLogger(__name__)
@@ -79,11 +83,14 @@ class Embedder:
         return [vectors[bounds[owner] : bounds[owner + 1]] for owner in range(len(texts))]
 
     def familiarity(self, texts: Sequence[str]) -> list[float]:
-        """How well the model knows the words of each text, 0 to 1, by the length of the pieces that it reads."""
+        """How well the model knows each text, 0 to 1: by the length of the pieces that it reads, or as English."""
         with self._loading:
             tokenizer = self._tokenizer
         encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [_familiarity(encoding.tokens) for encoding in encodings]
+        return [
+            max(_familiarity_of_pieces(encoding.tokens), _familiarity_of_language(text))
+            for text, encoding in zip(texts, encodings, strict=True)
+        ]
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -111,15 +118,31 @@ def unit_mean(windows: Vectors) -> Vectors:
     return unit
 
 
-def _familiarity(pieces: Sequence[str]) -> float:
+def _familiarity_of_pieces(pieces: Sequence[str]) -> float:
     # English function words are short and known: in a short question they would make most of the mean.
     topics = [p for p in pieces if _is_word_piece(p) and p not in english_stop_words()]
     letters = [0 if p == UNKNOWN_PIECE else len(p.removeprefix("##")) for p in topics]
     if not letters:  # figures, signs and function words alone
         return 1.0
-    mean = sum(letters) / len(letters)
-    share = (mean - UNKNOWN_PIECE_LETTERS) / (KNOWN_PIECE_LETTERS - UNKNOWN_PIECE_LETTERS)
-    return min(1.0, max(0.0, share))
+    return _between(sum(letters) / len(letters), UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS)
+
+
+def _familiarity_of_language(text: str) -> float:
+    all_words = words(text)
+    share = sum(word in _english_function_words() for word in all_words) / max(1, len(all_words))
+    return _between(share, OTHER_FUNCTION_WORDS, ENGLISH_FUNCTION_WORDS)
+
+
+@cache
+def _english_function_words() -> frozenset[str]:
+    """Those that no other language has."""
+    long_enough = (word for word in english_stop_words() if len(word) >= MIN_FUNCTION_WORD_LETTERS)
+    return frozenset(long_enough).difference(*function_words().values())
+
+
+def _between(value: float, low: float, high: float) -> float:
+    """0 up to `low`, 1 from `high` on, and the share of the way between."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def _is_word_piece(piece: str) -> bool:

@@ -100,3 +100,26 @@ def test_a_refusal_speaks_of_the_selection() -> None:
 
 def test_a_greeting_is_answered_for_the_selection() -> None:
     assert "the selected text" in ask(ENGLISH, "hello")["answer"]
+
+
+@pytest.mark.parametrize(
+    ("selected", "request_"),
+    [
+        (ENGLISH, "Sum it up in one sentence please"),
+        (GERMAN, "Bitte fasse den Text kurz zusammen"),
+        (FRENCH, "Peux-tu résumer ?"),
+        (FRENCH, "Fais un résumé de ce texte"),
+        (RUSSIAN, "Сделай краткое резюме"),
+        (CHINESE, "请概括一下"),
+        (ARABIC, "ما الفكرة العامة للنص؟"),
+    ],
+)
+def test_a_polite_request_for_the_whole_gets_the_beginning(selected: str, request_: str) -> None:
+    answer = ask(selected, request_)
+    assert selected[:12] in answer["answer"]
+    assert answer["answered"] == "found"
+
+
+@pytest.mark.parametrize("question", ["What is the main idea of the treaty of Rome?", "Give me two tickets"])
+def test_a_request_that_names_a_topic_is_not_for_the_whole(question: str) -> None:
+    assert ask(ENGLISH, question)["sources"] == []

@@ -53,6 +53,8 @@ def ask(*turns: str) -> dict[str, Any]:
         (("How many cars does the ferry carry?", "What is a windmill?"), "The windmill grinds rye on Tuesdays. [kb-2]"),
         (("How often does the ferry sail?", "No, the windmill.", "How long are its sails?"), "22 metres"),
         (("Who is the captain of the ferry?", "Thanks!", "And how many cars does it carry?"), "carries 12 cars"),
+        (("Who moved the windmill?", "What about the ferry, who is its captain?"), "Mona Dahl. [kb-1]"),
+        (("Who moved the windmill?", "When did he die?", "And how long are its sails?"), "22 metres"),
         (("Who moved the windmill?", "And who is the captain of the ferry?"), "Mona Dahl. [kb-1]"),
     ],
 )

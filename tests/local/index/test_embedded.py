@@ -123,6 +123,23 @@ def test_a_directory_of_an_earlier_version_is_analysed_again(tmp_path: Path, emb
         index.close()
 
 
+def test_english_of_rare_words_is_known_and_other_languages_are_not(embedder: Embedder) -> None:
+    english = (
+        "All primary chloroplasts belong to one of these lineages: the glaucophyte chloroplast lineage, the rhodophyte "
+        "chloroplast lineage, and the chloroplastidan one.",
+        "Which of the glaucophytes are there?",
+    )
+    others = (
+        "¿A qué hora se abre el faro?",
+        "El faro se construyó en 1905 y lo cuida una familia de pescadores.",
+        "Der Leuchtturm wurde von Fischern gebaut und man zeigt ihn Besuchern.",
+        "Die Öffnungszeiten",
+        "灯塔是谁建造的?",
+    )
+    assert embedder.familiarity(english) == [1.0] * len(english)
+    assert embedder.familiarity(others) == [0.0] * len(others)
+
+
 @pytest.mark.parametrize(
     ("question", "answer", "other"),
     [

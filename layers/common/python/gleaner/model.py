@@ -99,6 +99,7 @@ class Record:
     heading: str = ""
     page_label: str | None = None  # the number that the page bears in print
     loaded_at: str | None = None  # ISO 8601 in UTC; None in records of earlier versions and of other programs
+    owner: str | None = None  # the hash of the only caller who may find it; None: all may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,8 @@ class WebAnswer:
     keyword_ids: frozenset[str] = frozenset()  # of active keywords that lead to it; as read from the store
     answers: str = ""  # the question in general words that it answers; empty in items of earlier versions
     valid_for_hours: int | None = None  # None: it does not expire before all answers do
+    owner: str | None = None  # the hash of the only caller who may find it; None: all may
+    is_doubtful: bool = False  # rated poor by so many callers that it is not handed out
 
     @property
     def question(self) -> str:

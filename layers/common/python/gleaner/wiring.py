@@ -1,4 +1,4 @@
-"""The composition root: builds clients, stores and routes once per process.
+"""The composition root: builds clients, stores and services once per process.
 
 It imports inside functions, so that a Lambda function loads only what it uses.
 """
@@ -15,15 +15,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from aws_lambda_powertools import Logger, Metrics, Tracer
+    from aws_lambda_powertools import Tracer
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from gleaner.answering.events import Sink
     from gleaner.answering.exchange import Answer, Observation, QuestionRequest
     from gleaner.answering.question import Services
-    from gleaner.api.app import Api
-    from gleaner.api.request import Current
-    from gleaner.api.routes import Route
     from gleaner.clients.answer_index import AnswerIndex
     from gleaner.clients.pinecone import KnowledgeBase
     from gleaner.pruning.run import Pruner
@@ -43,7 +40,6 @@ _TOOL_THREADS = 8  # for the tool calls of one turn
 _IO_THREADS = 48  # for the reads of one keyword look-up and the work in the background
 _PRUNE_THREADS = 16
 _MAX_DELETE_SECONDS = 5.0  # for a record of a forgotten answer
-_ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
 
 
 class _WorkerPool(ThreadPoolExecutor):
@@ -86,7 +82,7 @@ def build_stores(settings: Settings) -> Stores:
     )
 
     def delete_records(kb_id: str, answer_ids: Sequence[str], deadline: Deadline) -> None:
-        index = _connect_answer_index(settings)
+        index = connect_answer_index(settings)
         index.delete(kb_id, answer_ids, timeout=deadline.timeout(_MAX_DELETE_SECONDS))
 
     learned_deletion = LearnedDeletion(Table(client, settings.keywords_table), delete_records)
@@ -187,84 +183,14 @@ class Answering:
                 return answer_question(request, query_id, services, deadline, observe, emit or ignore)
 
 
-def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
-    """The HTTP application; sends nothing yet."""
-    from gleaner.api import health
-    from gleaner.api.app import Api
-    from gleaner.api.callers import CallerRoutes
-    from gleaner.api.chat import ChatRoutes
-    from gleaner.api.documents import DocumentRoutes
-    from gleaner.api.doubts import DoubtRoutes
-    from gleaner.api.feedback import FeedbackRoutes
-    from gleaner.api.forgetting import ForgetRoutes
-    from gleaner.api.idempotency import IdempotentRunner
-    from gleaner.api.keywords import KeywordRoutes
-    from gleaner.api.messages import MessageRoutes
-    from gleaner.api.passages import PassageRoutes
-    from gleaner.api.pruning import PruneRoutes
-    from gleaner.api.sessions import SessionRoutes
-    from gleaner.api.tool_calls import ToolCallRoutes
-    from gleaner.knowledge.learned_passages import LearnedPassages
-    from gleaner.knowledge.library import Library
-    from gleaner.stores.answer_forgetting import AnswerForgetting
-    from gleaner.stores.caller_erasure import CallerErasure
-    from gleaner.stores.doubts import DoubtStore
-    from gleaner.stores.dynamodb import Table
-    from gleaner.stores.feedback import FeedbackStore
-    from gleaner.stores.keyword_catalog import KeywordCatalog
-    from gleaner.stores.keywords import KeywordStore
-
-    stores = build_stores(settings)
-    answering = Answering(settings, stores, tracer)
-    client, kb_id = stores.client, settings.default_kb_id
-    catalog = KeywordCatalog(Table(client, settings.keywords_table), stores.io_executor)
-    feedback = FeedbackStore(Table(client, settings.tool_calls_table))
-    forgetting = AnswerForgetting(Table(client, settings.keywords_table))
-    conversations = Table(client, settings.conversations_table)
-    doubts = DoubtStore(Table(client, settings.keywords_table))
-    erasure = CallerErasure(conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, doubts)
-
-    def connect_index() -> AnswerIndex:
-        return _connect_answer_index(settings)
-
-    library = Library(partial(_connect_knowledge_base, settings))
-    keywords = KeywordStore(Table(client, settings.keywords_table))
-    learned = LearnedPassages(keywords, catalog, settings.learning_policy, settings.web_blocked_hosts)
-
-    pruner = _build_pruner(client, settings.keywords_table, _ANSWER_GRACE_DAYS, connect_index)
-    idempotent = IdempotentRunner(client, settings.idempotency_table)
-
-    def make_routes(current: Current) -> list[Route]:
-        chat = ChatRoutes(answering, stores.conversations, idempotent, current, default_kb_id=kb_id, metrics=metrics)
-        areas = (
-            chat,
-            SessionRoutes(stores.conversations, stores.session_deletion, current),
-            MessageRoutes(stores.conversations, chat.answer, idempotent, current),
-            ToolCallRoutes(stores.tool_calls, stores.conversations, current),
-            FeedbackRoutes(feedback, doubts, current, metrics),
-            KeywordRoutes(
-                catalog, stores.lookup, current, default_kb_id=kb_id, learning_policy=settings.learning_policy
-            ),
-            PruneRoutes(pruner, current),
-            ForgetRoutes(forgetting, stores.delete_records, current),
-            DoubtRoutes(doubts, current),
-            CallerRoutes(erasure, current),
-            PassageRoutes(library, learned, current),
-            DocumentRoutes(library, current, default_kb_id=kb_id),
-        )
-        return [*(route for area in areas for route in area.routes()), *health.ROUTES]
-
-    return Api(make_routes, settings=settings, logger=logger, prepare=answering.prepare)
-
-
-def _connect_answer_index(settings: Settings) -> AnswerIndex:
+def connect_answer_index(settings: Settings) -> AnswerIndex:
     """The stored answers in the vector index; sends nothing yet. Loads the SDK of the index."""
     from gleaner.clients.answer_index import AnswerIndex
 
-    return AnswerIndex(_connect_knowledge_base(settings))
+    return AnswerIndex(connect_knowledge_base(settings))
 
 
-def _connect_knowledge_base(settings: Settings) -> KnowledgeBase:
+def connect_knowledge_base(settings: Settings) -> KnowledgeBase:
     """The vector index; sends nothing yet. Loads its SDK."""
     from gleaner.clients import pinecone
 
@@ -291,12 +217,13 @@ def build_pruner(settings: PruneSettings) -> Pruner:
     from gleaner.stores import dynamodb
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
-    return _build_pruner(client, settings.keywords_table, settings.answer_grace_days, connect_index=None)
+    return pruner_of(client, settings.keywords_table, settings.answer_grace_days, connect_index=None)
 
 
-def _build_pruner(
+def pruner_of(
     client: DynamoDBClient, table: str, answer_grace_days: float, connect_index: Callable[[], AnswerIndex] | None
 ) -> Pruner:
+    """The pruner of a table; without `connect_index` it leaves the records of the vector index alone."""
     from gleaner.pruning.run import Pruner
     from gleaner.stores.dynamodb import Table
 

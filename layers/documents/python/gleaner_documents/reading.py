@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -18,6 +19,8 @@ from gleaner_documents.model import (
 )
 
 # Of YAML, TOML and JSON. Section pages of site generators often have nothing else.
+# `.. toctree::`, MyST's ```{include}, templates, and the files that other generators put in.
+_DIRECTIVE = re.compile(rb"^[ \t]*(?:\.\. [\w-]+::|[`:~]{3,}\{|\{\{|\{%|\{!|<<<|-{1,4}8<-)", re.MULTILINE)
 _FRONT_MATTER_MARKS = (b"---", b"+++", b"{")
 
 
@@ -73,15 +76,19 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
         ) from error
     if not document.sections:
-        raise _no_text(source_file_path, data, known_format)
+        raise _no_text(document, data, known_format)
     stated = document.source_url
     return replace(document, source_url=stated if stated and is_page_address(stated) else source_url)
 
 
-def _no_text(source_file_path: str, data: bytes, known_format: _Format) -> NoTextFound:
+def _no_text(document: Document, data: bytes, known_format: _Format) -> NoTextFound:
+    """No text is no failure where a page only names what others hold: a section, a list of pages, an included file."""
+    path = document.source_file_path
     if known_format is _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
-        return NothingToRead(source_file_path, "has front matter alone")
-    return NoTextFound(source_file_path, "holds no text")
+        return NothingToRead(path, "has front matter alone")
+    if known_format in (_MARKDOWN, _RESTRUCTURED_TEXT) and _DIRECTIVE.search(data):
+        return NothingToRead(path, "names other pages alone")
+    return NoTextFound(path, "holds no text")
 
 
 def _extension(source_file_path: str) -> str:
@@ -171,6 +178,7 @@ class _Format(NamedTuple):
 _MARKDOWN = _Format("Markdown", _load_markdown)
 _TEXT = _Format("text", _load_plain_text)
 _HTML = _Format("HTML", _load_html)
+_RESTRUCTURED_TEXT = _Format("reStructuredText", _load_restructured_text)
 _DELIMITED = _Format("CSV", _load_delimited)
 
 _FORMATS = {
@@ -190,6 +198,6 @@ _FORMATS = {
     ".tsv": _DELIMITED,
     ".epub": _Format("EPUB", _load_epub),
     ".ipynb": _Format("Jupyter notebook", _load_notebook),
-    ".rst": _Format("reStructuredText", _load_restructured_text),
+    ".rst": _RESTRUCTURED_TEXT,
     ".eml": _Format("e-mail", _load_email),
 }

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 
 from gleaner.answering._execution import CallOutcome
-from gleaner.errors import DeadlineExceeded, StoreUnavailable, UnknownSession
+from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable, StoreUnavailable, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
@@ -56,6 +56,24 @@ class CallRecorder:
         """What a rating of the answer is a rating of, noted with the call that gave the answer."""
         gave_answer = outcome.succeeded and outcome.call.name == generate_response.NAME
         return self._workspace.stored_answers() if gave_answer else []
+
+    def withdraw_learned(self, sessions: SessionDeletion, deadline: Deadline) -> None:
+        """Delete what a question taught before its answer became a fallback.
+
+        What is interrupted remains as it was learned, and can be found, rated and forgotten like all that is.
+        """
+        workspace = self._workspace
+        if not (workspace.learned and workspace.is_poor()):
+            return
+        workspace.background.flush()  # the record in the vector index is written there
+        question = workspace.question
+        try:
+            sessions.withdraw_learned(question.session_id, self._owner, question.query_id, deadline=deadline)
+        except (KnowledgeBaseUnavailable, StoreUnavailable, DeadlineExceeded):
+            logger.exception("what a fallback answer taught remains")
+            return
+        workspace.learned.clear()
+        workspace.learned_results.clear()
 
     def note_failure(self, conversations: ConversationStore, deadline: Deadline) -> None:
         """Remember the records of a question whose session was never created."""

@@ -30,7 +30,7 @@ from gleaner.model import ChatMessage, ModelTurn, TokenUsage
 from gleaner.prompts import read_prompt
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.registry import tool_specs
-from gleaner.tools.workspace import Workspace
+from gleaner.tools.workspace import KEYWORDS_NOT_INDEXED, Workspace
 
 logger = logging.getLogger(__name__)
 
@@ -227,10 +227,10 @@ class Agent:
                 index_keywords.learn(extract_keywords(answer), answer, self._workspace)
             except (ServiceUnavailable, DeadlineExceeded):
                 logger.warning("keywords were not indexed: the store failed")
-                self._workspace.degraded.add("keywords could not be indexed")
+                self._workspace.degraded.add(KEYWORDS_NOT_INDEXED)
             except Exception:
                 logger.exception("keywords were not indexed")
-                self._workspace.degraded.add("keywords could not be indexed")
+                self._workspace.degraded.add(KEYWORDS_NOT_INDEXED)
         self.progress.step = Step.ANSWER
 
     def _enforce(self, expected: str, turn: ModelTurn, outcomes: Sequence[CallOutcome]) -> str:

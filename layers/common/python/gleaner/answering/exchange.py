@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -60,3 +60,4 @@ class Observation:
     latency_ms: float
     left_out: int  # parts of search results that could not be read
     unindexed: int = 0  # stored answers that could not be written into the vector index
+    withheld: Mapping[str, int] = field(default_factory=dict)  # stored answers by what makes them no answer

@@ -41,7 +41,8 @@ from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
-_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
+_CLEANUP_SECONDS = 2.0  # for a failed question to check its session and delete its records
+_WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
 _MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
 
@@ -90,6 +91,7 @@ def answer_question(
     messages = build_conversation(workspace.question, history)
     try:
         agent.run(messages)
+        recorder.withdraw_learned(services.session_deletion, deadline.part(_WITHDRAWAL_SECONDS))
         stands_alone = not history and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
@@ -124,6 +126,7 @@ def _to_observation(criteria: Criteria, cost: Cost, workspace: Workspace, starte
         latency_ms=_milliseconds_since(started_at),
         left_out=sum(workspace.left_out),
         unindexed=len(workspace.unindexed_results),
+        withheld=workspace.withheld,
     )
 
 

@@ -27,7 +27,7 @@ from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
-from gleaner.api.routes import Endpoint, Route
+from gleaner.api.routes import Area, Endpoint, Route
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
@@ -47,7 +47,7 @@ class Api:
 
     def __init__(
         self,
-        make_routes: Callable[[Current], Sequence[Route]],
+        make_areas: Callable[[Current], Sequence[Area]],
         *,
         settings: Settings,
         logger: Logger,
@@ -61,21 +61,18 @@ class Api:
         self._app = APIGatewayRestResolver(cors=self._cors, enable_validation=True, json_body_deserializer=_parse_json)
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # keyed by path
         self._streamed_paths: defaultdict[str, list[re.Pattern[str]]] = defaultdict(list)  # keyed by method
-        self._routes = tuple(make_routes(self._current))
-        if settings.chat_page:
-            from gleaner.api.page import PageRoutes
-
-            self._routes += PageRoutes(self._current).routes()
+        self._areas: defaultdict[re.Pattern[str], set[Area]] = defaultdict(set)  # keyed by path
+        self._routes: dict[Area, Sequence[Route]] = {}  # of the areas that are loaded
+        self._add_areas(make_areas(self._current))
         if settings.docs_routes:
-            from gleaner.api._docs import DocsRoutes
-
-            self._routes += DocsRoutes(self._describe, self._current).routes()
-        self._add_routes(self._routes)
+            self._add_areas([Area((Endpoint.OPENAPI, Endpoint.SWAGGER), self._load_docs)])
         self._add_error_handlers()
 
     def prepare(self) -> None:
         """Load what the routes otherwise load on first use."""
         from gleaner.api import _answer_stream  # noqa: F401
+
+        self._load_all()
 
         self._prepare()
 
@@ -121,6 +118,7 @@ class Api:
         return whole.to_proxy_result()
 
     def _resolve(self, event: JsonObject, request: RequestContext, *, is_head: bool = False) -> JsonObject:
+        self._load_for(event["path"])
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
         answer = self._app.resolve(event, request.lambda_context)
         # Answers belong to their caller: neither browsers nor proxies may store them.
@@ -146,20 +144,44 @@ class Api:
         return {name: [value] for name, value in headers.items()}
 
     def _describe(self) -> JsonObject:
-        return _openapi.describe(self._app, self._routes)
+        self._load_all()
+        return _openapi.describe(self._app, [route for routes in self._routes.values() for route in routes])
 
     def _current(self) -> RequestContext:
         request: RequestContext = self._app.context["request"]
         return request
 
-    def _add_routes(self, routes: Sequence[Route]) -> None:
-        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):  # fixed paths match first
-            endpoint = route.endpoint
-            self._app.route(endpoint.path, method=[endpoint.method], **_openapi.declare(route))(route.handler)
+    def _add_areas(self, areas: Sequence[Area]) -> None:
+        endpoints = [(endpoint, area) for area in areas for endpoint in area.endpoints]
+        for endpoint, area in sorted(endpoints, key=lambda one: "<" in one[0].path):  # fixed paths match first
             path = re.compile(_PARAMETER.sub("[^/]+", endpoint.path) + "/*")
+            self._areas[path].add(area)
             self._methods[path].add(endpoint.method)
             if endpoint.streams:
                 self._streamed_paths[endpoint.method].append(path)
+
+    def _load_for(self, path: str) -> None:
+        """Load the areas that may serve a path."""
+        for pattern, areas in self._areas.items():
+            if pattern.fullmatch(path):
+                for area in areas - self._routes.keys():
+                    self._load(area)
+
+    def _load_all(self) -> None:
+        for areas in self._areas.values():
+            for area in areas - self._routes.keys():
+                self._load(area)
+
+    def _load(self, area: Area) -> None:
+        self._routes[area] = routes = area.load()
+        for route in sorted(routes, key=lambda route: "<" in route.endpoint.path):
+            endpoint = route.endpoint
+            self._app.route(endpoint.path, method=[endpoint.method], **_openapi.declare(route))(route.handler)
+
+    def _load_docs(self) -> Sequence[Route]:
+        from gleaner.api._docs import DocsRoutes
+
+        return DocsRoutes(self._describe, self._current).routes()
 
     def _add_error_handlers(self) -> None:
         handle = self._app.exception_handler

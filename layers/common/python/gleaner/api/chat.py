@@ -141,6 +141,10 @@ class ChatRoutes:
         self._count("UnreadableParts", observation.left_out)
         if observation.unindexed:  # seldom, and each metric that is written is billed
             self._count("AnswersNotIndexed", observation.unindexed)
+        if observation.withheld:  # each kind is a metric of its own, billed where it occurs
+            self._count("AnswersWithheld", sum(observation.withheld.values()))
+        for kind, count in observation.withheld.items():
+            self._count(f"AnswersWithheld{kind.title().replace('_', '')}", count)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

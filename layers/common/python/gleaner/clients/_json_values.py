@@ -22,7 +22,7 @@ def parse_json(body: bytes) -> Any:
     Raises ValueError if it is no JSON.
     """
     try:
-        return json.loads(body)
+        return json.loads(body.decode())  # of bytes, it would guess the encoding, which takes as long as reading
     except (RecursionError, ValueError):
         pass
     try:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.clients.pinecone_records import OWNER_FIELD
 from gleaner.guards.redaction import redact
-from gleaner.model import ANSWERS_SUFFIX, Record, WebAnswer
+from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record, WebAnswer
 
 _BATCH = 100
 
@@ -22,9 +23,15 @@ class AnswerIndex:
     def __init__(self, index: KnowledgeBase) -> None:
         self._index = index
 
-    def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> dict[str, float]:
-        """The scores, 0 to 1, of the `top_k` best answers by their ids, best first."""
-        hits = self._index.search(_namespace(kb_id), query, top_k=top_k, timeout=timeout)
+    def search(
+        self, kb_id: str, query: str, *, top_k: int, timeout: float, caller: str | None = None
+    ) -> dict[str, float]:
+        """The scores, 0 to 1, of the `top_k` best answers by their ids, best first.
+
+        They are those that all callers may find, or with `caller`, a hash, those that only this one may.
+        """
+        owner: JsonObject = {"$exists": False} if caller is None else {"$eq": caller}
+        hits = self._index.search(_namespace(kb_id), query, top_k=top_k, timeout=timeout, filter={OWNER_FIELD: owner})
         return {hit.record.id: hit.score for hit in hits}
 
     def put(self, answer: WebAnswer, *, timeout: float) -> None:
@@ -63,4 +70,5 @@ def _to_record(answer: WebAnswer) -> Record:
         source_file_path="",
         chunk_index=0,
         content_hash="",
+        owner=answer.owner,
     )

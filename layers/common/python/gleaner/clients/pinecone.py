@@ -42,9 +42,19 @@ class KnowledgeBase:
         """`index` is called for every request: the SDK binds an index to one key, and keys are rotated."""
         self._index = index
 
-    def search(self, kb_id: str, query: str, *, top_k: int, timeout: float) -> Hits:
-        """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1."""
-        call = partial(self._index().search, namespace=kb_id, top_k=top_k, inputs={"text": query}, timeout=timeout)
+    def search(self, kb_id: str, query: str, *, top_k: int, timeout: float, filter: JsonObject | None = None) -> Hits:
+        """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1.
+
+        `filter` is a condition on fields in the service's language.
+        """
+        call = partial(
+            self._index().search,
+            namespace=kb_id,
+            top_k=top_k,
+            inputs={"text": query},
+            filter=filter,
+            timeout=timeout,
+        )
         response = _request("search", call, timeout=timeout)
         hits = read_hits(response.result.hits if response else ())
         if hits.left_out:

@@ -15,6 +15,11 @@ from gleaner.clients._json_values import as_list, as_number, as_object, as_strin
 from gleaner.clients.pinecone_records import from_wire
 from gleaner.model import RecordHit
 
+# The SDK's decoder (msgspec 0.22.0) reads the types of an answer when it meets the first one. Two threads that do so at
+# once end the process with a segmentation fault, and a question searches documents and stored answers at once.
+VectorsAdapter.to_search_response(b'{"result":{"hits":[]},"usage":{"read_units":0}}')
+VectorsAdapter.to_stats_response(b'{"namespaces":{}}')
+
 
 class Hits(list[RecordHit]):
     """The hits of a search, and how many hits or scores could not be read."""

@@ -16,6 +16,7 @@ TEXT_FIELD = "text"  # the field that the index embeds
 # The index embeds one field only, so the heading stands before the text. This is the number of characters (code
 # points) before the text itself; records without it have no heading. See docs/decisions/0020.
 START_FIELD = "text_start"
+OWNER_FIELD = "owner"
 
 
 def to_wire(record: Record) -> JsonObject:
@@ -34,6 +35,7 @@ def to_wire(record: Record) -> JsonObject:
         "chunk_index": record.chunk_index,
         "content_hash": record.content_hash,
         "loaded_at": record.loaded_at,
+        OWNER_FIELD: record.owner,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -11,6 +11,7 @@ from gleaner import text
 from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
 from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
 
+FIRST = "1st"  # the word, among the numbers
 _MIN_LANGUAGE_WORDS = 2
 _MAX_TEXT = 4_000  # characters that are read of an answer
 _MAX_QUESTION = 1_000
@@ -18,7 +19,7 @@ _MAX_CONTENT = 40  # content words that are compared, since each is compared wit
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
-_DECIMALS = re.compile(r"\d+(?:\.\d+)+")
+_DECIMALS = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 _CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
 _SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
 _HIRAGANA = re.compile("[\u3040-\u309f]")
@@ -86,7 +87,7 @@ def read_question(question: str) -> QuestionForm:
         words=tuple(words),
         content=tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language)),
         numbers=find_numbers(plain, language),
-        decimals=frozenset(_DECIMALS.findall(text.fold(question))),
+        decimals=frozenset(_DECIMALS.findall(text.fold(question[:_MAX_QUESTION]))),
         kinds=_read_kinds(kinds),
         sides=_read_sides(opposites),
         negations=_count_negations(text.find_words(text.fold(_PARENTHESES.sub(" ", plain))), language, tables),
@@ -149,8 +150,8 @@ def _clause_starts(plain: str) -> list[int]:
 def _read_kinds(marks: list[Mark]) -> frozenset[str]:
     """The kinds that a question asks for; a precise one replaces "how much"."""
     kinds = frozenset(mark.label for mark in marks)
-    is_precise = bool(kinds - {"method", "amount", "quantity", "count", "where", "who", "when", "why"})
-    return kinds - {"amount", "quantity", "count"} if is_precise else kinds
+    is_precise = bool(kinds - {"name", "method", "amount", "quantity", "count", "where", "who", "when", "why"})
+    return kinds - ({"name", "amount", "quantity", "count"} if is_precise else {"name"})
 
 
 def _read_sides(marks: list[Mark]) -> dict[str, frozenset[str]]:
@@ -189,6 +190,7 @@ def _read_content(
     # Of opposites only the side differs, which is compared elsewhere: here both are the same word.
     strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
     fillers = _find_fillers(words, language, tables)
+    phrases = _label_phrases(tables.synonyms.find(words, language))
     unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
     content: list[Word] = []
     for position, word in enumerate(words):
@@ -203,13 +205,24 @@ def _read_content(
                 Word(
                     written=part,
                     stem=text.stem(part),
-                    groups=tables.synonyms.labels(part) | ({strong[word]} if word in strong else set()),
+                    groups=tables.synonyms.labels(part)
+                    | phrases.get(position, set())
+                    | ({strong[word]} if word in strong else set()),
                     is_name=part in names or part in symbols,
                     names_kind=part in kind_words or part in unspaced_phrases,
                     position=position,
                 )
             )
     return list({word.written: word for word in content}.values())[:_MAX_CONTENT]
+
+
+def _label_phrases(marks: list[Mark]) -> dict[int, set[str]]:
+    """The entries of phrases of several words, by the positions of their words."""
+    labels: dict[int, set[str]] = {}
+    for mark in marks:
+        for position in range(mark.start, mark.end) if mark.end - mark.start > 1 else ():
+            labels.setdefault(position, set()).add(mark.label)
+    return labels
 
 
 def _words_of(mark: Mark, spoken: list[str]) -> list[str]:
@@ -228,6 +241,7 @@ def _find_names(plain: str) -> frozenset[str]:
 
 
 def _find_fillers(words: list[str], language: str | None, tables: Tables) -> frozenset[str]:
-    of_language = tables.fillers.get(language or "", frozenset())
+    name = language or ""
+    of_language = tables.fillers.get(name, frozenset()) | tables.languages.get(name, frozenset())
     others = text.find_stop_words(frozenset(words)) - text.english_stop_words()
     return (tables.fillers["english"] | of_language | others) - _DECIDING

@@ -76,12 +76,14 @@ def _has_reversed_sides(form: QuestionForm, other: QuestionForm) -> bool:
     common = [word for word in order if word in other_order]
     if len(common) < len(order) or len(common) < len(other_order) or len(common) > _MAX_WORDS:
         return False  # other words may restructure the question
+    names = {min(word.groups, default=word.stem): word.is_name for word in form.content}
     reversed_pairs = any(
         order[first] < order[pivot] < order[second] and other_order[second] < other_order[pivot] < other_order[first]
         for pivot in common
         for first in common
         for second in common
-        if pivot not in (first, second)
+        # A verb and a name change places in German, and in other orders of words.
+        if pivot not in (first, second) and names.get(first) == names.get(second)
     )
     changes_voice = _is_passive(form) ^ _is_passive(other)
     changes_object = bool(_WHO_IS_OBJECT.search(form.text)) ^ bool(_WHO_IS_OBJECT.search(other.text))
@@ -91,7 +93,7 @@ def _has_reversed_sides(form: QuestionForm, other: QuestionForm) -> bool:
 def _places(question: QuestionForm) -> dict[str, int]:
     """The first place of each content word, number and direction word."""
     roles = read_tables().directions["to"] | {"in", "than", "als", "que"}
-    content = {word.written: word.stem for word in question.content}
+    content = {word.written: min(word.groups, default=word.stem) for word in question.content}
     places: dict[str, int] = {}
     for position, word in enumerate(question.words):
         if word in content or word.isdecimal() or word in roles:

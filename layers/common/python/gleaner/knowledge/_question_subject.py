@@ -54,6 +54,8 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
     if not is_short_answer(answer):
         return False
     elsewhere = frozenset(text.words(answer)).union(*map(text.words, around))
+    light_words = read_tables().light_words
+    missing, extra = ([word for word in words if word.written not in light_words] for words in (missing, extra))
     absent = [word for word in missing if not _is_elsewhere(word, elsewhere)]
     if not _is_short(form, other):
         return len(absent) > _MAX_LONG_SHARE * len(form.content)

@@ -14,7 +14,7 @@ from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.knowledge._closeness import closeness, merge_scores
-from gleaner.knowledge.differences import StoredAnswer, find_difference, is_same_question
+from gleaner.knowledge.differences import DifferenceKind, StoredAnswer, find_difference, is_same_question
 from gleaner.knowledge.page_attribution import read_pages
 from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -33,10 +33,14 @@ _MAX_USES = 3  # keywords whose use is counted when an answer was found by meani
 
 @dataclass(slots=True)
 class StoredAnswers:
-    """The stored answers for a query, best first, and why others are withheld."""
+    """The stored answers for a query, best first, and why others are withheld.
+
+    `expired` is the newest of those that are withheld only because their time has passed.
+    """
 
     passages: list[Passage] = field(default_factory=list)
     withheld: Counter[str] = field(default_factory=Counter)
+    expired: Passage | None = None
 
 
 class StoredAnswerSearch:
@@ -65,26 +69,34 @@ class StoredAnswerSearch:
     def find(self, kb_id: str, query: str, *, caller: str | None, deadline: Deadline) -> StoredAnswers:
         """The best stored answers. If the search by meaning fails, those that keywords lead to.
 
-        With `caller`, a hash, only what this caller caused, or whose caller is not known: keywords alone tell that.
+        With `caller`, a hash, only what this caller caused, or whose caller is not known. The search by meaning finds
+        what was learned for this caller alone, and keywords the rest. The table decides whose an answer is.
         Raises StoreUnavailable or DeadlineExceeded.
         """
         timeout = deadline.timeout(_MAX_SEARCH_SECONDS)
         search = self._answer_index.search
-        by_meaning = (
-            self._executor.submit(search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout)
-            if caller is None
-            else None
+        by_meaning = self._executor.submit(
+            search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller
         )
         lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
-        similarities = None if by_meaning is None else _result_or_none(by_meaning)
+        similarities = _result_or_none(by_meaning)
         matches = _matches_by_answer(lookup.matches, similarities or {})
         answers = self._keywords.get_answers(list(matches), deadline=deadline)
         self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
         now = utc_now()
         candidates = [
-            (answer, _from_answer(answer, query, matches[answer.result_id], lookup.weights, similarities))
+            (
+                answer,
+                _from_answer(
+                    answer,
+                    query,
+                    matches[answer.result_id],
+                    lookup.weights,
+                    similarities if answer.owner == caller else None,
+                ),
+            )
             for answer in answers
-            if self._may_be_served(answer, kb_id, now)
+            if answer.owner in (None, caller) and self._may_be_served(answer, kb_id, now)
         ]
         return _select(query, candidates, now)
 
@@ -92,6 +104,7 @@ class StoredAnswerSearch:
         return (
             answer.kb_id == kb_id
             and bool(answer.keyword_ids)  # none: its last keyword was pruned
+            and not answer.is_doubtful
             and answer.created_at >= now - self._max_age
             and not any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
         )
@@ -111,6 +124,8 @@ def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: da
             continue
         if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
             result.withheld[reason] += 1
+            if reason == DifferenceKind.TIME and result.expired is None:
+                result.expired = passage
         else:
             result.passages.append(replace(passage, pages=read_pages(answer)))
             handed_out.append(answer)

@@ -10,7 +10,6 @@ from importlib.resources import files
 
 from gleaner import text
 
-_MIN_BEGINNING = 3
 # Scripts in which words are not separated, or carry particles: phrases are looked for within words.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _ENGLISH = "english"
@@ -34,6 +33,7 @@ class Phrases:
     spaced: dict[tuple[str, ...], list[tuple[str, bool]]] = field(default_factory=dict)
     unspaced: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)  # of the longest phrase of several words, by its first
+    beginnings: set[int] = field(default_factory=set)  # the lengths of the beginnings of words that phrases end with
 
     def add(self, written: str, label: str) -> None:
         """Add a phrase under a label."""
@@ -43,7 +43,10 @@ class Phrases:
             self.unspaced.setdefault(phrase, []).append(entry)
         elif phrase:
             words = tuple(text.find_words(phrase))
-            key = (*words[:-1], f"{words[-1]}*") if phrase.endswith("*") else words
+            key = words
+            if phrase.endswith("*"):
+                key = (*words[:-1], f"{words[-1]}*")
+                self.beginnings.add(len(words[-1]))
             self.spaced.setdefault(key, []).append(entry)
             self.lengths[words[0]] = max(len(words), self.lengths.get(words[0], 1))
 
@@ -59,7 +62,7 @@ class Phrases:
 
     def _find_at(self, words: list[str], start: int, language: str | None) -> Iterator[Mark]:
         for end in range(min(len(words), start + self.lengths.get(words[start], 1)), start, -1):
-            for key in _keys(tuple(words[start:end])):
+            for key in self._keys(tuple(words[start:end])):
                 if key in self.spaced and not is_foreign(" ".join(key), language):
                     phrase = " ".join(key)
                     yield from (Mark(label, phrase, start, end, weak) for label, weak in self.spaced[key])
@@ -76,14 +79,14 @@ class Phrases:
 
     def labels(self, word: str) -> frozenset[str]:
         """Return the entries that a single word stands in."""
-        return frozenset(label for key in _keys((word,)) for label, _ in self.spaced.get(key, ()))
+        return frozenset(label for key in self._keys((word,)) for label, _ in self.spaced.get(key, ()))
 
-
-def _keys(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    yield words
-    *first, last = words
-    for length in range(len(last), _MIN_BEGINNING - 2, -1):
-        yield (*first, f"{last[:length]}*")
+    def _keys(self, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield words
+        *first, last = words
+        for length in sorted(self.beginnings, reverse=True):
+            if length <= len(last):
+                yield (*first, f"{last[:length]}*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +102,12 @@ class Tables:
     hours: Phrases
     periods: Phrases  # days, weeks, months, years
     no_answers: Phrases
+    dates: Phrases
+    light_words: frozenset[str]
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
     question_words: frozenset[str]
+    which: frozenset[str]
     directions: dict[str, frozenset[str]]  # the words of "from", "to", "in either order", "passive"
 
 
@@ -126,9 +132,12 @@ def read_tables() -> Tables:
         hours=_labelled(sections["time"]),
         periods=periods,
         no_answers=_lines(sections["no answers"]),
+        dates=_lines(sections["dates"]),
+        light_words=frozenset[str]().union(*(_folded(line, ",") for line in sections["light words"])),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
         question_words=_folded(sections["question words"][0], ","),
+        which=_folded(sections["which"][0], ","),
         directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},
     )
 

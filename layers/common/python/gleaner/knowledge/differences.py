@@ -7,6 +7,7 @@ kind of thing asked for, and names that only one side has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from enum import StrEnum
 
 from gleaner import text
 from gleaner.knowledge._expiry import is_expired
-from gleaner.knowledge._question_form import QuestionForm, find_language, find_numbers, read_question
+from gleaner.knowledge._question_form import FIRST, QuestionForm, find_language, find_numbers, read_question
 from gleaner.knowledge._question_order import is_reversed
 from gleaner.knowledge._question_subject import (
     count_prefixed,
@@ -64,15 +65,16 @@ def find_difference(asked: str, stored: StoredAnswer, *, now: datetime) -> Diffe
     checks: tuple[tuple[DifferenceKind, Callable[[], bool]], ...] = (
         (DifferenceKind.NO_ANSWER, lambda: holds_no_answer(stored.answer)),
         (DifferenceKind.LANGUAGE, lambda: _is_foreign(form, stored.answer)),
-        (
-            DifferenceKind.TIME,
-            lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now),
-        ),
         (DifferenceKind.NUMBER, lambda: _differ_in_numbers(form, other, stored)),
         (DifferenceKind.KIND, lambda: _differ_in_kind(form, other, stored.answer)),
         (DifferenceKind.POLARITY, lambda: _differ_in_polarity(form, other)),
         (DifferenceKind.ORDER, lambda: is_reversed(form, other)),
         (DifferenceKind.SUBJECT, lambda: find_subject_difference(form, other, stored.answer, stored.around)),
+        # Last: an answer that has only expired is background for a new one.
+        (
+            DifferenceKind.TIME,
+            lambda: is_expired(asked, stored.question, stored.created_at, stored.valid_for_hours, now),
+        ),
     )
     return next((kind for kind, differs in checks if differs()), None)
 
@@ -106,6 +108,8 @@ def _differ_in_numbers(form: QuestionForm, other: QuestionForm, stored: StoredAn
     # What the stored question has beyond that is no difference: an answer says itself which year or version it is for.
     missing = form.numbers - other.numbers
     is_replaced = bool(missing and other.numbers - form.numbers)
+    # "First" is often left out, and means a number only beside another one: "the first half", "the second half".
+    missing -= {FIRST}
     return is_replaced or not missing <= find_numbers("\n".join((stored.answer, *stored.around)), form.language)
 
 
@@ -129,13 +133,17 @@ _COMPATIBLE = (
     frozenset(("height", "money")),  # "wie hoch ist die Gebühr"
     frozenset(("size", "count")),
 )
+_LANGUAGES_OF_DATES = frozenset(("english", "german", "french", "spanish", "italian", None))
+_DATE = re.compile(r"(?<![\d.])(?:1\d|20)\d\d(?![\d.]\d)|\d[:h]\d\d|\d\.\s?\d{1,2}\.\s?\d{4}|\d[-/]\d|[年月日时時点]")
 _NEEDS_NUMBER = frozenset(("count", "money", "duration", "height", "weight", "speed", "distance", "depth", "age"))
 
 
 def _differ_in_kind(form: QuestionForm, other: QuestionForm, answer: str) -> bool:
     if not form.kinds:
-        return False
+        return "count" in other.kinds and not read_tables().which.isdisjoint(form.words[:1])
     if not other.kinds:
+        if "when" in form.kinds and other.language in _LANGUAGES_OF_DATES:
+            return not _DATE.search(answer) and not read_tables().dates.find(text.words(answer), other.language)
         return form.kinds <= _NEEDS_NUMBER and not find_numbers(answer, other.language)
     return not any(_are_compatible(one, two) for one in form.kinds for two in other.kinds)
 

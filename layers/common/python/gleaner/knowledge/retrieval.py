@@ -25,13 +25,14 @@ class RetrievalResult:
     """The passages of one search. `lookup_failed` says that stored web answers could not be looked up.
 
     `left_out` counts what could not be read of the index's answer, `withheld` the stored answers that do not fit the
-    question, by what makes them differ.
+    question, by what makes them differ. `expired` is the newest of these that fits but for its age.
     """
 
     passages: tuple[Passage, ...]
     lookup_failed: bool
     left_out: int = 0
     withheld: Mapping[str, int] = field(default_factory=dict)
+    expired: Passage | None = None
 
 
 class Retrieval:
@@ -90,7 +91,7 @@ class Retrieval:
         found = hits.result()
         chunks = sorted((_from_hit(hit, kb_id) for hit in found), key=lambda passage: passage.key)
         ranked = sorted([*chunks, *stored.passages], key=lambda passage: -passage.score)
-        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld)
+        return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld, stored.expired)
 
     def has_knowledge_base(self, kb_id: str, *, deadline: Deadline) -> bool:
         """Whether the knowledge base contains records. Raises KnowledgeBaseUnavailable or DeadlineExceeded."""

@@ -13,13 +13,13 @@ import base64
 import http.client
 import json
 import logging
-import os
 from collections.abc import Mapping
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 from awslambdaric import bootstrap
+from awslambdaric.lambda_config import LambdaConfigProvider
 from awslambdaric.lambda_runtime_client import InvocationRequest, LambdaRuntimeClient
 
 from gleaner.runtime.response_stream import ClientGone
@@ -87,8 +87,8 @@ class StreamedResult:
 class StreamingClient(LambdaRuntimeClient):  # type: ignore[misc]
     """The client of the Runtime API, which posts the results of streamed invocations in chunks."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__(address)
+    def __init__(self, address: str, *, polls_in_thread: bool) -> None:
+        super().__init__(address, polls_in_thread)
         self.result = StreamedResult(address, "", None)
 
     def wait_next_invocation(self) -> InvocationRequest:
@@ -115,8 +115,9 @@ class StreamingClient(LambdaRuntimeClient):  # type: ignore[misc]
 
 @cache
 def client() -> StreamingClient:
-    """The client of this process."""
-    return StreamingClient(os.environ["AWS_LAMBDA_RUNTIME_API"])
+    """The client of this process, configured as awslambdaric configures its own."""
+    config = LambdaConfigProvider(["", _HANDLER])
+    return StreamingClient(config.api_address, polls_in_thread=config.use_thread_polling)
 
 
 def main() -> None:

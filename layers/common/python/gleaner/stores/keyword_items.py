@@ -116,6 +116,7 @@ def answer_update(
         " #answers = if_not_exists(#answers, :answers)"
         + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
         + (", #valid_for_hours = if_not_exists(#valid_for_hours, :hours)" if answer.valid_for_hours else "")
+        + (", #owner = if_not_exists(#owner, :owner)" if answer.owner else "")
         + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
@@ -133,7 +134,8 @@ def answer_update(
             ":keywords": keyword_ids,
         }
         | ({":expires": expires_at} if expires_at else {})
-        | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {}),
+        | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {})
+        | ({":owner": answer.owner} if answer.owner else {}),
         return_existing=True,
     )
 
@@ -180,4 +182,6 @@ def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
         keyword_ids=frozenset(item.get("keyword_ids", ())),
         answers=item.get("answers", ""),
         valid_for_hours=item.get("valid_for_hours"),
+        owner=item.get("owner"),
+        is_doubtful=is_doubtful(item),
     )

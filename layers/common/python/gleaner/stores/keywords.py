@@ -22,7 +22,6 @@ from gleaner.stores.keyword_items import (
     answer_update,
     association,
     entry_keys,
-    is_doubtful,
     is_forgotten,
     query_use,
     queue_answer,
@@ -125,10 +124,10 @@ class KeywordStore:
         return [count, self._table.new_item(query_use(keyword_id, use, now))]
 
     def get_answers(self, result_ids: Sequence[str], *, deadline: Deadline) -> list[WebAnswer]:
-        """The web answers with these ids that may be handed out, in no particular order."""
+        """The web answers with these ids that are not forgotten or expired, in no particular order."""
         keys = [schema.answer_key(result_id) for result_id in result_ids]
         items = self._table.get_many(keys, deadline=deadline)
-        return to_answers(item for item in items if not is_doubtful(item))
+        return to_answers(items)
 
     def queue_for_index(self, result_id: str, *, deadline: Deadline) -> None:
         """Let the next pruning run write a stored answer into the vector index, unless it is gone or unreferenced."""

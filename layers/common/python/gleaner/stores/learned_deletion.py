@@ -46,14 +46,18 @@ class LearnedCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Teacher:
-    """Whose associations go: those of a caller (by its hash), or only those of one session."""
+    """Whose associations go: those of a caller (by its hash), or only those of one session or one query."""
 
     caller: str
     session_id: str | None
+    query_id: str | None = None
 
     def taught(self, association: Mapping[str, Any]) -> bool:
-        is_own = association.get("caller") == self.caller
-        return is_own and self.session_id in (None, association.get("session_id"))
+        return (
+            association.get("caller") == self.caller
+            and self.session_id in (None, association.get("session_id"))
+            and self.query_id in (None, association["query_id"])
+        )
 
 
 class LearnedDeletion:
@@ -92,11 +96,18 @@ class LearnedDeletion:
                 else:
                     self._remove_words(record, deadline)
 
+    def withdraw(self, caller: str, session_id: str | None, query_id: str, *, deadline: Deadline) -> None:
+        """Delete what one query of a caller (by its hash) taught, for whomever it was."""
+        record = self._table.get(schema.taught_key(caller, session_id, query_id), deadline=deadline)
+        if record is not None:
+            self._delete_from_index(record, deadline)
+            self._delete_taught(record, _Teacher(caller, session_id, query_id), LearnedCounts(), deadline)
+
     def _delete_from_index(self, record: Mapping[str, Any], deadline: Deadline) -> None:
         """A record of the index holds the question. Where the answer stays, keywords still find it."""
         result_ids = sorted(record.get("result_ids", ()))
-        if self._delete_records is not None and result_ids and not schema.is_private(record["scope"]):
-            self._delete_records(record["scope"], result_ids, deadline)
+        if self._delete_records is not None and result_ids:
+            self._delete_records(schema.knowledge_base_of(record["scope"]), result_ids, deadline)
 
     def _delete_taught(
         self, record: Mapping[str, Any], teacher: _Teacher, counts: LearnedCounts, deadline: Deadline

@@ -16,7 +16,7 @@ from gleaner.errors import AnswerForgotten, GleanerError, ToolCallRejected
 from gleaner.knowledge.answered_question import choose_answered_question, choose_valid_hours
 from gleaner.knowledge.learning import MAX_KEYWORD_LENGTH, LearningResult, RejectedKeyword
 from gleaner.knowledge.relevance import related_keywords
-from gleaner.model import JsonObject, WebAnswer
+from gleaner.model import JsonObject, LearningMode, WebAnswer
 from gleaner.tools.parameter_checks import check_keyword
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
@@ -93,7 +93,7 @@ def learn(
     """
     if answer.result_id not in workspace.learnable_results():
         return _refuse(keywords)
-    described = _describe(answer, answers, valid_for_hours, workspace.question.text)
+    described = _describe(answer, answers, valid_for_hours, workspace)
     use = workspace.keyword_use(described)
     harmless, hostile = _split_by_harm(keywords)
     related, unrelated = _split_by_relevance(harmless, answer, workspace.question.text)
@@ -107,18 +107,19 @@ def learn(
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         if answer.result_id not in workspace.learned_results:
             workspace.learned_results.add(answer.result_id)
-            if not use.is_private:  # the index does not know whose an answer is
-                workspace.background.submit("answer index", lambda: _index_answer(described, workspace))
+            workspace.background.submit("answer index", lambda: _index_answer(described, workspace))
     return learned
 
 
-def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, asked: str) -> WebAnswer:
-    """Add the question that the answer answers, and how long it holds."""
+def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, workspace: Workspace) -> WebAnswer:
+    """Add the question that the answer answers, how long it holds, and whose it is."""
+    question = workspace.question
     is_harmless = isinstance(answers, str) and check_keyword(answers) is None
     return replace(
         answer,
-        answers=choose_answered_question(answers if is_harmless else None, answer, asked),
+        answers=choose_answered_question(answers if is_harmless else None, answer, question.text),
         valid_for_hours=choose_valid_hours(valid_for_hours, answer),
+        owner=question.caller if question.learning is LearningMode.CALLER else None,
     )
 
 

@@ -22,6 +22,8 @@ NAME = "knowledge_base_search"
 DEFAULT_TOP_K = 5
 _MAX_TOP_K = 20
 _SEVERAL = 2
+_MAX_EXPIRED_CHARS = 600
+_EXPIRED = "Out of date and no source: only to compare with what the web says now. Name the date if you mention it."
 
 
 def _clamp_top_k(value: Any) -> int:
@@ -49,6 +51,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
     if result.lookup_failed:
         workspace.degraded.add("stored web answers could not be looked up")
     workspace.left_out.append(result.left_out)
+    workspace.withheld.update(result.withheld)
     passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
     is_selection = workspace.question.mode is Mode.SELECTED_TEXT
@@ -61,6 +64,7 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
             "retrieval_time_ms": round((time.monotonic() - started) * 1000, 1),
         }
         | ({"stored_answers_withheld": dict(result.withheld)} if result.withheld else {})
+        | ({"expired_answer": _describe_expired(result.expired)} if result.expired else {})
     )
 
 
@@ -119,6 +123,12 @@ def _to_json(passage: Passage) -> JsonObject:
 
 def _summarize(result: JsonObject) -> JsonObject:
     return {"ids": [chunk["id"] for chunk in result["chunks"]], "count": result["total_chunks_found"]}
+
+
+def _describe_expired(passage: Passage) -> JsonObject:
+    """Background that cannot be cited, since it has no id: an answer needs the web, or says that it does not know."""
+    content = passage.content[:_MAX_EXPIRED_CHARS]
+    return {"date": passage.date, "answers": passage.answers, "content": content, "note": _EXPIRED}
 
 
 TOOL = Tool(NAME, SearchArguments, _search, _summarize, _offer_knowledge_bases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +20,8 @@ from gleaner.stores.keywords import IndexedKeyword
 # Finds at most so many passages for a query, in the knowledge base of this id or in the selected text.
 PassageSearch = Callable[[str, str, int, Deadline], RetrievalResult]
 
+KEYWORDS_NOT_INDEXED = "keywords could not be indexed"
+_LEARNING_FAILURES = frozenset((KEYWORDS_NOT_INDEXED, "index_keywords failed"))
 _ID_PREFIX = {SourceType.KNOWLEDGE_BASE: "kb", SourceType.EXTERNAL: "web"}
 
 
@@ -62,6 +65,7 @@ class Workspace:
     answer: AcceptedAnswer | None = None
     web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
+    withheld: Counter[str] = field(default_factory=Counter)  # stored answers that do not fit, by what makes them differ
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
     learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
@@ -88,9 +92,13 @@ class Workspace:
             is_private=question.learning is LearningMode.CALLER,
         )
 
+    def is_poor(self) -> bool:
+        """Whether the answer is a fallback for another reason than learning itself: then it teaches nothing."""
+        return bool(self.degraded - _LEARNING_FAILURES)
+
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
-        if self.question.learning is LearningMode.OFF:
+        if self.question.learning is LearningMode.OFF or self.is_poor():
             return set()
         return set(self.web_answers) - self.unlearnable_results
 

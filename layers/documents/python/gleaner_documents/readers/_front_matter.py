@@ -1,4 +1,4 @@
-"""Reads the metadata at the top of a Markdown file: YAML, TOML or JSON."""
+"""Reads the metadata at the top of a Markdown file: YAML, TOML, JSON, or the plain lines of Pandoc and Pelican."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ _FENCES = (
     (re.compile(r"---(?:ya?ml)?[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "yaml"),
     (re.compile(r"(?:\+\+\+|---toml)[ \t]*\n(.*?)^(?:\+\+\+|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "toml"),
     (re.compile(r"(?:;;;|---json)[ \t]*\n(.*?)^(?:;;;|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "json"),
+)
+# Without fences: `% Title`, `% Author`, `% Date` of Pandoc; `Title: …` and further fields of MultiMarkdown and Pelican.
+_TITLE_BLOCK = re.compile(r"%[ \t]+(\S.*(?:\n[ \t]+\S.*)*)\n(?:%.*\n(?:[ \t]+\S.*\n)*){0,2}(?=[ \t]*\n|\Z)")
+_PLAIN_FIELDS = re.compile(
+    r"title:[ \t]*\S.*(?:\n[A-Za-z][\w -]{0,40}:.*|\n[ \t]+\S.*)*(?:\n[ \t]*\n|\n?\Z)", re.IGNORECASE
 )
 _METADATA_LINE = re.compile(r"[\w.-]+[ \t]*[:=].*|['\"][^'\"]+['\"][ \t]*:.*|[ \t]+.*|- .*|-|[\]}\[].*|#.*|[ \t]*")
 _FIELD = re.compile(r"^['\"]?([\w.-]+)['\"]?[ \t]*[:=][ \t]*(['\"]?)(.*?)\2[ \t]*$", re.MULTILINE)
@@ -54,7 +59,19 @@ def read_front_matter(text: str) -> FrontMatter:
         if match:
             fields = _parse(match[1], language)
             return FrontMatter() if fields is None else _make(fields, start + match.end())
-    return FrontMatter()
+    return _read_plain_lines(head, start)
+
+
+def _read_plain_lines(head: str, start: int) -> FrontMatter:
+    title_block = _TITLE_BLOCK.match(head)
+    if title_block:
+        return _make({"title": title_block[1]}, start + title_block.end())
+    plain = _PLAIN_FIELDS.match(head)
+    return (
+        _make({name: value for name, _, value in _FIELD.findall(plain[0])}, start + plain.end())
+        if plain
+        else FrontMatter()
+    )
 
 
 def _skip_comments(text: str) -> int:

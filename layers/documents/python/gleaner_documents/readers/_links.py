@@ -37,6 +37,12 @@ def link_text(text: str, address: str, base_url: str | None) -> str:
     return f"[{words}]({absolute})"
 
 
+def address_after(text: str, address: str) -> str:
+    """What stands after the words of a link where they are not marked: ` <address>`, unless they are the address."""
+    absolute = _resolve(address, None)
+    return "" if absolute is None or _say_the_same(text, absolute) else f" <{absolute}>"
+
+
 def without_addresses(text: str) -> str:
     """`text` with the words of its links alone."""
     return _WRITTEN_LINK.sub(lambda link: link[1] or link[2], text)

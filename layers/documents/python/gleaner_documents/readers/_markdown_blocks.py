@@ -26,9 +26,13 @@ _PARAMETERS = re.compile(
 _OPTION = re.compile(r"[ \t]*:[\w-]+:(?:[ \t].*)?")
 _BLOCK_OPTION = re.compile(r"(?: {4}|\t)[\w-]+:(?:[ \t].*)?")
 _BRACES = re.compile(r"\{[^{}]*\}")
+_COLUMNS = re.compile(r"[\d ]*")  # how many a grid has
 _LAYOUT_WORDS = re.compile(r"(?:\b(?:inline|end|annotate|collapse|open|closed?)\b\s*)+")
 _SKIPPED_LINE = re.compile(
-    r"\([\w:./-]+\)=|\[TOC\]|\[\[(?:_?toc_?)\]\]|\{:?\s*toc\s*\}|-{1,4}8<-{1,4}.*|\+\+\+|\{\{<\s*toc\s*>\}\}",
+    r"\([\w:./-]+\)=|\[TOC\]|\[\[(?:_?toc_?)\]\]|\{:?\s*toc\s*\}|-{1,4}8<-{1,4}.*|\+\+\+|\{\{<\s*toc\s*>\}\}"
+    # Other files: VitePress's code, mdBook's, markdown-include's, and videos of markdown-it.
+    r"|<<<[ \t]*(?:@|\.{1,2}/)\S*.*|\{\{#\w*(?:include|playground|title)\b[^}]*\}\}|\{![^!\n]*!\}"
+    r"|@\[[\w-]+\]\([^()]*\)",
     re.IGNORECASE,
 )
 _IMPORT = re.compile(r"import\s+(?:[\w*{},\s$]{1,500}?\sfrom\s+)?(['\"])[^'\"\n]+\1[ \t]*;?[ \t]*(?=\n|\Z)")
@@ -66,7 +70,8 @@ def read_title(parameters: str) -> str:
     for opening, closing in ('""', "''", "[]"):
         if rest.startswith(opening):
             rest = rest[1:].rpartition(closing)[0] or rest[1:]
-    return rest.strip() or read_attributes(attributes).get("title", "")
+    title = "" if _COLUMNS.fullmatch(rest) else rest.strip()
+    return title or read_attributes(attributes).get("title", "")
 
 
 def _line(state: StateBlock, line: int) -> str:

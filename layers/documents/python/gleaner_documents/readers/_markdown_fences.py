@@ -21,6 +21,7 @@ _TEXT = frozenset(
 _NAVIGATION = frozenset(("toctree", "contents", "include", "image", "bibliography", "tableofcontents"))
 _FILE_ARGUMENT = frozenset(("figure", "figure-md", "include", "image", "button-link", "button-ref"))
 _FILE_NAMES = ("title", "filename", "file", "name", "caption")
+_TAB_NAME = re.compile(r"(?<=\s)\[([^\W\d][^\[\]]*)\]$")  # VitePress: ```sh [npm]
 _OPTIONS = re.compile(r"(?:[ \t]*:[\w-]+:(?:[ \t][^\n]*)?(?:\n|\Z))+|---[ \t]*\n.*?\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _OPTION = re.compile(r":(?:header|caption|title|alt|label-text):[ \t]*([^\n]+)")
 
@@ -50,8 +51,11 @@ def without_options(info: str, content: str) -> str:
 
 
 def read_code_title(info: str) -> str:
-    """The name of the file that a code block shows, which generators put above it: ```` ```yaml title="a.yml" ````."""
+    """The name of the file that a code block shows, which generators put above it: ```` ```yaml title="a.yml" ````.
+
+    Or the name of its tab.
+    """
     attributes = read_attributes(info)
-    return label(
-        next((attributes[key] for key in ("title", "filename", "file", "name", "caption") if attributes.get(key)), "")
-    )
+    name = next((attributes[key] for key in _FILE_NAMES if attributes.get(key)), "")
+    tab = _TAB_NAME.search(info)
+    return label(name or (tab[1] if tab else ""))

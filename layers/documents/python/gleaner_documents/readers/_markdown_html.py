@@ -24,6 +24,10 @@ _FORMATTING = re.compile(
     re.IGNORECASE,
 )
 _COMPONENT = re.compile(r"</?[A-Z>]")
+_LIST_TAG = re.compile(r"</?(?:ul|ol|li)\b")
+_LIST_START = re.compile(r"<[uo]l\b")
+_MAX_LIST_TOKENS = 1_000  # each tag looks at all of them
+_LIST_ENDS = ("</ul>", "</ol>")
 _DETAILS = re.compile(r"<(/?)details\b", re.IGNORECASE)
 
 
@@ -43,7 +47,20 @@ def _read_html_block(state: StateBlock, start: int, end: int, silent: bool) -> b
 
 def _render_inline_html(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, ___: EnvType) -> str:
     tag = tokens[index].content
-    return tag if _FORMATTING.match(tag) else escape(tag)
+    return tag if _FORMATTING.match(tag) or _is_list(tokens, index) else escape(tag)
+
+
+def _is_list(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a tag belongs to a list that begins and ends in this line, as in the cell of a table.
+
+    A list that stays open would hold the rest of the document.
+    """
+    if len(tokens) > _MAX_LIST_TOKENS or not _LIST_TAG.match(tokens[index].content.casefold()):
+        return False
+    tags = [token.content.casefold() if token.type == "html_inline" else "" for token in tokens]
+    opens = next((number for number, tag in enumerate(tags) if _LIST_START.match(tag)), len(tags))
+    closes = next((number for number in range(len(tags) - 1, -1, -1) if tags[number] in _LIST_ENDS), -1)
+    return opens <= index <= closes
 
 
 def _render_html_block(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:

@@ -14,6 +14,7 @@ from gleaner_documents.readers._markdown_marks import MAX_MARK_CHARS, add_mark_r
 from gleaner_documents.readers._markup_tags import (
     MAX_TAG_CHARS,
     MarkupTag,
+    is_panel,
     match_component,
     match_template_tag,
     without_template_tags,
@@ -106,18 +107,25 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:
 
 
 def _tag(match_tag: Callable[[str, int], MarkupTag | None], state: StateInline, silent: bool) -> bool:
-    """Drop a tag; its title stays, with a colon if the tag has a line of its own."""
+    """Drop a tag; its title stays, with a colon if the tag has a line of its own or opens a panel."""
     tag = match_tag(state.src, state.pos)
     if tag is None or tag.end > state.posMax:
         return False
-    line_start = max(state.src.rfind("\n", 0, state.pos) + 1, state.pos - MAX_TAG_CHARS)
-    before = without_template_tags(state.src[line_start : state.pos]).strip()
+    before = without_template_tags(_line_before(state)).strip()
     newline = state.src.find("\n", tag.end)
     after = state.src[tag.end : newline if newline >= 0 else len(state.src)].strip()
     text = tag.title
-    if not before and (match_tag is match_component or not after):
-        text = f"{label(text)}\n" if text else ""
+    if text and not before and (match_tag is match_component or not after):
+        text = f"{label(text)}\n"
+    elif text and is_panel(tag.name):
+        text = f"\n{label(text)} "
+    elif text and not before and state.src.find(f"/{tag.name}", tag.end, tag.end + MAX_TAG_CHARS) >= 0:
+        text = f"{label(text)} "
     return write(state, text, tag.end, silent)
+
+
+def _line_before(state: StateInline) -> str:
+    return state.src[max(state.src.rfind("\n", 0, state.pos) + 1, state.pos - MAX_TAG_CHARS) : state.pos]
 
 
 def _template_tag(state: StateInline, silent: bool) -> bool:
@@ -126,11 +134,11 @@ def _template_tag(state: StateInline, silent: bool) -> bool:
 
 def _component(state: StateInline, silent: bool) -> bool:
     """A tag of a component; not `List<String>`, and not a lone `<Name>` in a sentence."""
-    before = state.src[state.pos - 1 : state.pos]
+    before = _line_before(state)[-1:] if _line_before(state).strip() else ""
     match = _COMPONENT_NAME.match(state.src, state.pos) if state.src[state.pos] == "<" else None
     if match is None or (match[1] and before.isalnum()):
         return False
-    is_placeholder = match[1] and before not in ("", "\n", ">") and f"</{match[1]}" not in state.src
+    is_placeholder = match[1] and before not in ("", ">") and f"</{match[1]}" not in state.src
     return not is_placeholder and _tag(match_component, state, silent)
 
 
@@ -148,8 +156,8 @@ def _attributes(state: StateInline, silent: bool) -> bool:
         return False
     limit = min(state.posMax, state.pos + MAX_MARK_CHARS)
     follows = state.pos > 0 and state.src[state.pos - 1] in ")]`"
-    pattern = _BARE_ATTRIBUTES if follows else _ATTRIBUTES
-    match = pattern.match(state.src, state.pos, limit) or _COMMENT.match(state.src, state.pos, limit)
+    patterns = (*((_BARE_ATTRIBUTES,) if follows else ()), _ATTRIBUTES, _COMMENT)
+    match = next(filter(None, (pattern.match(state.src, state.pos, limit) for pattern in patterns)), None)
     return match is not None and write(state, "", match.end(), silent)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
@@ -15,6 +16,8 @@ _EMOJI = re.compile(r":([a-z][a-z0-9_+-]{0,60}):(?![\w:])(?:\{[^{}]*\})?")
 _EMOJI_SIGNS = {"check": "✓", "x": "✗", "close": "✗", "cross": "✗"}
 _HIGHLIGHT = re.compile(r"==(?=[^\s=])(.+?)(?<=[^\s=])==(?!=)", re.DOTALL)
 _SUPERSCRIPT = re.compile(r"\^([^\s^\[\]]{1,20})\^")
+# Between letters only: GitHub takes a single tilde around words for a deletion.
+_SUBSCRIPT = re.compile(r"~([^\s~]{1,20})~(?!~)")
 _ABBREVIATION = re.compile(r"\*\[([^\[\]\n]{1,100})\]:[ \t]*")
 _INSERTION = re.compile(r"\^\^(?=[^\s^])(.+?)(?<=[^\s^])\^\^(?!\^)", re.DOTALL)
 # PyMdown's keys, `++ctrl+alt+del++`; C++ has no name after its signs.
@@ -32,6 +35,7 @@ def add_mark_rules(renderer: MarkdownIt) -> None:
         ("highlight", _highlight),
         ("insertion", _insertion),
         ("superscript", _superscript),
+        ("subscript", _subscript),
         ("keys", _keys),
         ("emoji", _emoji),
         ("abbreviation", _abbreviation),
@@ -79,6 +83,16 @@ def _insertion(state: StateInline, silent: bool) -> bool:
 def _superscript(state: StateInline, silent: bool) -> bool:
     match = _SUPERSCRIPT.match(state.src, state.pos, state.posMax)
     return match is not None and write(state, f"^{match[1]}", match.end(), silent)
+
+
+def _subscript(state: StateInline, silent: bool) -> bool:
+    """`H~2~O`, written as HTML's H<sub>2</sub>O is."""
+    match = _SUBSCRIPT.match(state.src, state.pos, state.posMax) if state.src[state.pos] == "~" else None
+    if match is None or not state.src[state.pos - 1 : state.pos].isalnum():
+        return False
+    if not silent:
+        state.push("html_inline", "", 0).content = f"<sub>{escape(match[1])}</sub>"
+    return write(state, "", match.end(), silent)
 
 
 def _keys(state: StateInline, silent: bool) -> bool:

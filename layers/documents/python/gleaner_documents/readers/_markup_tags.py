@@ -10,7 +10,12 @@ MAX_TAG_CHARS = 4_000  # a longer one is text: a search for its end must not bec
 _TITLES = tuple("title label heading header question caption summary name text alt content term_id status date".split())
 _DESCRIPTIONS = ("description", "subtitle")
 _GROUPS = ("tabs", "tabpane", "tabset")  # their names are not shown
-_VALUE_TITLES = ("tabitem",)  # components that show their `value` where they have no label
+# Components that show another attribute where they have no title: Docusaurus' tabs, Mintlify's parameters.
+_OWN_TITLES = {"tabitem": ("value",), "paramfield": ("path", "query", "body")}
+_FIELDS = ("paramfield", "responsefield")
+# Shortcodes whose title may be their first string: `{{< tab "Linux" >}}`, `{{% notice note "Winter" %}}`.
+_PANELS = frozenset("tab tabitem details expand collapse accordion spoiler panel card step notice".split())
+_FIRST_STRING = re.compile(r"""\s*[\w./-]+(?:\s+\w+)?\s+(?:"([^"]*)"|'([^']*)'|`([^`]*)`)""")
 
 _TEMPLATE_SIGNS = (("{{<", ">}}"), ("{{%", "%}}"), ("{%", "%}"))
 _LIQUID_TAG = re.compile(r"\{%-?[^%]{0,1000}-?%\}|\{\{[<%][^}]{0,1000}[>%]\}\}")
@@ -18,6 +23,8 @@ _NAME = re.compile(r"\s*(/?\s*[\w./@-]*)")
 _JSX_NAME = re.compile(r"</?([A-Z][\w.]*)(?=[\s/>])|</?>")
 # The end of a tag is a ">" outside strings and expressions; expressions may hold two further levels of braces.
 _JSX_REST = re.compile(r"""(?:[^<>{}"']|"[^"]*"|'[^']*'|\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\})*+>""")
+_BARE_NAME = re.compile(r"\s*tab(?:\s+[\w-]+)?\s+([\w+#.-]+)\s*-?")  # jekyll-tabs: the group and the tab
+_REQUIRED = re.compile(r"\srequired(?=[\s/>]|=\{true\})")
 _ATTRIBUTE = re.compile(
     r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
 )
@@ -65,11 +72,32 @@ def _read_title(name: str, attributes: str) -> str:
     values = read_attributes(attributes)
     if name.casefold() in _GROUPS:
         return ""
-    titles = (*_TITLES, "value") if name.casefold() in _VALUE_TITLES else _TITLES
-    title = next((values[key] for key in titles if values.get(key)), "")
+    titles = (*_TITLES, *_OWN_TITLES.get(name.casefold(), ()))
+    title = next((values[key] for key in titles if values.get(key)), "") or _read_first_string(name, attributes)
+    if name.casefold() in _FIELDS:
+        title = _add_type(title, values, is_required=_REQUIRED.search(attributes) is not None)
     description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")
     endpoint = f"{values['method'].upper()} {values['path']}" if values.get("method") and values.get("path") else ""
     return ": ".join(dict.fromkeys(filter(None, (endpoint, title, description)))).replace("**", "")
+
+
+def is_panel(name: str) -> bool:
+    """Whether a tag has a title and a body, such as a tab."""
+    return name.casefold() in _PANELS
+
+
+def _read_first_string(name: str, parameters: str) -> str:
+    match = _FIRST_STRING.match(parameters) if is_panel(name) else None
+    if match is None and name.casefold() == "tab":
+        match = _BARE_NAME.fullmatch(parameters)
+    return next(filter(None, match.groups()), "") if match else ""
+
+
+def _add_type(name: str, values: Mapping[str, str], *, is_required: bool) -> str:
+    """What a reader sees beside the name of a parameter: its type and its default."""
+    default = f"default {values['default']}" if values.get("default") else ""
+    notes = ", ".join(filter(None, (values.get("type", ""), default, "required" if is_required else "")))
+    return f"{name} ({notes})" if name and notes else name
 
 
 def read_attributes(text: str) -> Mapping[str, str]:

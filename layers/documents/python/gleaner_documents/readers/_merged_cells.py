@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
 
 from openpyxl.utils.cell import range_boundaries
 
+from gleaner_documents.readers._sheet_search import search_sheet
+
 _MAX_MERGED_CELLS = 100_000
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
-_PIECE_BYTES = 1 << 20
-_OVERLAP_BYTES = 200  # longer than a mergeCell element
 
 Position = tuple[int, int]  # row and column, from 1
 
@@ -23,7 +22,7 @@ class MergedCells:
         self._covered: dict[int, dict[int, Position]] = {}  # by row and column: the first of the merged cells
         self._values: dict[Position, str] = {}
         count = 0
-        for reference in _merged_ranges(archive, sheet_path):
+        for reference in search_sheet(archive, sheet_path, _MERGED):
             first_column, first_row, last_column, last_row = range_boundaries(reference)
             count += (last_row - first_row + 1) * (last_column - first_column + 1)
             if count > _MAX_MERGED_CELLS:
@@ -50,12 +49,3 @@ class MergedCells:
         for column, first in covered.items():
             row[column - 1] = row[column - 1] or self._values.get(first, "")
         return any(self._values[first] and covered.get(first[1] + 1) == first for first in own)
-
-
-def _merged_ranges(archive: zipfile.ZipFile, sheet_path: str) -> Iterator[str]:
-    """They stand behind the rows, so the sheet is searched piece by piece and not kept."""
-    with archive.open(sheet_path) as stream:
-        window = b""
-        while piece := stream.read(_PIECE_BYTES):
-            window = window[-_OVERLAP_BYTES:] + piece
-            yield from (match.decode() for match in _MERGED.findall(window))

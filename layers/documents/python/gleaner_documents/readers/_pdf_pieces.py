@@ -6,12 +6,15 @@ import ctypes
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as pdfium_c
 
+from gleaner_documents.readers._links import address_after
+from gleaner_documents.readers._pdf_links import Link, find_address, read_links
 from gleaner_documents.readers._pdf_words import (
     Word,
     clean,
@@ -89,7 +92,9 @@ def read_pieces(page: pdfium.PdfPage) -> tuple[list[Piece], int]:
     try:
         text = _read_text(text_page)
         reader = _BoxReader(text_page, text)
-        pieces = [_piece(run) for run in _read_runs(text, reader)]
+        runs = list(_read_runs(text, reader))
+        _write_addresses(runs, [_turn_link(link, reader.turns) for link in read_links(page)])
+        pieces = [_piece(run) for run in runs]
     finally:
         text_page.close()
     return [piece for piece in pieces if piece.text and piece.size > 0], reader.turns
@@ -167,6 +172,28 @@ def _read_runs(text: str, reader: _BoxReader) -> Iterator[_Run]:
             run = None
     if run:
         yield run
+
+
+def _write_addresses(runs: Sequence[_Run], links: Sequence[Link]) -> None:
+    """Write each address once, after the last of the words that lead to it, on whatever line that is."""
+    if not links:
+        return
+    places = [(run, index) for run in runs for index in range(len(run.words))]
+    for address, group in groupby(places, key=lambda place: _find_address(links, *place)):
+        members = list(group)
+        run, index = members[-1]
+        suffix = address_after(" ".join(run.words[index].text for run, index in members), address) if address else ""
+        run.words[index] = run.words[index]._replace(text=run.words[index].text + suffix)
+
+
+def _find_address(links: Sequence[Link], run: _Run, index: int) -> str:
+    word = run.words[index]
+    return find_address(links, (word.left + word.right) / 2, (run.bottom + run.top) / 2)
+
+
+def _turn_link(link: Link, turns: int) -> Link:
+    (x1, y1), (x2, y2) = turn(link.left, link.bottom, turns), turn(link.right, link.top, turns)
+    return Link(link.address, min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
 
 
 def _read_word(match: re.Match[str], reader: _BoxReader) -> tuple[Word, float, float]:

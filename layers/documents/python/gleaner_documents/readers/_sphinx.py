@@ -15,6 +15,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.utils import unescape
 
+from gleaner_documents.readers._sphinx_glossary import read_glossary
+
 # The body is code.
 _CODE = frozenset(
     "code-block sourcecode code-tab prompt ipython doctest testcode testoutput testsetup testcleanup parsed-literal "
@@ -46,6 +48,7 @@ _OBJECTS = frozenset(
     "confval envvar option cmdoption program describe object setting command rst:directive rst:role autofunction "
     "autoclass automethod autoattribute autodata autoexception event".split()
 )
+_FACTS = ("type", "value", "default")  # options of these descriptions that Sphinx shows
 _EXPLICIT_TITLE = re.compile(r"(.+?)\s*(?<!\\)<([^<>]+)>", re.DOTALL)
 # `.. _label:` above a title with its underline: a reference to the label reads as the title.
 _LABELED_TITLE = re.compile(
@@ -82,19 +85,25 @@ class _UnknownDirective(Directive):  # type: ignore[misc]  # docutils has no typ
             return []
         if name in _CODE:
             return self._code(argument if name == "prompt" else "")
+        if name == "glossary":
+            return read_glossary(self.content, self.content_offset, self.state)
         if name in _OBJECTS or ":" in name:
             return self._describe(argument)
         return [*self._title(name, argument), *self._parse_body()]
 
     def _code(self, argument: str) -> list[nodes.Node]:
         text = "\n".join(self.content) or argument
-        return [nodes.literal_block(text, text)] if text else []
+        caption = self.options.get("caption", "")
+        block = [nodes.literal_block(text, text)] if text else []
+        return [self._paragraph(caption), *block] if caption else block
 
     def _describe(self, argument: str) -> list[nodes.Node]:
         """The signatures, one a line, and what is said about them."""
         signatures = [line.strip() for line in argument.split("\n") if line.strip()]
         lines = [nodes.paragraph("", "", nodes.literal(signature, signature)) for signature in signatures]
-        return [*lines, *self._parse_body()]
+        stated = ((name, self.options.get(name)) for name in _FACTS)
+        facts = [self._paragraph(value, before=f"{name.capitalize()}: ") for name, value in stated if value]
+        return [*lines, *facts, *self._parse_body()]
 
     def _title(self, name: str, argument: str) -> list[nodes.Node]:
         if name in _TITLES:

@@ -21,6 +21,9 @@ _BREAKS = dict.fromkeys(
     ("li", "tr", "td", "th", "div", "caption", "figcaption", "summary", "header", "footer", "aside",
      "address", "fieldset", "legend", "form", "br", "optgroup"), 1
 )  # fmt: skip
+# Custom elements of these kinds, such as <sl-tab-panel>, are blocks; a browser shows others in the line.
+_BLOCK_KINDS = frozenset("tab tabs pane panel tabpanel tabitem card item step accordion details callout alert".split())
+_BLOCK_COMPONENTS = ("tab", "tabs", "panel", "tabitem", "codegroupitem")
 _MAX_TABLES = 4  # within each other; bounds the work on a page that nests them without end
 # Where a line may break: soft hyphen, zero-width space, word joiner, byte order mark.
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
@@ -91,7 +94,8 @@ class TextLayout(TextBlocks):
             return
         name = tag.name
         if opens:
-            self._request_breaks(_BREAKS.get(name, 0))
+            self._request_breaks(_breaks_around(name))
+            self._write_words(_describe_icon(tag, in_cell=self._depth > 0))
         if name in SPANS:
             if not self._preformatted:
                 self._handle_span(tag, opens=opens)
@@ -101,7 +105,7 @@ class TextLayout(TextBlocks):
             self._write_words(_LEAVES[name](tag))
         if opens:
             return
-        self._request_breaks(_BREAKS.get(name, 0))
+        self._request_breaks(_breaks_around(name))
         if self._parts and (_is_title(tag) or (name == "p" and _names_what_follows(tag))):
             self._end_label()
 
@@ -204,6 +208,28 @@ def _read_span(tag: Tag, name: str, maximum: int) -> int:
     """A span as the HTML standard reads it; a row span of 0 reaches to the end of the group of rows."""
     value = str(tag.get(name) or "1").strip()
     return min(int(value), maximum) if _SPAN.fullmatch(value) else 1
+
+
+def _breaks_around(name: str) -> int:
+    return _BREAKS.get(name, 0) or int(is_block_component(name))
+
+
+def is_block_component(name: str) -> bool:
+    """Whether an element that HTML does not know is a tab, a panel or another block, by its name."""
+    return name in _BLOCK_COMPONENTS or ("-" in name and not _BLOCK_KINDS.isdisjoint(name.split("-")[1:]))
+
+
+def _describe_icon(tag: Tag, *, in_cell: bool) -> str:
+    """What an element without text stands for: a mark in a cell of a table, or a picture.
+
+    Before the type of a term, the sign that the style sheets of docutils and Sphinx add.
+    """
+    if tag.name == "span" and "classifier" in (tag.get("class") or ()):
+        return " : "
+    if tag.name not in ("i", "span") or tag.contents or not (in_cell or tag.get("role") == "img"):
+        return ""
+    label = tag.get("aria-label") or tag.get("title")
+    return f" {label} " if label else ""
 
 
 def _describe_drawing(tag: Tag) -> str:

@@ -15,12 +15,17 @@ from gleaner_documents.readers._links import without_addresses
 from gleaner_documents.readers._page_survey import PageSurvey, survey_page
 from gleaner_documents.readers._page_walk import walk
 from gleaner_documents.readers._sections import SectionCollector, shorten
-from gleaner_documents.readers._text_layout import TextLayout, lays_out
+from gleaner_documents.readers._text_layout import TextLayout, is_block_component, lays_out
 
 _HEADING = re.compile(r"h[1-6]")
 _LEVEL = re.compile(r"[1-9]\d?")
 # What a page may leave open, each after the last end of its kind.
 _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
+# Roles of WAI-ARIA that say what element of HTML a <div> stands for.
+_ELEMENTS = {
+    "table": "table", "grid": "table", "treegrid": "table", "rowgroup": "tbody", "row": "tr", "cell": "td",
+    "gridcell": "td", "columnheader": "th", "rowheader": "th", "list": "ul", "listitem": "li",
+}  # fmt: skip
 # A heading inside one of these labels a part of it and does not open a section.
 _NESTING = ("li", "dt", "table", "blockquote", "pre", "summary")
 
@@ -47,7 +52,10 @@ def parse_html(html: str) -> BeautifulSoup:
     for opening, closing in _CONSTRUCTS:
         end = html.rfind(closing) + 1
         html = html[:end] + html[end:].replace(opening, f"&lt;{opening[1:]}")
-    return BeautifulSoup(html, "html.parser")
+    soup = BeautifulSoup(html, "html.parser")
+    for tag in soup.find_all(["div", "span", "section", "p"], role=list(_ELEMENTS)):
+        tag.name = _ELEMENTS[str(tag["role"])]
+    return soup
 
 
 def collect_sections(soup: BeautifulSoup, *, base_url: str | None = None) -> SectionCollector:
@@ -91,6 +99,8 @@ class _SectionReader:
             self._handle_summary(tag, opens=opens)
         else:
             self.layout.add_tag(tag, opens=opens)
+            if opens and is_block_component(tag.name) and (name := _component_title(tag)):
+                self.layout.add_label(name)
             if opens and id(tag) in self._panel_titles:
                 self.layout.add_label(self._panel_titles[id(tag)])
             if not opens and self._parts and self._parts[-1] is tag:
@@ -121,6 +131,11 @@ def _heading_level(tag: Tag) -> int:
         level = str(tag.get("aria-level") or "2")  # the default of WAI-ARIA
         return min(int(level), 6) if _LEVEL.fullmatch(level) else 2
     return 0
+
+
+def _component_title(tag: Tag) -> str:
+    """The title of a tab or panel that is no element of HTML: `<tab header="Java">`, `<el-tab-pane label="Oil">`."""
+    return next((str(tag[name]) for name in ("header", "title", "label") if tag.get(name)), "")
 
 
 def _titles_a_part(summary: Tag) -> bool:

@@ -16,6 +16,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from gleaner_documents.model import BrokenFile, Document
 from gleaner_documents.readers._archive import open_archive
+from gleaner_documents.readers._cell_links import CellLinks
 from gleaner_documents.readers._merged_cells import MergedCells
 from gleaner_documents.readers._number_formats import show_value
 from gleaner_documents.readers._sections import SectionCollector, shorten
@@ -60,7 +61,8 @@ def _collect(workbook: Any, archive: zipfile.ZipFile) -> SectionCollector:
         if sheet.sheet_state != "visible" or not hasattr(sheet, "reset_dimensions"):  # a chart has no cells
             continue
         collector.open_section(1, sheet.title)
-        rows = _SheetRows(sheet, MergedCells(archive, sheet._worksheet_path), max_cells=cells_left)
+        path = sheet._worksheet_path
+        rows = _SheetRows(sheet, MergedCells(archive, path), CellLinks(archive, path), max_cells=cells_left)
         add_rows(collector, _join_headers(rows), level=2)
         cells_left -= rows.cells
         if rows.is_cut:
@@ -71,10 +73,11 @@ def _collect(workbook: Any, archive: zipfile.ZipFile) -> SectionCollector:
 class _SheetRows:
     """Iterates over the rows of a sheet as (cells, whether a cell stands over several columns), within the limits."""
 
-    def __init__(self, sheet: Any, merged: MergedCells, *, max_cells: int) -> None:
+    def __init__(self, sheet: Any, merged: MergedCells, links: CellLinks, *, max_cells: int) -> None:
         sheet.reset_dimensions()  # a file may state any
         self._sheet = sheet
         self._merged = merged
+        self._links = links
         self._max_cells = max_cells
         self.count = 0
         self.cells = 0
@@ -89,6 +92,7 @@ class _SheetRows:
                 return
             self.count += used > 0
             self.cells += used
+            self._links.add(number, texts)
             yield texts, self._merged.fill(number, texts)
 
 

@@ -19,7 +19,8 @@ HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 KEEP_ALIVE = b": keep-alive\n\n"
 _DONE = b"data: [DONE]\n\n"
 _FINISH_STEP: JsonObject = {"type": "finish-step"}
-# A UI shows the text of a part that has ended, unless it looks at this mark. The protocol takes no text back.
+# A UI shows the text of a part that has ended, unless it looks at this mark. The protocol takes no text back, but for
+# `reset-step`, which versions 5 and 6 fail at.
 _WITHDRAWN: JsonObject = {"gleaner": {"withdrawn": True}}
 
 

@@ -1,0 +1,217 @@
+"""Builds the HTTP application: each area of the API is loaded at the first request for it."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from gleaner.api.routes import Area, Endpoint, Route
+from gleaner.stores.dynamodb import Table
+from gleaner.wiring import (
+    Answering,
+    Stores,
+    build_stores,
+    connect_answer_index,
+    connect_knowledge_base,
+    pruner_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aws_lambda_powertools import Logger, Metrics, Tracer
+
+    from gleaner.api.app import Api
+    from gleaner.api.chat import ChatRoutes
+    from gleaner.api.idempotency import IdempotentRunner
+    from gleaner.api.request import Current
+    from gleaner.knowledge.library import Library
+    from gleaner.runtime.settings import Settings
+    from gleaner.stores.doubts import DoubtStore
+    from gleaner.stores.keyword_catalog import KeywordCatalog
+
+_ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a pruning run of an admin
+
+
+def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
+    """The HTTP application; sends nothing yet."""
+    from gleaner.api.app import Api
+
+    stores = build_stores(settings)
+    answering = Answering(settings, stores, tracer)
+
+    def make_areas(current: Current) -> Sequence[Area]:
+        return _Areas(settings, stores, answering, metrics, current).list()
+
+    return Api(make_areas, settings=settings, logger=logger, prepare=answering.prepare)
+
+
+class _Areas:
+    """The areas of the API. Imports stand in the methods, so that an area loads only what it needs."""
+
+    def __init__(
+        self, settings: Settings, stores: Stores, answering: Answering, metrics: Metrics, current: Current
+    ) -> None:
+        self._settings = settings
+        self._stores = stores
+        self._answering = answering
+        self._metrics = metrics
+        self._current = current
+        self._keywords_table = Table(stores.client, settings.keywords_table)
+
+    def list(self) -> Sequence[Area]:
+        """All areas."""
+        e = Endpoint
+        sessions = (e.CREATE_SESSION, e.LIST_SESSIONS, e.SHOW_SESSION, e.DELETE_SESSION)
+        messages = (e.ASK_IN_SESSION, e.ASK_IN_SESSION_STREAMED, e.LIST_MESSAGES, e.SHOW_SELECTED_TEXT)
+        tool_calls = (e.LIST_TOOL_CALLS_OF_QUERY, e.LIST_TOOL_CALLS_OF_SESSION, e.LIST_TOOL_CALLS)
+        pruning = (e.PRUNE_KEYWORDS, e.RESTORE_KEYWORDS, e.PRUNE_KEYWORD, e.SHOW_PRUNE_RUN)
+        return (
+            Area((e.ASK, e.ASK_STREAMED), self._load_chat),
+            Area(sessions, self._load_sessions),
+            Area(messages, self._load_messages),
+            Area(tool_calls, self._load_tool_calls),
+            Area((e.RATE_ANSWER, e.SHOW_RATING), self._load_feedback),
+            Area((e.LIST_KEYWORDS, e.SHOW_KEYWORD), self._load_keywords),
+            Area(pruning, self._load_pruning),
+            Area((e.FORGET_ANSWER,), self._load_forgetting),
+            Area((e.LIST_DOUBTFUL, e.CLEAR_DOUBTS), self._load_doubts),
+            Area((e.ERASE_CALLER,), self._load_callers),
+            Area((e.SHOW_PASSAGE,), self._load_passages),
+            Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
+            Area((e.HEALTH,), _load_health),
+            *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
+        )
+
+    @cached_property
+    def _idempotent(self) -> IdempotentRunner:
+        from gleaner.api.idempotency import IdempotentRunner
+
+        return IdempotentRunner(self._stores.client, self._settings.idempotency_table)
+
+    @cached_property
+    def _chat(self) -> ChatRoutes:
+        from gleaner.api.chat import ChatRoutes
+
+        return ChatRoutes(
+            self._answering,
+            self._stores.conversations,
+            self._idempotent,
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+            metrics=self._metrics,
+        )
+
+    @cached_property
+    def _catalog(self) -> KeywordCatalog:
+        from gleaner.stores.keyword_catalog import KeywordCatalog
+
+        return KeywordCatalog(self._keywords_table, self._stores.io_executor)
+
+    @cached_property
+    def _doubts(self) -> DoubtStore:
+        from gleaner.stores.doubts import DoubtStore
+
+        return DoubtStore(self._keywords_table)
+
+    @cached_property
+    def _library(self) -> Library:
+        from gleaner.knowledge.library import Library
+
+        return Library(partial(connect_knowledge_base, self._settings))
+
+    def _load_chat(self) -> Sequence[Route]:
+        return self._chat.routes()
+
+    def _load_sessions(self) -> Sequence[Route]:
+        from gleaner.api.sessions import SessionRoutes
+
+        return SessionRoutes(self._stores.conversations, self._stores.session_deletion, self._current).routes()
+
+    def _load_messages(self) -> Sequence[Route]:
+        from gleaner.api.messages import MessageRoutes
+
+        chat, conversations = self._chat, self._stores.conversations
+        return MessageRoutes(conversations, chat.answer, self._idempotent, self._current).routes()
+
+    def _load_tool_calls(self) -> Sequence[Route]:
+        from gleaner.api.tool_calls import ToolCallRoutes
+
+        return ToolCallRoutes(self._stores.tool_calls, self._stores.conversations, self._current).routes()
+
+    def _load_feedback(self) -> Sequence[Route]:
+        from gleaner.api.feedback import FeedbackRoutes
+        from gleaner.stores.feedback import FeedbackStore
+
+        feedback = FeedbackStore(Table(self._stores.client, self._settings.tool_calls_table))
+        return FeedbackRoutes(feedback, self._doubts, self._current, self._metrics).routes()
+
+    def _load_keywords(self) -> Sequence[Route]:
+        from gleaner.api.keywords import KeywordRoutes
+
+        return KeywordRoutes(
+            self._catalog,
+            self._stores.lookup,
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+            learning_policy=self._settings.learning_policy,
+        ).routes()
+
+    def _load_pruning(self) -> Sequence[Route]:
+        from gleaner.api.pruning import PruneRoutes
+
+        connect_index = partial(connect_answer_index, self._settings)
+        table = self._settings.keywords_table
+        return PruneRoutes(
+            pruner_of(self._stores.client, table, _ANSWER_GRACE_DAYS, connect_index), self._current
+        ).routes()
+
+    def _load_forgetting(self) -> Sequence[Route]:
+        from gleaner.api.forgetting import ForgetRoutes
+        from gleaner.stores.answer_forgetting import AnswerForgetting
+
+        forgetting = AnswerForgetting(self._keywords_table)
+        return ForgetRoutes(forgetting, self._stores.delete_records, self._current).routes()
+
+    def _load_doubts(self) -> Sequence[Route]:
+        from gleaner.api.doubts import DoubtRoutes
+
+        return DoubtRoutes(self._doubts, self._current).routes()
+
+    def _load_callers(self) -> Sequence[Route]:
+        from gleaner.api.callers import CallerRoutes
+        from gleaner.stores.caller_erasure import CallerErasure
+
+        stores = self._stores
+        conversations = Table(stores.client, self._settings.conversations_table)
+        erasure = CallerErasure(
+            conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, self._doubts
+        )
+        return CallerRoutes(erasure, self._current).routes()
+
+    def _load_passages(self) -> Sequence[Route]:
+        from gleaner.api.passages import PassageRoutes
+        from gleaner.knowledge.learned_passages import LearnedPassages
+        from gleaner.stores.keywords import KeywordStore
+
+        settings = self._settings
+        learned = LearnedPassages(
+            KeywordStore(self._keywords_table), self._catalog, settings.learning_policy, settings.web_blocked_hosts
+        )
+        return PassageRoutes(self._library, learned, self._current).routes()
+
+    def _load_documents(self) -> Sequence[Route]:
+        from gleaner.api.documents import DocumentRoutes
+
+        return DocumentRoutes(self._library, self._current, default_kb_id=self._settings.default_kb_id).routes()
+
+    def _load_page(self) -> Sequence[Route]:
+        from gleaner.api.page import PageRoutes
+
+        return PageRoutes(self._current).routes()
+
+
+def _load_health() -> Sequence[Route]:
+    from gleaner.api import health
+
+    return health.ROUTES

@@ -1,0 +1,74 @@
+"""Comments keep a stream open while nothing happens, and nothing of them stays behind."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+
+from gleaner.answering.events import Started
+from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream
+from gleaner.api.protocols.ui_message_stream import KEEP_ALIVE
+from tests.doubles.event_stream import Reader, final_of, texts_of
+
+STARTED = Started(query_id="Q", session_id="S")
+ANSWER = json.dumps({"message_id": "Q-assistant", "session_id": "S", "answer": "Merged.", "sources": []})
+
+
+def keepers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "keep-alive"]
+
+
+def wait_for(reader: Reader, count: int) -> None:
+    give_up_at = time.monotonic() + 20
+    while reader.chunks.count(KEEP_ALIVE) < count:
+        assert time.monotonic() < give_up_at
+        time.sleep(0.005)
+
+
+def test_comments_are_sent_while_nothing_happens(reader: Reader) -> None:
+    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+        stream.emit(STARTED)
+        wait_for(reader, 3)
+        stream.end(200, ANSWER, {})
+        assert reader.chunks[-1].endswith(b"data: [DONE]\n\n")
+        sent = len(reader.chunks)
+        time.sleep(0.05)
+    assert len(reader.chunks) == sent
+    assert keepers() == []
+    assert (final_of(reader.parts())[0], texts_of(reader.parts())) == (200, ["Merged."])
+
+
+def test_nothing_is_sent_before_the_first_event(reader: Reader) -> None:
+    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+        time.sleep(0.05)
+        assert (reader.status, stream.is_started, keepers()) == (None, False, [])
+
+
+def test_a_failure_ends_the_comments(reader: Reader) -> None:
+    with (
+        pytest.raises(RuntimeError, match="broken"),
+        AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream,
+    ):
+        stream.emit(STARTED)
+        wait_for(reader, 1)
+        raise RuntimeError("broken")
+    assert keepers() == []
+
+
+def test_a_client_that_goes_between_two_events_gets_nothing_more() -> None:
+    reader = Reader(leaves_at=2)
+    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+        stream.emit(STARTED)
+        wait_for(reader, 1)
+        time.sleep(0.05)
+        stream.end(200, ANSWER, {})
+    assert len(reader.chunks) == 2
+    assert keepers() == []
+
+
+@pytest.fixture
+def reader() -> Reader:
+    return Reader()
