@@ -33,7 +33,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.learning_policy import LearningPolicy
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.small_talk import recognize
-from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, cited_source, message_id
+from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, cited_sources, message_id
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.schema import caller_hash
 from gleaner.stores.session_deletion import SessionDeletion
@@ -260,7 +260,7 @@ def _store_turn(
         facts=answer.facts,
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
-        sources=[cited_source(source, answer.supports[source.id]) for source in answer.sources],
+        sources=cited_sources(answer.sources, answer.supports),
     )
     session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
     new_session = session if request.session_id is None else None

@@ -30,7 +30,7 @@ from gleaner.api.schemas import (
 from gleaner.errors import InvalidCursor, UnknownSelection, UnknownSession
 from gleaner.model import AnswerStatus, JsonObject, Mode
 from gleaner.passage_ids import address_of
-from gleaner.stores.conversation_items import Message, message_metadata
+from gleaner.stores.conversation_items import Message, answer_metadata, cited_sources
 from gleaner.stores.conversations import ConversationStore
 
 Id = Annotated[SessionId, Path()]
@@ -145,7 +145,7 @@ def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
         content=answer.text,
         created_at=answer.created_at.isoformat(timespec="microseconds"),
         mode=mode.value,
-        metadata=message_metadata(answer.facts),
+        metadata=_to_metadata(answer_metadata(answer.facts, cited_sources(answer.sources, answer.supports))),
     )
     return TurnAnswer(message=message, sources=to_sources(answer))
 

@@ -82,7 +82,7 @@ class Turn:
     facts: TurnFacts
     selected_text: str | None = None
     chapter_origin: str | None = None
-    sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_source` describes each
+    sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_sources` describes them
 
     def totals(self) -> dict[str, int]:
         """What the turn adds to the totals of its session."""
@@ -107,7 +107,7 @@ def turn_values(turn: Turn) -> tuple[PackedItem, PackedItem]:
     """The attributes of a turn's question and of its answer, without keys."""
     return (
         _message_values(turn, "user", turn.question, turn.asked_at, {}),
-        _message_values(turn, "assistant", turn.answer, turn.answered_at, _answer_metadata(turn)),
+        _message_values(turn, "assistant", turn.answer, turn.answered_at, answer_metadata(turn.facts, turn.sources)),
     )
 
 
@@ -136,7 +136,7 @@ def _message_values(
     return values | attributes, pieces
 
 
-def message_metadata(facts: TurnFacts) -> dict[str, Any]:
+def _message_metadata(facts: TurnFacts) -> dict[str, Any]:
     """The metadata of an answer's message. Values of None are omitted, as they are in stored items."""
     values = {
         "answered": facts.answered.value,
@@ -156,12 +156,17 @@ def message_metadata(facts: TurnFacts) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _answer_metadata(turn: Turn) -> dict[str, Any]:
-    return message_metadata(turn.facts) | ({"sources": list(turn.sources)} if turn.sources else {})
+def answer_metadata(facts: TurnFacts, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The metadata of an answer's message, with its sources as `cited_sources` describes them."""
+    return _message_metadata(facts) | ({"sources": list(sources)} if sources else {})
 
 
-def cited_source(source: Passage, support: Support) -> dict[str, Any]:
-    """What is kept of a source, so that a conversation that is opened again can show it and read the whole passage."""
+def cited_sources(sources: Sequence[Passage], supports: Mapping[str, Support]) -> list[dict[str, Any]]:
+    """What is kept of sources, so that a conversation that is opened again can show them and read whole passages."""
+    return [_cited_source(source, supports[source.id]) for source in sources]
+
+
+def _cited_source(source: Passage, support: Support) -> dict[str, Any]:
     values = {
         "id": source.id,
         "source_type": source.source_type.value,
