@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -11,7 +10,7 @@ from string import Template
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Header, Path
+from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from gleaner.api.request import Current
 from gleaner.api.routes import Endpoint, Route
@@ -32,13 +31,12 @@ _POLICY = (
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 _HEADERS = {
-    "Cache-Control": "no-cache",  # the same for every caller, but new with every deployment
     "Content-Security-Policy": _POLICY,
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
 
-IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match")]
+_FILE_CACHING = "max-age=300"  # the same for every caller, but new with every deployment
 
 
 class PageRoutes:
@@ -56,23 +54,19 @@ class PageRoutes:
             Route(Endpoint.PAGE_FILE, self._file, content=any_file, raises=(UnknownPageFile,)),
         )
 
-    def _index(self, if_none_match: IfNoneMatch = None) -> Response[str]:
+    def _index(self) -> Response[str]:
         page = Template(_read(_INDEX)).substitute(base=self._current().base_path)
-        return _respond(_INDEX, page, if_none_match)
+        return _respond(_INDEX, page, "no-cache")
 
-    def _file(self, name: Annotated[str, Path(max_length=100)], if_none_match: IfNoneMatch = None) -> Response[str]:
+    def _file(self, name: Annotated[str, Path(max_length=100)]) -> Response[str]:
         if name == _INDEX or name not in _names():
             raise UnknownPageFile("The page has no such file.")
-        return _respond(name, _read(name), if_none_match)
+        return _respond(name, _read(name), _FILE_CACHING)
 
 
-def _respond(name: str, content: str, known_tag: str | None) -> Response[str]:
-    tag = f'"{hashlib.sha256(content.encode()).hexdigest()[:16]}"'
-    headers = {**_HEADERS, "ETag": tag}
+def _respond(name: str, content: str, caching: str) -> Response[str]:
     kind = _TYPES[PurePosixPath(name).suffix]
-    if known_tag is not None and tag in known_tag:
-        return Response(HTTPStatus.NOT_MODIFIED.value, kind, "", headers=headers)
-    return Response(HTTPStatus.OK.value, kind, content, headers=headers)
+    return Response(HTTPStatus.OK.value, kind, content, headers=_HEADERS | {"Cache-Control": caching})
 
 
 @cache

@@ -34,8 +34,8 @@ export function feedback(queryId) {
   };
   fill(
     node,
-    button("👍", () => choose(GOOD), { class: "icon", "aria-label": t.good, title: t.good }),
-    button("👎", () => choose(POOR), { class: "icon", "aria-label": t.poor, title: t.poor }),
+    button(t.good, () => choose(GOOD), { class: "quiet" }),
+    button(t.poor, () => choose(POOR), { class: "quiet" }),
     done,
   );
   return node;

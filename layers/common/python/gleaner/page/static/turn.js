@@ -177,8 +177,8 @@ export class Turn {
     const { latencyMs, cost } = this.answer;
     return [
       latencyMs !== undefined && t.seconds((latencyMs / 1000).toFixed(1)),
-      cost && t.tokens(cost.input_tokens + cost.output_tokens),
-      cost?.estimated_usd && t.cost(cost.estimated_usd.toPrecision(2)),
+      t.tokens((cost.input_tokens ?? 0) + (cost.output_tokens ?? 0)),
+      cost.estimated_usd && t.cost(cost.estimated_usd.toPrecision(2)),
     ].filter(Boolean);
   }
 
@@ -224,7 +224,7 @@ function plain(answer) {
     answered: facts.answered ?? "found",
     status: answer.status ?? "success",
     latencyMs: facts.latency_ms,
-    cost: facts.cost,
+    cost: answer.cost ?? facts,
   };
 }
 
