@@ -20,7 +20,6 @@ _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _DECIMALS = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
-_CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
 _SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 _CHARACTERS = re.compile("[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
@@ -35,6 +34,12 @@ _SCRIPTS = {
     "kana": re.compile("[\u3040-\u30ff]"),
     "hangul": re.compile("[\uac00-\ud7a3]"),
     "han": re.compile("[\u3400-\u9fff]"),
+}
+# Letters that tell the language of a question without function words, which are too few to count.
+_LETTERS = {
+    "spanish": re.compile("[¿¡]"),
+    "turkish": re.compile("[ğışĞİŞ].*[ğışĞİŞ]"),
+    "vietnamese": re.compile("[ơưđĂăạ-ỹ].*[ơưđăạ-ỹ]", re.IGNORECASE),
 }
 _QUESTION_WORD_FIRST = (
     *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish"),
@@ -76,7 +81,8 @@ class QuestionForm:
 @lru_cache(maxsize=256)
 def read_question(question: str) -> QuestionForm:
     """Read a question or a phrase that is searched for."""
-    tables, language = read_tables(), find_language(question)
+    tables = read_tables()
+    language = find_language(question) or next((name for name in _LETTERS if _LETTERS[name].search(question)), None)
     plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question[:_MAX_QUESTION])))
     words = text.words(plain)
     spoken = text.find_words(text.fold(plain))
@@ -191,6 +197,7 @@ def _read_content(
     strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
     fillers = _find_fillers(words, language, tables)
     phrases = _label_phrases(tables.synonyms.find(words, language))
+    unspaced = _label_characters(tables.synonyms.find(spoken, language))
     unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
     content: list[Word] = []
     for position, word in enumerate(words):
@@ -207,6 +214,7 @@ def _read_content(
                     stem=text.stem(part),
                     groups=tables.synonyms.labels(part)
                     | phrases.get(position, set())
+                    | unspaced.get(part, set())
                     | ({strong[word]} if word in strong else set()),
                     is_name=part in names or part in symbols,
                     names_kind=part in kind_words or part in unspaced_phrases,
@@ -225,6 +233,15 @@ def _label_phrases(marks: list[Mark]) -> dict[int, set[str]]:
     return labels
 
 
+def _label_characters(marks: list[Mark]) -> dict[str, set[str]]:
+    """The entries of phrases in scripts without spaces, by their characters."""
+    labels: dict[str, set[str]] = {}
+    for mark in marks:
+        for character in mark.phrase if mark.start < 0 else ():
+            labels.setdefault(character, set()).add(mark.label)
+    return labels
+
+
 def _words_of(mark: Mark, spoken: list[str]) -> list[str]:
     return spoken[mark.start : mark.end] if mark.start >= 0 else list(mark.phrase)
 
@@ -236,7 +253,7 @@ def _is_number(word: str, tables: Tables) -> bool:
 def _find_names(plain: str) -> frozenset[str]:
     """The words that are written with a capital; the first word may be any word."""
     written = text.find_words(plain)
-    capitals = {part for word in written[1:] if _CAPITAL.match(word) for part in text.words(word)}
+    capitals = {part for word in written[1:] if word != word.lower() for part in text.words(word)}
     return frozenset(capitals)
 
 
