@@ -38,7 +38,7 @@ _SCRIPTS = {
 # Letters that tell the language of a question without function words, which are too few to count.
 _LETTERS = {
     "spanish": re.compile("[¿¡]"),
-    "turkish": re.compile("[ğışĞİŞ].*[ğışĞİŞ]"),
+    "turkish": re.compile("[ğışĞİŞ].*[ğışĞİŞ]|\\b(?:hangi|nasıl|nedir|nerede|kaç|için)\\b"),
     "vietnamese": re.compile("[ơưđĂăạ-ỹ].*[ơưđăạ-ỹ]", re.IGNORECASE),
 }
 _QUESTION_WORD_FIRST = (
@@ -60,6 +60,7 @@ class Word:
     is_name: bool
     names_kind: bool  # it only says what kind of thing is asked for: "price", "hours"
     position: int
+    language: str | None  # of its question
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,7 @@ def _read_content(
                     is_name=part in names or part in symbols,
                     names_kind=part in kind_words or part in unspaced_phrases,
                     position=position,
+                    language=language,
                 )
             )
     return list({word.written: word for word in content}.values())[:_MAX_CONTENT]

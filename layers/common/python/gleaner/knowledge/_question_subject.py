@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from gleaner import text
 from gleaner.knowledge._question_form import QuestionForm, Word
+from gleaner.knowledge._unspaced_runs import has_other_runs
 from gleaner.knowledge._word_forms import ENDINGS, MIN_VARIANT, NAME_ENDINGS, is_variant
 from gleaner.knowledge._word_tables import read_tables
 
@@ -29,6 +30,8 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
     A short answer answers one question only: a word that neither it nor its question has is about something else. A
     long one covers more than its question, and only a question that is the same but for one word certainly differs.
     """
+    if form.language == other.language == "thai":
+        return is_short_answer(answer) and has_other_runs(form.text, other.text, answer, around)
     missing = _find_missing(form, other)
     extra = _find_missing(other, form)
     if not missing and not extra:
@@ -56,6 +59,8 @@ def _is_in_other_words(
     An answer repeats what its question is about. If the asked question has all of that, it is about the same, unless
     it adds a name or puts something in the place of nothing.
     """
+    if form.language == "english" or (form.kinds and not other.kinds):
+        return False  # English synonyms are listed; who, where and how much are asked for in words that are listed, too
     answered = frozenset(text.words(answer))
     topic = [word for word in other.content if _is_elsewhere(word, answered)]
     return (
@@ -152,7 +157,7 @@ def _is_in(word: Word, content: Sequence[Word]) -> bool:
 def _is_same(word: Word, other: Word) -> bool:
     if word.stem == other.stem or word.groups & other.groups:
         return True
-    return is_variant(word.written, other.written, NAME_ENDINGS if word.is_name and other.is_name else ENDINGS)
+    return is_variant(word.written, other.written, NAME_ENDINGS if word.is_name and other.is_name else ENDINGS, word.language)
 
 
 def _is_compound(written: str, content: Sequence[Word], other: Word) -> bool:
@@ -176,4 +181,5 @@ def _is_elsewhere(word: Word, elsewhere: frozenset[str]) -> bool:
         return True
     if len(word.written) == 1:
         return any(word.written in other for other in elsewhere)
-    return any(is_variant(word.written, other, NAME_ENDINGS if word.is_name else ENDINGS) for other in elsewhere)
+    endings = NAME_ENDINGS if word.is_name else ENDINGS
+    return any(is_variant(word.written, other, endings, word.language) for other in elsewhere)

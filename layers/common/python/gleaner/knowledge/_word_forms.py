@@ -5,16 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
+from os.path import commonprefix
 
 MIN_VARIANT = 4
 _ROOT = 2  # letters that are left of a word of a Semitic language at least
 ENDINGS = frozenset(
-    " e n s t en em er es et ed ing d st te ten ung ungen 's a o as os ar ir ado ada ados adas i io re ly ies y ion"
-    " ions tion er ers ern se ens ung ies ied al ally ation ations ment ments ant ent ance ence ness able".split(" ")
+    " e n r s t x en em er es et ed ing d st te ten ung ungen 's a o as os ar ir ado ada ados adas i io re ly ies y ion"
+    " ions tion er ers ern se ens ung ies ied al ally ation ations ment ments ant ent ance ence ness able ie yer ier".split(" ")
 )
+# Turkish and Slavic words have more endings than a list could hold.
+_TURKISH_SHARE = 0.4
+_TURKISH_NEGATION = re.compile("m[ae](?:z|mal|mel|yen|yan|d[ıi])|m[ıiuü]yor")
+_CYRILLIC_SHARE = 0.6
+_YOUNG = re.compile("(?<=.{3})(?:[её]н(?:ок|к.*)|ят.*)$")  # young animals, of which one and several differ
 _SHORT_ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing"))  # of words of three letters
 NAME_ENDINGS = frozenset(" s es n e а у ы и ой е ом ем ю я ей".split(" "))
 _SPELLINGS = (
+    (re.compile("^ge(?=.{3,}(?:t|en)$)"), ""),  # German participles
     (re.compile("our"), "or"),
     (re.compile("is(?=e|ing|ation|able)"), "iz"),
     (re.compile("(?<=[bt])re$"), "er"),
@@ -28,13 +35,28 @@ _SPELLINGS = (
 )
 
 
-def is_variant(one: str, two: str, endings: Collection[str]) -> bool:
-    """Whether two words are inflections or spellings of one."""
+def is_variant(one: str, two: str, endings: Collection[str], language: str | None = None) -> bool:
+    """Whether two words of a language are inflections or spellings of one, or else share their root."""
     if _is_inflection(one, two, endings) or _is_inflection(_spell(one), _spell(two), endings):
         return True
-    return endings is ENDINGS and any(
-        script.match(one) and script.match(two) and find_core(one) == find_core(two) for script, find_core in _CORES
-    )
+    if endings is not ENDINGS:
+        return False
+    if language == "turkish":
+        return _share_beginning(one, two, _TURKISH_SHARE) and bool(_TURKISH_NEGATION.search(one)) == bool(
+            _TURKISH_NEGATION.search(two)
+        )
+    if language == "cyrillic":
+        return _share_beginning(_YOUNG.sub("", one), _YOUNG.sub("", two), _CYRILLIC_SHARE)
+    if language in _ROOTS:
+        return _ROOTS[language](one) == _ROOTS[language](two)
+    return False
+
+
+def _share_beginning(one: str, two: str, share: float) -> bool:
+    """Whether two words share at least four letters at their beginning, or all, and this share of the longer."""
+    length = len(commonprefix((one, two)))
+    whole = min(len(one), len(two))
+    return length >= min(MIN_VARIANT, max(whole, MIN_VARIANT - 1)) and length >= share * max(len(one), len(two))
 
 
 def _is_inflection(one: str, two: str, endings: Collection[str]) -> bool:
@@ -78,7 +100,4 @@ _ARABIC_WEAK = re.compile("[اأإآويىةتءئؤ]")
 _HEBREW_ENDS = re.compile("^(?:ו?[הלבכמש]?ה?(?=.{3}))|(?:ים|ות|ית|ה|ת|י)$")
 _HEBREW_WEAK = re.compile("^[מהת](?=.{2})|[ויא]")
 _HEBREW_FINALS = str.maketrans("ךםןףץ", "כמנפצ")
-_CORES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
-    (re.compile("[\u0621-\u064a]"), _find_arabic_root),
-    (re.compile("[\u05d0-\u05ea]"), _find_hebrew_root),
-)
+_ROOTS: dict[str | None, Callable[[str], str]] = {"arabic": _find_arabic_root, "hebrew": _find_hebrew_root}

@@ -141,7 +141,9 @@ _NEEDS_NUMBER = frozenset(("count", "money", "duration", "height", "weight", "sp
 def _differ_in_kind(form: QuestionForm, other: QuestionForm, answer: str) -> bool:
     if not form.kinds:
         return "count" in other.kinds and not read_tables().which.isdisjoint(form.words[:1])
-    if not other.kinds:
+    if ("age" in form.kinds) != ("age" in other.kinds) and "when" in form.kinds & other.kinds and _DATE.search(answer):
+        return True  # how old someone was then is not in a date
+    if not other.kinds or (other.kinds == {"method"} and form.kinds == {"when"}):  # how it is done may be when
         if "when" in form.kinds and other.language in _LANGUAGES_OF_DATES:
             return not _DATE.search(answer) and not read_tables().dates.find(text.words(answer), other.language)
         return form.kinds <= _NEEDS_NUMBER and not find_numbers(answer, other.language)
