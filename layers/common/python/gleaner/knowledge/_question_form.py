@@ -195,11 +195,12 @@ def _read_content(
     names, symbols = _find_names(plain), {text.fold(symbol) for symbol in _SYMBOL.findall(plain)}
     kind_words = {word for mark in kinds if mark.label not in ("who", "where") for word in _words_of(mark, spoken)}
     # Of opposites only the side differs, which is compared elsewhere: here both are the same word.
-    strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
+    strong_marks = [mark for mark in opposites if not mark.is_weak]
+    strong = {word: f"={mark.label[:-1]}" for mark in strong_marks for word in _words_of(mark, spoken)}
     fillers = _find_fillers(words, language, tables)
     phrases = _label_phrases(tables.synonyms.find(words, language))
     unspaced = _label_characters(tables.synonyms.find(spoken, language))
-    unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
+    unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0 and mark not in strong_marks)
     content: list[Word] = []
     for position, word in enumerate(words):
         if word not in symbols and ((word in fillers and word not in strong) or _is_number(word, tables)):
