@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gleaner import text
 from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
+from gleaner.knowledge._question_language import find_question_language
 from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
 
 FIRST = "1st"  # the word, among the numbers
-_MIN_LANGUAGE_WORDS = 2
 _MAX_TEXT = 4_000  # characters that are read of an answer
 _MAX_QUESTION = 1_000
 _MAX_CONTENT = 40  # content words that are compared, since each is compared with each
@@ -23,24 +22,6 @@ _DECIMALS = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 _SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 _CHARACTERS = re.compile("[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_SCRIPTS = {
-    "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
-    "cyrillic": re.compile("[\u0400-\u052f]"),
-    "greek": re.compile("[\u0370-\u03ff]"),
-    "arabic": re.compile("[\u0600-\u06ff]"),
-    "hebrew": re.compile("[\u05d0-\u05ea]"),
-    "devanagari": re.compile("[\u0900-\u097f]"),
-    "thai": re.compile("[\u0e00-\u0e7f]"),
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "hangul": re.compile("[\uac00-\ud7a3]"),
-    "han": re.compile("[\u3400-\u9fff]"),
-}
-# Letters that tell the language of a question without function words, which are too few to count.
-_LETTERS = {
-    "spanish": re.compile("[¿¡]"),
-    "turkish": re.compile("[ğışĞİŞ].*[ğışĞİŞ]|\\b(?:hangi|nasıl|nedir|nerede|kaç|için)\\b"),
-    "vietnamese": re.compile("[ơưđĂăạ-ỹ].*[ơưđăạ-ỹ]", re.IGNORECASE),
-}
 _QUESTION_WORD_FIRST = (
     *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish"),
     None,
@@ -83,7 +64,7 @@ class QuestionForm:
 def read_question(question: str) -> QuestionForm:
     """Read a question or a phrase that is searched for."""
     tables = read_tables()
-    language = find_language(question) or next((name for name in _LETTERS if _LETTERS[name].search(question)), None)
+    language = find_question_language(question)
     plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question[:_MAX_QUESTION])))
     words = text.words(plain)
     spoken = text.find_words(text.fold(plain))
@@ -109,29 +90,6 @@ def find_numbers(passage: str, language: str | None) -> frozenset[str]:
     plain = _DIGIT_BESIDE_LETTER.sub(" ", passage[:_MAX_TEXT])
     marks = read_tables().numbers.find(text.words(plain), language)
     return read_numbers(plain, pronouns=False) | {mark.label for mark in marks}
-
-
-@lru_cache(maxsize=256)
-def find_language(passage: str) -> str | None:
-    """Return the language of a text by its script and its function words; None if these do not tell."""
-    script = _find_script(passage)
-    if script != "latin":
-        return script
-    words = set(text.find_words(text.fold(passage[:_MAX_TEXT])))
-    hits = Counter({name: len(words & listed) for name, listed in read_tables().languages.items()})
-    (best, count), (_, next_count) = hits.most_common(2)
-    return best if count >= _MIN_LANGUAGE_WORDS and count > next_count else None
-
-
-def _find_script(passage: str) -> str | None:
-    counts = Counter({name: len(pattern.findall(passage[:_MAX_TEXT])) for name, pattern in _SCRIPTS.items()})
-    if counts["kana"] and counts["han"]:  # Japanese is written in both
-        counts["kana"] += counts.pop("han")
-    # A character of a script without alphabet is worth a word of others.
-    for name in ("han", "kana", "hangul"):
-        counts[name] *= 3
-    name, count = counts.most_common(1)[0]
-    return name if count else None
 
 
 def _leading(marks: list[Mark], plain: str, spoken: list[str], language: str | None) -> list[Mark]:
@@ -195,12 +153,12 @@ def _read_content(
     names, symbols = _find_names(plain), {text.fold(symbol) for symbol in _SYMBOL.findall(plain)}
     kind_words = {word for mark in kinds if mark.label not in ("who", "where") for word in _words_of(mark, spoken)}
     # Of opposites only the side differs, which is compared elsewhere: here both are the same word.
-    strong_marks = [mark for mark in opposites if not mark.is_weak]
-    strong = {word: f"={mark.label[:-1]}" for mark in strong_marks for word in _words_of(mark, spoken)}
+    strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
     fillers = _find_fillers(words, language, tables)
     phrases = _label_phrases(tables.synonyms.find(words, language))
     unspaced = _label_characters(tables.synonyms.find(spoken, language))
-    unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0 and mark not in strong_marks)
+    light_marks = [*kinds, *(mark for mark in opposites if mark.is_weak)]
+    unspaced_phrases = "".join(mark.phrase for mark in light_marks if mark.start < 0)
     content: list[Word] = []
     for position, word in enumerate(words):
         if word not in symbols and ((word in fillers and word not in strong) or _is_number(word, tables)):

@@ -38,9 +38,14 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
         return False
     if _is_replaced(missing, extra, form, other):
         return True
-    if not is_short_answer(answer):
-        return False
-    elsewhere = frozenset(text.words(answer)).union(*map(text.words, around))
+    return is_short_answer(answer) and _differ_for_short_answer(missing, extra, form, other, [answer, *around])
+
+
+def _differ_for_short_answer(
+    missing: list[Word], extra: list[Word], form: QuestionForm, other: QuestionForm, stored: Sequence[str]
+) -> bool:
+    """Whether what only one question has makes a difference. `stored` are the answer, and what is around it."""
+    elsewhere = frozenset[str]().union(*map(text.words, stored))
     lost = extra
     missing, extra = _drop_light(missing, form), _drop_light(extra, other)
     absent = [word for word in missing if not _is_elsewhere(word, elsewhere)]
@@ -48,7 +53,7 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
         return len(absent) > _MAX_LONG_SHARE * len(form.content)
     if _has_other_name(missing, extra) or _is_more_general(missing, extra, other):
         return True
-    return bool(absent) and not (lost and _is_in_other_words(absent, extra, form, other, answer))
+    return bool(absent) and not (lost and _is_in_other_words(absent, extra, form, other, stored[0]))
 
 
 def _is_in_other_words(
@@ -157,7 +162,9 @@ def _is_in(word: Word, content: Sequence[Word]) -> bool:
 def _is_same(word: Word, other: Word) -> bool:
     if word.stem == other.stem or word.groups & other.groups:
         return True
-    return is_variant(word.written, other.written, NAME_ENDINGS if word.is_name and other.is_name else ENDINGS, word.language)
+    return is_variant(
+        word.written, other.written, NAME_ENDINGS if word.is_name and other.is_name else ENDINGS, word.language
+    )
 
 
 def _is_compound(written: str, content: Sequence[Word], other: Word) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
-from os.path import commonprefix
 
 MIN_VARIANT = 4
 _ROOT = 2  # letters that are left of a word of a Semitic language at least
 ENDINGS = frozenset(
     " e n r s t x en em er es et ed ing d st te ten ung ungen 's a o as os ar ir ado ada ados adas i io re ly ies y ion"
-    " ions tion er ers ern se ens ung ies ied al ally ation ations ment ments ant ent ance ence ness able ie yer ier".split(" ")
+    " ions tion er ers ern se ens ies ied al ally ation ations ment ments ant ent ance ence ness able ie yer ier".split(" ")
 )
 # Turkish and Slavic words have more endings than a list could hold.
 _TURKISH_SHARE = 0.4
@@ -54,15 +53,20 @@ def is_variant(one: str, two: str, endings: Collection[str], language: str | Non
 
 def _share_beginning(one: str, two: str, share: float) -> bool:
     """Whether two words share at least four letters at their beginning, or all, and this share of the longer."""
-    length = len(commonprefix((one, two)))
+    length = _count_common(one, two)
     whole = min(len(one), len(two))
     return length >= min(MIN_VARIANT, max(whole, MIN_VARIANT - 1)) and length >= share * max(len(one), len(two))
+
+
+def _count_common(one: str, two: str) -> int:
+    """How many letters two words share at their beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
 
 
 def _is_inflection(one: str, two: str, endings: Collection[str]) -> bool:
     if one == two:
         return True
-    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    length = _count_common(one, two)
     if length == MIN_VARIANT - 1:
         return {one[length:], two[length:]} <= _SHORT_ENDINGS
     return length >= MIN_VARIANT and one[length:] in endings and two[length:] in endings

@@ -15,7 +15,8 @@ from enum import StrEnum
 
 from gleaner import text
 from gleaner.knowledge._expiry import is_expired
-from gleaner.knowledge._question_form import FIRST, QuestionForm, find_language, find_numbers, read_question
+from gleaner.knowledge._question_form import FIRST, QuestionForm, find_numbers, read_question
+from gleaner.knowledge._question_language import find_language
 from gleaner.knowledge._question_order import is_reversed
 from gleaner.knowledge._question_subject import (
     count_prefixed,
