@@ -10,7 +10,9 @@ MIN_VARIANT = 4
 _ROOT = 2  # letters that are left of a word of a Semitic language at least
 ENDINGS = frozenset(
     " e n r s t x en em er es et ed ing d st te ten ung ungen 's a o as os ar ir ado ada ados adas i io re ly ies y ion"
-    " ions tion er ers ern se ens ies ied al ally ation ations ment ments ant ent ance ence ness able ie yer ier".split(" ")
+    " ions tion er ers ern se ens ies ied al ally ation ations ment ments ant ent ance ence ness able ie yer ier".split(
+        " "
+    )
 )
 # Turkish and Slavic words have more endings than a list could hold.
 _TURKISH_SHARE = 0.4
@@ -40,6 +42,8 @@ def is_variant(one: str, two: str, endings: Collection[str], language: str | Non
         return True
     if endings is not ENDINGS:
         return False
+    if language == "spanish":
+        return _is_inflection(_undo_diphthongs(one), _undo_diphthongs(two), endings)
     if language == "turkish":
         return _share_beginning(one, two, _TURKISH_SHARE) and bool(_TURKISH_NEGATION.search(one)) == bool(
             _TURKISH_NEGATION.search(two)
@@ -49,6 +53,11 @@ def is_variant(one: str, two: str, endings: Collection[str], language: str | Non
     if language in _ROOTS:
         return _ROOTS[language](one) == _ROOTS[language](two)
     return False
+
+
+def _undo_diphthongs(word: str) -> str:
+    """Return a Spanish word with the vowel of its other forms: "riegan", "regar"; "cuece", "cocer"."""
+    return word.replace("ue", "o").replace("ie", "e")
 
 
 def _share_beginning(one: str, two: str, share: float) -> bool:
