@@ -29,6 +29,7 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
 
     A short answer answers one question only: a word that neither it nor its question has is about something else. A
     long one covers more than its question, and only a question that is the same but for one word certainly differs.
+    In languages whose synonyms are not listed, other words alone are no evidence: see `_is_in_other_words`.
     """
     if form.language == other.language == "thai":
         return is_short_answer(answer) and has_other_runs(form.text, other.text, answer, around)
@@ -62,9 +63,9 @@ def _is_in_other_words(
     """Whether words that nothing else has only say in another way what the stored question and its answer say.
 
     An answer repeats what its question is about. If the asked question has all of that, it is about the same, unless
-    it adds a name or puts something in the place of nothing.
+    it adds a name, or much that nothing stored has.
     """
-    if form.language == "english" or (form.kinds and not other.kinds):
+    if form.language in (None, "english") or (form.kinds and not other.kinds):
         return False  # English synonyms are listed; who, where and how much are asked for in words that are listed, too
     answered = frozenset(text.words(answer))
     topic = [word for word in other.content if _is_elsewhere(word, answered)]

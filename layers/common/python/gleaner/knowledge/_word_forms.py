@@ -40,19 +40,28 @@ def is_variant(one: str, two: str, endings: Collection[str], language: str | Non
     """Whether two words of a language are inflections or spellings of one, or else share their root."""
     if _is_inflection(one, two, endings) or _is_inflection(_spell(one), _spell(two), endings):
         return True
-    if endings is not ENDINGS:
-        return False
-    if language == "spanish":
-        return _is_inflection(_undo_diphthongs(one), _undo_diphthongs(two), endings)
-    if language == "turkish":
-        return _share_beginning(one, two, _TURKISH_SHARE) and bool(_TURKISH_NEGATION.search(one)) == bool(
-            _TURKISH_NEGATION.search(two)
-        )
-    if language == "cyrillic":
-        return _share_beginning(_YOUNG.sub("", one), _YOUNG.sub("", two), _CYRILLIC_SHARE)
-    if language in _ROOTS:
-        return _ROOTS[language](one) == _ROOTS[language](two)
-    return False
+    return endings is ENDINGS and language in _FORMS and _FORMS[language](one, two)
+
+
+def _is_spanish_form(one: str, two: str) -> bool:
+    return _is_inflection(_undo_diphthongs(one), _undo_diphthongs(two), ENDINGS)
+
+
+def _is_turkish_form(one: str, two: str) -> bool:
+    same_sign = bool(_TURKISH_NEGATION.search(one)) == bool(_TURKISH_NEGATION.search(two))
+    return same_sign and _share_beginning(one, two, _TURKISH_SHARE)
+
+
+def _is_cyrillic_form(one: str, two: str) -> bool:
+    return _share_beginning(_YOUNG.sub("", one), _YOUNG.sub("", two), _CYRILLIC_SHARE)
+
+
+def _is_arabic_form(one: str, two: str) -> bool:
+    return _find_arabic_root(one) == _find_arabic_root(two)
+
+
+def _is_hebrew_form(one: str, two: str) -> bool:
+    return _find_hebrew_root(one) == _find_hebrew_root(two)
 
 
 def _undo_diphthongs(word: str) -> str:
@@ -113,4 +122,10 @@ _ARABIC_WEAK = re.compile("[اأإآويىةتءئؤ]")
 _HEBREW_ENDS = re.compile("^(?:ו?[הלבכמש]?ה?(?=.{3}))|(?:ים|ות|ית|ה|ת|י)$")
 _HEBREW_WEAK = re.compile("^[מהת](?=.{2})|[ויא]")
 _HEBREW_FINALS = str.maketrans("ךםןףץ", "כמנפצ")
-_ROOTS: dict[str | None, Callable[[str], str]] = {"arabic": _find_arabic_root, "hebrew": _find_hebrew_root}
+_FORMS: dict[str | None, Callable[[str, str], bool]] = {
+    "spanish": _is_spanish_form,
+    "turkish": _is_turkish_form,
+    "cyrillic": _is_cyrillic_form,
+    "arabic": _is_arabic_form,
+    "hebrew": _is_hebrew_form,
+}
