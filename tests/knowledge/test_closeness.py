@@ -78,3 +78,17 @@ def test_the_score_is_at_most_one_and_a_question_equal_to_the_query_never_lowers
     score = closeness(query, stored(question, answer), (keyword,), weights)
     assert 0.0 <= score <= 1.0 + 1e-9
     assert closeness(query, stored(query, answer), (keyword,), weights) >= score - 1e-9
+
+
+def test_a_form_that_no_stemmer_knows_is_the_same_word() -> None:
+    answer = stored("Wie oft soll man Solarmodule reinigen?", "Zweimal im Jahr. [1]")
+    same = closeness("Wie häufig werden Solarmodule gereinigt?", answer, ("Solarmodule",), {})
+    other = closeness("Wie häufig werden Solarmodule verkauft?", answer, ("Solarmodule",), {})
+    assert other < 0.4 <= same
+
+
+def test_a_word_that_seldom_decides_weighs_less_than_another() -> None:
+    answer = stored("Когда прививать котят?", "В восемь недель. [1]")
+    light = closeness("В каком возрасте делают прививку котят?", answer, ("котят",), {})
+    heavy = closeness("В каком городе продают прививку котят?", answer, ("котят",), {})
+    assert heavy < light

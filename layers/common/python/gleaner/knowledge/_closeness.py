@@ -6,6 +6,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 from gleaner import text
+from gleaner.knowledge._question_form import read_question
+from gleaner.knowledge._word_forms import ENDINGS, is_variant
+from gleaner.knowledge._word_tables import read_tables
 from gleaner.model import WebAnswer
 from gleaner.stores.keyword_lookup import UNKNOWN_WEIGHT
 
@@ -16,6 +19,7 @@ _IN_QUESTION, _IN_KEYWORDS, _IN_TEXT = 1.0, 0.7, 0.35
 _STORED_QUESTION_WEIGHT = 1 / 3  # its share in the geometric mean with the query's side
 _MEANING_WEIGHT = 0.8
 _MIN_LEXICAL_SHARE = 0.75  # of the closeness in words, which remains however low the similarity is
+_LIGHT_SHARE = 0.3  # of the weight of a word that seldom decides
 _MENTION_WEIGHT = 0.6  # the closeness of an answer to another question that mentions every term of the query
 
 
@@ -30,11 +34,17 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     query's stems by rarity.
     """
     beginnings = text.beginnings(query)
-    query_weights = {stem: weights.get(stem, UNKNOWN_WEIGHT) for stem in beginnings}
+    light = _find_light_stems(query)
+    query_weights = {
+        stem: weights.get(stem, UNKNOWN_WEIGHT) * (_LIGHT_SHARE if stem in light else 1.0) for stem in beginnings
+    }
     if not query_weights:
         return 0.0
-    questions = [_align(question, beginnings) for question in {answer.query, answer.question}]
-    questions.append(_align(answer.citations[0].title, beginnings))
+    language = read_question(query).language
+    questions = [
+        _align_forms(question, query, _align(question, beginnings), language)
+        for question in {answer.query, answer.question, answer.citations[0].title}
+    ]
     places = dict.fromkeys(_align(answer.answer, beginnings), _IN_TEXT)
     known = set(places).union(*questions)
     by_mention: dict[bool, set[str]] = {True: set(), False: set()}
@@ -50,6 +60,13 @@ def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: M
     return max(similarity, _MENTION_WEIGHT * held)
 
 
+def _find_light_stems(query: str) -> frozenset[str]:
+    """The stems of words that seldom decide, in other languages than English: there, rarity tells them."""
+    if read_question(query).language in (None, "english"):
+        return frozenset()
+    return frozenset(text.stem(word) for word in text.terms(query) if word in read_tables().light_words)
+
+
 def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:
     """The stems of `source`; one that begins as a stem of the query does counts as that stem."""
     starts: dict[str, list[tuple[str, str]]] = {}
@@ -61,6 +78,23 @@ def _align(source: str, beginnings: Mapping[str, str]) -> set[str]:
         likely = starts.get(stem[: text.MIN_BEGINNING], ()) if stem not in beginnings else ()
         aligned.add(next((own for start, own in likely if stem.startswith(start)), stem))
     return aligned
+
+
+def _align_forms(question: str, query: str, aligned: set[str], language: str | None) -> set[str]:
+    """Put the stem of a query's word in the place of that of its form in a question, which no stemmer knows.
+
+    English needs none; other languages form a word anew for its uses: "gereinigt", "reinigen".
+    """
+    if language in (None, "english"):
+        return aligned
+    known = {term: text.stem(term) for term in text.terms(query)}
+    forms = {
+        text.stem(term): stem
+        for term in text.terms(question)
+        for own, stem in known.items()
+        if text.stem(term) not in known.values() and is_variant(own, term, ENDINGS, language)
+    }
+    return {forms.get(stem, stem) for stem in aligned}
 
 
 def _query_share(query_weights: Mapping[str, float], places: Mapping[str, float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from gleaner import text
-from gleaner.knowledge._question_form import find_language
+from gleaner.knowledge._question_language import find_language
 from gleaner.knowledge._word_tables import read_tables
 
 _PERIODS = {"days": "%Y-%j", "weeks": "%G-%V", "months": "%Y-%m", "years": "%Y"}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gleaner import text
 from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
+from gleaner.knowledge._question_language import find_question_language
 from gleaner.knowledge._word_tables import UNSPACED, Mark, Tables, read_tables
 
 FIRST = "1st"  # the word, among the numbers
-_MIN_LANGUAGE_WORDS = 2
 _MAX_TEXT = 4_000  # characters that are read of an answer
 _MAX_QUESTION = 1_000
 _MAX_CONTENT = 40  # content words that are compared, since each is compared with each
@@ -20,22 +19,9 @@ _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _DECIMALS = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
-_CAPITAL = re.compile(r"^[^\W\d_a-z]|^\w+[A-Z]")
 _SYMBOL = re.compile(r"(?<![\w.])[B-HJ-Z](?![\w'’])[+#]*")  # "vitamin C", "plan B", "C++"
 _HIRAGANA = re.compile("[\u3040-\u309f]")
 _CHARACTERS = re.compile("[\u30a0-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_SCRIPTS = {
-    "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
-    "cyrillic": re.compile("[\u0400-\u052f]"),
-    "greek": re.compile("[\u0370-\u03ff]"),
-    "arabic": re.compile("[\u0600-\u06ff]"),
-    "hebrew": re.compile("[\u05d0-\u05ea]"),
-    "devanagari": re.compile("[\u0900-\u097f]"),
-    "thai": re.compile("[\u0e00-\u0e7f]"),
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "hangul": re.compile("[\uac00-\ud7a3]"),
-    "han": re.compile("[\u3400-\u9fff]"),
-}
 _QUESTION_WORD_FIRST = (
     *("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "swedish", "danish", "polish"),
     None,
@@ -55,6 +41,7 @@ class Word:
     is_name: bool
     names_kind: bool  # it only says what kind of thing is asked for: "price", "hours"
     position: int
+    language: str | None  # of its question
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +63,8 @@ class QuestionForm:
 @lru_cache(maxsize=256)
 def read_question(question: str) -> QuestionForm:
     """Read a question or a phrase that is searched for."""
-    tables, language = read_tables(), find_language(question)
+    tables = read_tables()
+    language = find_question_language(question)
     plain = _DIGIT_BESIDE_LETTER.sub(" ", _MINUS.sub(" minus ", text.clean(question[:_MAX_QUESTION])))
     words = text.words(plain)
     spoken = text.find_words(text.fold(plain))
@@ -102,29 +90,6 @@ def find_numbers(passage: str, language: str | None) -> frozenset[str]:
     plain = _DIGIT_BESIDE_LETTER.sub(" ", passage[:_MAX_TEXT])
     marks = read_tables().numbers.find(text.words(plain), language)
     return read_numbers(plain, pronouns=False) | {mark.label for mark in marks}
-
-
-@lru_cache(maxsize=256)
-def find_language(passage: str) -> str | None:
-    """Return the language of a text by its script and its function words; None if these do not tell."""
-    script = _find_script(passage)
-    if script != "latin":
-        return script
-    words = set(text.find_words(text.fold(passage[:_MAX_TEXT])))
-    hits = Counter({name: len(words & listed) for name, listed in read_tables().languages.items()})
-    (best, count), (_, next_count) = hits.most_common(2)
-    return best if count >= _MIN_LANGUAGE_WORDS and count > next_count else None
-
-
-def _find_script(passage: str) -> str | None:
-    counts = Counter({name: len(pattern.findall(passage[:_MAX_TEXT])) for name, pattern in _SCRIPTS.items()})
-    if counts["kana"] and counts["han"]:  # Japanese is written in both
-        counts["kana"] += counts.pop("han")
-    # A character of a script without alphabet is worth a word of others.
-    for name in ("han", "kana", "hangul"):
-        counts[name] *= 3
-    name, count = counts.most_common(1)[0]
-    return name if count else None
 
 
 def _leading(marks: list[Mark], plain: str, spoken: list[str], language: str | None) -> list[Mark]:
@@ -191,7 +156,9 @@ def _read_content(
     strong = {word: f"={mark.label[:-1]}" for mark in opposites if not mark.is_weak for word in _words_of(mark, spoken)}
     fillers = _find_fillers(words, language, tables)
     phrases = _label_phrases(tables.synonyms.find(words, language))
-    unspaced_phrases = "".join(mark.phrase for mark in (*kinds, *opposites) if mark.start < 0)
+    unspaced = _label_characters(tables.synonyms.find(spoken, language))
+    light_marks = [*kinds, *(mark for mark in opposites if mark.is_weak)]
+    unspaced_phrases = "".join(mark.phrase for mark in light_marks if mark.start < 0)
     content: list[Word] = []
     for position, word in enumerate(words):
         if word not in symbols and ((word in fillers and word not in strong) or _is_number(word, tables)):
@@ -207,10 +174,12 @@ def _read_content(
                     stem=text.stem(part),
                     groups=tables.synonyms.labels(part)
                     | phrases.get(position, set())
+                    | unspaced.get(part, set())
                     | ({strong[word]} if word in strong else set()),
                     is_name=part in names or part in symbols,
                     names_kind=part in kind_words or part in unspaced_phrases,
                     position=position,
+                    language=language,
                 )
             )
     return list({word.written: word for word in content}.values())[:_MAX_CONTENT]
@@ -225,6 +194,15 @@ def _label_phrases(marks: list[Mark]) -> dict[int, set[str]]:
     return labels
 
 
+def _label_characters(marks: list[Mark]) -> dict[str, set[str]]:
+    """The entries of phrases in scripts without spaces, by their characters."""
+    labels: dict[str, set[str]] = {}
+    for mark in marks:
+        for character in mark.phrase if mark.start < 0 else ():
+            labels.setdefault(character, set()).add(mark.label)
+    return labels
+
+
 def _words_of(mark: Mark, spoken: list[str]) -> list[str]:
     return spoken[mark.start : mark.end] if mark.start >= 0 else list(mark.phrase)
 
@@ -236,7 +214,7 @@ def _is_number(word: str, tables: Tables) -> bool:
 def _find_names(plain: str) -> frozenset[str]:
     """The words that are written with a capital; the first word may be any word."""
     written = text.find_words(plain)
-    capitals = {part for word in written[1:] if _CAPITAL.match(word) for part in text.words(word)}
+    capitals = {part for word in written[1:] if word != word.lower() for part in text.words(word)}
     return frozenset(capitals)
 
 

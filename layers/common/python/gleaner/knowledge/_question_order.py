@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gleaner import text
 from gleaner.knowledge._question_form import QuestionForm
+from gleaner.knowledge._word_forms import NAME_ENDINGS, is_variant
 from gleaner.knowledge._word_tables import is_foreign, read_tables
 
 _MIN_WORDS = 2
@@ -42,8 +43,16 @@ def _has_reversed_ends(order: list[tuple[str, str]], other: list[tuple[str, str]
     starts, ends = _role(order, "from"), _role(order, "to")
     other_starts, other_ends = _role(other, "from"), _role(other, "to")
     if starts and ends and other_starts and other_ends:
-        return starts == other_ends and ends == other_starts and starts != ends
+        return _are_same(starts, other_ends) and _are_same(ends, other_starts) and not _are_same(starts, ends)
     return False
+
+
+def _are_same(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    """Whether two phrases have the same words, of which names may be declined."""
+    return len(one) == len(two) and all(
+        text.stem(first) == text.stem(second) or is_variant(first, second, NAME_ENDINGS)
+        for first, second in zip(one, two, strict=True)
+    )
 
 
 def _role(order: list[tuple[str, str]], role: str) -> tuple[str, ...]:
@@ -59,12 +68,12 @@ def _role(order: list[tuple[str, str]], role: str) -> tuple[str, ...]:
 
 def _phrase_after(order: list[tuple[str, str]], start: int) -> Iterator[str]:
     begun = False
-    for _, stem in order[start:]:
+    for word, stem in order[start:]:
         if not stem and begun:
             return
         if stem:
             begun = True
-            yield stem
+            yield word
 
 
 def _has_reversed_sides(form: QuestionForm, other: QuestionForm) -> bool:

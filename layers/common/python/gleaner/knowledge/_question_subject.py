@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 
 from gleaner import text
 from gleaner.knowledge._question_form import QuestionForm, Word
+from gleaner.knowledge._unspaced_runs import has_other_runs
+from gleaner.knowledge._word_forms import ENDINGS, MIN_VARIANT, NAME_ENDINGS, is_variant
 from gleaner.knowledge._word_tables import read_tables
 
 _MAX_SHORT = 6  # content words of a short question
@@ -16,27 +16,12 @@ _MAX_SHORT_ANSWER = 60  # words
 _MAX_SHORT_CHARS = 1_000
 _MAX_LONG_SHARE = 0.6  # of the words of a long question that the stored answer may lack
 _MAX_EXTRA_SHARE = 0.4  # of the words of a short stored question that the asked one may lack
-_MIN_VARIANT = 4
+_MAX_EXTRA_SHARE_CHARACTERS = 0.6  # the same in a script without spaces, where one word is several
+_MAX_ABSENT_SHARE = 0.5  # of the words of a question in other words that nothing stored has
+_MIN_TOPIC = 2  # words of a stored question that its answer repeats, to tell what it is about
+_MIN_TOPIC_CHARACTERS = 3
 _MIN_PART = 3
-_ENDINGS = frozenset(
-    " e n s t en em er es et ed ing d st te ten ung ungen 's a o as os ar ir ado ada ados adas i io re ly ies y ion"
-    " ions tion er ers ern se ens ung ies ied al ally ation ations ment ments ant ent ance ence ness able".split(" ")
-)
 _PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "dés", "des", "dé", "mis", "ent", "не")
-_SHORT_ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing"))  # of words of three letters
-_NAME_ENDINGS = frozenset(" s es n e".split(" "))
-_SPELLINGS = (
-    (re.compile("our"), "or"),
-    (re.compile("is(?=e|ing|ation|able)"), "iz"),
-    (re.compile("(?<=[bt])re$"), "er"),
-    (re.compile("ogue"), "og"),
-    (re.compile("(?:ae|oe|ue)"), "e"),
-    (re.compile("[äöü]"), "e"),
-    (re.compile("grey"), "gray"),
-    (re.compile("ence"), "ense"),
-    (re.compile("amme"), "am"),
-    (re.compile("(.)\\1"), "\\1"),
-)
 
 
 def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str, around: Sequence[str]) -> bool:
@@ -44,22 +29,60 @@ def find_subject_difference(form: QuestionForm, other: QuestionForm, answer: str
 
     A short answer answers one question only: a word that neither it nor its question has is about something else. A
     long one covers more than its question, and only a question that is the same but for one word certainly differs.
+    In languages whose synonyms are not listed, other words alone are no evidence: see `_is_in_other_words`.
     """
+    if form.language == other.language == "thai":
+        return is_short_answer(answer) and has_other_runs(form.text, other.text, answer, around)
     missing = _find_missing(form, other)
     extra = _find_missing(other, form)
     if not missing and not extra:
         return False
     if _is_replaced(missing, extra, form, other):
         return True
-    if not is_short_answer(answer):
-        return False
-    elsewhere = frozenset(text.words(answer)).union(*map(text.words, around))
-    light_words = read_tables().light_words
-    missing, extra = ([word for word in words if word.written not in light_words] for words in (missing, extra))
+    return is_short_answer(answer) and _differ_for_short_answer(missing, extra, form, other, [answer, *around])
+
+
+def _differ_for_short_answer(
+    missing: list[Word], extra: list[Word], form: QuestionForm, other: QuestionForm, stored: Sequence[str]
+) -> bool:
+    """Whether what only one question has makes a difference. `stored` are the answer, and what is around it."""
+    elsewhere = frozenset[str]().union(*map(text.words, stored))
+    lost = extra
+    missing, extra = _drop_light(missing, form), _drop_light(extra, other)
     absent = [word for word in missing if not _is_elsewhere(word, elsewhere)]
     if not _is_short(form, other):
         return len(absent) > _MAX_LONG_SHARE * len(form.content)
-    return bool(absent) or _has_other_name(missing, extra) or _is_more_general(missing, extra, other)
+    if _has_other_name(missing, extra) or _is_more_general(missing, extra, other):
+        return True
+    return bool(absent) and not (lost and _is_in_other_words(absent, extra, form, other, stored[0]))
+
+
+def _is_in_other_words(
+    absent: list[Word], extra: list[Word], form: QuestionForm, other: QuestionForm, answer: str
+) -> bool:
+    """Whether words that nothing else has only say in another way what the stored question and its answer say.
+
+    An answer repeats what its question is about. If the asked question has all of that, it is about the same, unless
+    it adds a name, or much that nothing stored has.
+    """
+    if form.language in (None, "english") or (form.kinds and not other.kinds):
+        return False  # English synonyms are listed; who, where and how much are asked for in words that are listed, too
+    answered = frozenset(text.words(answer))
+    topic = [word for word in other.content if _is_elsewhere(word, answered)]
+    return (
+        len(topic) >= (_MIN_TOPIC_CHARACTERS if form.is_unspaced else _MIN_TOPIC)
+        and len(absent) <= _MAX_ABSENT_SHARE * len(form.content)
+        and not any(word.is_name for word in absent)
+        and not any(_is_elsewhere(word, answered) for word in extra)
+    )
+
+
+def _drop_light(words: list[Word], form: QuestionForm) -> list[Word]:
+    """Leave out words that seldom decide; in scripts without spaces, the characters of such phrases."""
+    light_words, light_phrases = read_tables().light_words, read_tables().light_phrases
+    written = text.fold(form.text)
+    characters = {character for phrase in light_phrases if phrase in written for character in phrase}
+    return [word for word in words if word.written not in light_words and word.written not in characters]
 
 
 def _find_missing(form: QuestionForm, other: QuestionForm) -> list[Word]:
@@ -88,7 +111,7 @@ def count_prefixed(form: QuestionForm, other: QuestionForm) -> int:
 
 def _is_prefixed(word: str, others: Collection[str]) -> bool:
     bare = [word.removeprefix(prefix) for prefix in _PREFIXES if word.startswith(prefix)]
-    return any(len(rest) >= _MIN_VARIANT and _is_variant(rest, other, _ENDINGS) for rest in bare for other in others)
+    return any(len(rest) >= MIN_VARIANT and is_variant(rest, other, ENDINGS) for rest in bare for other in others)
 
 
 def share_of_content(form: QuestionForm, other: QuestionForm) -> float:
@@ -126,7 +149,8 @@ def _is_more_general(missing: list[Word], extra: list[Word], other: QuestionForm
     """Whether the asked question leaves out a name, or much of the stored question."""
     if any(word.is_name for word in extra) and other.language != "german":
         return True
-    return not missing and len(extra) > _MAX_EXTRA_SHARE * len(other.content)
+    limit = _MAX_EXTRA_SHARE_CHARACTERS if other.is_unspaced else _MAX_EXTRA_SHARE
+    return not missing and len(extra) > limit * len(other.content)
 
 
 def _is_in(word: Word, content: Sequence[Word]) -> bool:
@@ -139,35 +163,14 @@ def _is_in(word: Word, content: Sequence[Word]) -> bool:
 def _is_same(word: Word, other: Word) -> bool:
     if word.stem == other.stem or word.groups & other.groups:
         return True
-    return _is_variant(word.written, other.written, _NAME_ENDINGS if word.is_name and other.is_name else _ENDINGS)
-
-
-def _is_variant(one: str, two: str, endings: Collection[str]) -> bool:
-    """Whether two words are inflections or spellings of one."""
-    return _is_inflection(one, two, endings) or _is_inflection(_spell(one), _spell(two), endings)
-
-
-def _is_inflection(one: str, two: str, endings: Collection[str]) -> bool:
-    if one == two:
-        return True
-    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-    if length == _MIN_VARIANT - 1:
-        return {one[length:], two[length:]} <= _SHORT_ENDINGS
-    return length >= _MIN_VARIANT and one[length:] in endings and two[length:] in endings
-
-
-@lru_cache(maxsize=10_000)
-def _spell(word: str) -> str:
-    if not word.isalpha() or ord(word[0]) > 0x24F:  # noqa: PLR2004 - the end of the Latin letters
-        return word
-    for pattern, spelling in _SPELLINGS:
-        word = pattern.sub(spelling, word)
-    return word
+    return is_variant(
+        word.written, other.written, NAME_ENDINGS if word.is_name and other.is_name else ENDINGS, word.language
+    )
 
 
 def _is_compound(written: str, content: Sequence[Word], other: Word) -> bool:
     """Whether one word is written together from the other and what is beside it: "ticket price", "Ticketpreis"."""
-    if len(other.written) >= _MIN_VARIANT and len(written) > len(other.written):
+    if len(other.written) >= MIN_VARIANT and len(written) > len(other.written):
         rest = written.removeprefix(other.written)
         if rest != written and any(
             rest.lstrip("s").startswith(word.written) for word in content if len(word.written) >= _MIN_PART
@@ -186,4 +189,5 @@ def _is_elsewhere(word: Word, elsewhere: frozenset[str]) -> bool:
         return True
     if len(word.written) == 1:
         return any(word.written in other for other in elsewhere)
-    return any(_is_variant(word.written, other, _NAME_ENDINGS if word.is_name else _ENDINGS) for other in elsewhere)
+    endings = NAME_ENDINGS if word.is_name else ENDINGS
+    return any(is_variant(word.written, other, endings, word.language) for other in elsewhere)

@@ -104,6 +104,7 @@ class Tables:
     no_answers: Phrases
     dates: Phrases
     light_words: frozenset[str]
+    light_phrases: frozenset[str]  # of scripts without spaces
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
     question_words: frozenset[str]
@@ -122,6 +123,7 @@ def read_tables() -> Tables:
     periods = Phrases()
     for name in ("days", "weeks", "months", "years"):
         _add_lines(periods, sections[name], name)
+    light = frozenset[str]().union(*(_folded(line, ",") for line in sections["light words"]))
     return Tables(
         kinds=_labelled(sections["kinds"]),
         opposites=opposites,
@@ -133,7 +135,8 @@ def read_tables() -> Tables:
         periods=periods,
         no_answers=_lines(sections["no answers"]),
         dates=_lines(sections["dates"]),
-        light_words=frozenset[str]().union(*(_folded(line, ",") for line in sections["light words"])),
+        light_words=frozenset(word for word in light if not UNSPACED.search(word)),
+        light_phrases=frozenset(word for word in light if UNSPACED.search(word)),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
         question_words=_folded(sections["question words"][0], ","),
@@ -195,8 +198,15 @@ def _exceptions() -> dict[bool, frozenset[str]]:
     return {True: _folded(sections["not english"][0], ","), False: _folded(sections["only english"][0], ",")}
 
 
+@cache
+def _only_portuguese() -> frozenset[str]:
+    return _folded(_read_sections()["only portuguese"][0], ",")
+
+
 def is_foreign(phrase: str, language: str | None) -> bool:
     """Whether a phrase of a table is another word in this language."""
     if language is None:
         return False
+    if phrase in _only_portuguese():
+        return language != "portuguese"
     return phrase in _exceptions()[language == _ENGLISH]

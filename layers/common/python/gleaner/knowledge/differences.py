@@ -15,7 +15,8 @@ from enum import StrEnum
 
 from gleaner import text
 from gleaner.knowledge._expiry import is_expired
-from gleaner.knowledge._question_form import FIRST, QuestionForm, find_language, find_numbers, read_question
+from gleaner.knowledge._question_form import FIRST, QuestionForm, find_numbers, read_question
+from gleaner.knowledge._question_language import find_language
 from gleaner.knowledge._question_order import is_reversed
 from gleaner.knowledge._question_subject import (
     count_prefixed,
@@ -141,7 +142,9 @@ _NEEDS_NUMBER = frozenset(("count", "money", "duration", "height", "weight", "sp
 def _differ_in_kind(form: QuestionForm, other: QuestionForm, answer: str) -> bool:
     if not form.kinds:
         return "count" in other.kinds and not read_tables().which.isdisjoint(form.words[:1])
-    if not other.kinds:
+    if ("age" in form.kinds) != ("age" in other.kinds) and "when" in form.kinds & other.kinds and _DATE.search(answer):
+        return True  # how old someone was then is not in a date
+    if not other.kinds or (other.kinds == {"method"} and form.kinds == {"when"}):  # how it is done may be when
         if "when" in form.kinds and other.language in _LANGUAGES_OF_DATES:
             return not _DATE.search(answer) and not read_tables().dates.find(text.words(answer), other.language)
         return form.kinds <= _NEEDS_NUMBER and not find_numbers(answer, other.language)
