@@ -31,7 +31,7 @@ class _Scale:
 _KNOWN = _Scale(0.85, 0.47, 0.47)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
-_UNKNOWN = _Scale(0.6, 0.43, 0.38, lead_share=0.05)
+_UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
 _STORED_BY_MEANING = _Scale(0.7, 0.57, 0.57)  # the score is the cosine of question and stored answer
 _STORED_BY_WORDS = _Scale(0.5, 0.75, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 

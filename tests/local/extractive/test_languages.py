@@ -85,7 +85,7 @@ def test_an_unrelated_question_is_refused(index: EmbeddedIndex, language: str, q
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("Köprü ne kadar uzun?", "Köprünün uzunluğu kırk bir metredir."),
+        ("Köprü ne kadar uzun?", "Köprü kırk bir metre uzunluğundadır."),
         ("다리는 얼마나 긴가요?", "다리의 길이는 사십일 미터입니다."),
     ],
 )

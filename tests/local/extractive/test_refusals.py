@@ -145,7 +145,7 @@ def test_a_passage_below_a_heading_that_asks_the_same_answers(heading: dict[str,
     "heading",
     [
         {"title": "How do I choose a chain for the rusty old anchor of a ferry?"},
-        {"title": "Old anchors"},
+        {"title": "Anchor rust"},
         {"title": RUST["title"], "chapter": "Buying a chain for old anchors"},
     ],
 )
