@@ -57,21 +57,21 @@ def ask(url: str, kb_id: str, question: str) -> Answer:
     return Answer(cited=citations, web=web, learned=body["used_external_kb"] and not web, ms=ms)
 
 
-def load(host: str, kb_id: str, documents: Mapping[str, str]) -> None:
-    """Write the documents, cut by the project's chunker, to a knowledge base."""
+def load(host: str, collection: Collection) -> None:
+    """Write the documents, cut by the project's chunker, to a knowledge base named as the collection."""
     records = [
         Record(
             id=f"{document}#{index}",
             text=chunk,
-            title="",
+            title=collection.titles[document],
             source_file_path=document,
             chunk_index=index,
             content_hash="",
         )
-        for document, text in documents.items()
+        for document, text in collection.documents.items()
         for index, chunk in enumerate(chunk_text(text))
     ]
-    connect(host=host, api_key=lambda: "local").upsert(kb_id, records, timeout=LOAD_SECONDS)
+    connect(host=host, api_key=lambda: "local").upsert(collection.name, records, timeout=LOAD_SECONDS)
 
 
 def print_covered(collection: Collection, answers: Mapping[str, Answer]) -> None:
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     collection = read_collection(options.directory)
     with tempfile.TemporaryDirectory() as directory, service(Path(directory)) as running:
-        load(running["pinecone_index_host"], collection.name, collection.documents)
+        load(running["pinecone_index_host"], collection)
         queries = dict(list(collection.queries.items())[: options.limit])
         answers = {query: ask(running["url"], collection.name, text) for query, text in queries.items()}
         print_covered(collection, answers)

@@ -4,11 +4,12 @@
 
 Each DIR is as for retrieval.py. The first table has nDCG@10 and the share of questions whose right document is first:
 by meaning, by words, and by the index, which fuses both. The second has the share of questions that the model takes as
-answered by the passages instead of asking the web, and of those that it quotes where the web cannot be asked: first
-with everything loaded ("all"). The rest needs documents in groups of five paragraphs of one article, in order (XQuAD):
-half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of each are loaded, and
-questions about the others ("near") and about them ("covered") are asked. Each text is embedded once, which takes most
-of the time: one to two minutes of CPU for a collection.
+answered by the passages instead of asking the web, and of those that it quotes where the web cannot be asked. Titles
+are loaded with the documents that have them. First everything is loaded ("all"). With --whole, every other document is
+loaded next, and the others are asked about ("absent"). The rest needs documents in groups of five paragraphs of one
+article, in order (XQuAD): half of the articles are loaded and the others are asked about, then paragraphs 1, 3 and 5 of
+each are loaded, and questions about the others ("near") and about them ("covered") are asked. Each text is embedded
+once, which takes most of the time: one to two minutes of CPU for a collection.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ SEED = 11
 Ranking = list[str]
 Split = tuple[Callable[[int], bool], Callable[[int], bool]]  # is a paragraph loaded, is it asked about
 ALL: Mapping[str, Split] = {"all": (lambda _: True, lambda _: True)}
+ABSENT: Mapping[str, Split] = {"absent": (lambda n: n % 2 == 0, lambda n: n % 2 == 1)}
 SPLITS: Mapping[str, Split] = {
     "other": (lambda n: n // PARAGRAPHS % 2 == 0, lambda n: n // PARAGRAPHS % 2 == 1),
     "near": (lambda n: n % PARAGRAPHS % 2 == 0, lambda n: n % PARAGRAPHS % 2 == 1),
@@ -69,11 +71,17 @@ def chunks_of(documents: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 @contextmanager
-def loaded(chunks: Sequence[tuple[str, str]], embedder: Embedder | None) -> Iterator[EmbeddedIndex]:
-    """An index that holds the chunks; without an embedder it searches by words."""
+def loaded(
+    chunks: Sequence[tuple[str, str]], embedder: Embedder | None, titles: Mapping[str, str]
+) -> Iterator[EmbeddedIndex]:
+    """An index that holds the chunks, with the titles of their documents; without an embedder it searches by words."""
+    records = [
+        (f"{document}#{i}", {"text": text, "title": titles.get(document, "")})
+        for i, (document, text) in enumerate(chunks)
+    ]
     with tempfile.TemporaryDirectory() as directory:
         index = EmbeddedIndex(Path(directory), embedder)
-        index.upsert(NAMESPACE, [(f"{document}#{i}", {"text": text}) for i, (document, text) in enumerate(chunks)])
+        index.upsert(NAMESPACE, records)
         yield index
         index.close()
 
@@ -102,7 +110,7 @@ def _documents(ids: Iterator[str]) -> Ranking:
 def print_ranking(collection: Collection, questions: Sequence[str], embedder: Embedder) -> None:
     """Print how each side and the index rank the collection."""
     chunks = chunks_of(collection.documents)
-    with loaded(chunks, None) as words, loaded(chunks, embedder) as fused:
+    with loaded(chunks, None, {}) as words, loaded(chunks, embedder, {}) as fused:
         sides = {"meaning": by_meaning(chunks, embedder), "words": by_index(words), "fused": by_index(fused)}
         for side, rank in sides.items():
             rankings = {question: rank(collection.queries[question]) for question in questions}
@@ -121,7 +129,7 @@ def print_answered(collection: Collection, splits: Mapping[str, Split], limit: i
     for name, (is_loaded, is_asked) in splits.items():
         chunks = chunks_of({d: text for d, text in collection.documents.items() if is_loaded(place[d])})
         questions = sample([query for query, number in about.items() if is_asked(number)], limit)
-        with loaded(chunks, embedder) as index:
+        with loaded(chunks, embedder, collection.titles) as index:
             results = [_is_answered(model, index, collection.queries[q]) for q in questions]
         answered, quoted = (statistics.fmean(column) for column in zip(*results, strict=True))
         shares = f"answered {answered:.3f}, without the web {quoted:.3f} of {len(questions)}"
@@ -143,7 +151,14 @@ def _is_answered(model: ExtractiveModel, index: EmbeddedIndex, question: str) ->
 
 
 def _passage(hit: ScoredRecord) -> dict[str, str | float]:
-    return {"id": hit.id, "content": str(hit.fields["text"]), "score": hit.score, "source_type": "internal"}
+    return {
+        "id": hit.id,
+        "content": str(hit.fields["text"]),
+        "score": hit.score,
+        "source_type": "internal",
+        "title": str(hit.fields["title"]),
+        "source_file_path": hit.id.rpartition("#")[0],
+    }
 
 
 def sample(questions: Sequence[str], limit: int) -> list[str]:
@@ -167,7 +182,7 @@ def main() -> None:
         if not options.refusals_only:
             print_ranking(collection, sample(answerable, options.limit), embedder)
         if not options.ranking_only:
-            splits = ALL if options.whole else {**ALL, **SPLITS}
+            splits = {**ALL, **ABSENT} if options.whole else {**ALL, **SPLITS}
             print_answered(collection, splits, options.limit, embedder)
 
 

@@ -14,10 +14,11 @@ Judgements = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Documents and queries by id, and which document answers which query how well."""
+    """Documents, their titles and queries by id, and which document answers which query how well."""
 
     name: str
     documents: Mapping[str, str]
+    titles: Mapping[str, str]
     queries: Mapping[str, str]
     relevance: Judgements
 
@@ -32,12 +33,14 @@ def read_collection(directory: Path) -> Collection:
             relevance[query][document] = int(grade)
     return Collection(
         name=directory.name,
-        documents=_texts(directory / "corpus.jsonl"),
-        queries=_texts(directory / "queries.jsonl"),
+        documents=_read_field(directory / "corpus.jsonl", "text"),
+        titles=_read_field(directory / "corpus.jsonl", "title"),
+        queries=_read_field(directory / "queries.jsonl", "text"),
         relevance=relevance,
     )
 
 
-def _texts(path: Path) -> dict[str, str]:
+def _read_field(path: Path, field: str) -> dict[str, str]:
+    """The field of each item by the item's id, "" where it is missing."""
     with path.open(encoding="utf-8") as lines:
-        return {item["id"]: item["text"] for item in map(json.loads, lines)}
+        return {item["id"]: item.get(field, "") for item in map(json.loads, lines)}

@@ -34,6 +34,7 @@ class Passage:
     keywords: tuple[str, ...]
     position: int = 0  # among the passages of its document
     answers: str = ""  # the question that a stored web answer was given to
+    document: str = ""  # the path or address of its document, if it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _to_passage(chunk: Mapping[str, Any]) -> Passage:
         keywords=tuple(chunk.get("keywords") or ()),
         position=chunk.get("chunk_index") or 0,
         answers=chunk.get("answers") or "",
+        document=chunk.get("source_file_path") or chunk.get("source_url") or "",
     )
 
 

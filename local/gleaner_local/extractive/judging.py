@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from gleaner_local.extractive._conversation import Passage
+from gleaner_local.extractive._headings import find_own_headings
 from gleaner_local.extractive.question import Question, read_question
 from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
 from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
@@ -14,23 +15,30 @@ from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """How the score of a passage and its coverage of the question's words are combined into its evidence."""
+    """How the score of a passage and its coverage of the question's words are combined into its evidence.
+
+    `usable` is the bound where the web cannot be asked: what is below `enough` is called a partial answer. A passage
+    that the search found alone needs `lead_share` less.
+    """
 
     score_share: float
     enough: float  # the mean from which on no web search is needed
-    usable: float  # the same where the web cannot be asked: what is below `enough` is called a partial answer
+    usable: float
+    lead_share: float = 0.0
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
 _KNOWN = _Scale(0.85, 0.47, 0.47)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
-_UNKNOWN = _Scale(0.6, 0.43, 0.37)
+_UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
 _STORED_BY_MEANING = _Scale(0.7, 0.57, 0.57)  # the score is the cosine of question and stored answer
 _STORED_BY_WORDS = _Scale(0.5, 0.75, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
 ENOUGH = 0.38
 MIN_FAMILIARITY = 0.5
+# A heading with a higher cosine to the question asks the same, so that the passage answers it, in whatever words.
+MIN_HEADING_COSINE, HEADING_SHARE = 0.6, 0.8
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
@@ -95,8 +103,11 @@ class Judge:
         # Passages about another town than the one that is asked for resemble the question and do not answer it.
         certainty = 1.0 - missing_share(question, passage_texts)
         scale = self._scale_of(passages)
+        headings = self._compare_headings(query, passages) if scale is _KNOWN else {}
         evidence = {
-            text.id: certainty * self._evidence(text, scale) if _names_required(text, question) else 0.0
+            text.id: certainty * self._evidence(text, scale, headings.get(text.id, 0.0))
+            if _names_required(text, question)
+            else 0.0
             for text in texts
         }
         # The search mostly orders its own passages correctly; word coverage does not improve their order.
@@ -105,7 +116,8 @@ class Judge:
             (text for text in texts if _names_required(text, question)),
             key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
         )
-        return Judgement(question, tuple(ranked), evidence, ENOUGH - scale.enough + scale.usable)
+        usable_from = ENOUGH - scale.enough + scale.usable - scale.lead_share * _lead(texts)
+        return Judgement(question, tuple(ranked), evidence, usable_from)
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -116,10 +128,17 @@ class Judge:
             score = max(0.0, *(float(self._vector(query) @ self._vector(part[:MAX_TOPIC_CHARS])) for part in topics))
         return Text(passage.id, passage.content, score, context, stored=passage.external)
 
-    def _evidence(self, text: ScoredText, own: _Scale) -> float:
+    def _evidence(self, text: ScoredText, own: _Scale, heading: float) -> float:
         scale = self._stored if text.stored else own
         mean = scale.score_share * text.prior + (1 - scale.score_share) * text.coverage
-        return max(0.0, mean + ENOUGH - scale.enough)
+        return max(0.0, mean + HEADING_SHARE * heading + ENOUGH - scale.enough)
+
+    def _compare_headings(self, query: str, passages: Sequence[Passage]) -> Mapping[str, float]:
+        """By how much the cosine of each passage's heading to the query exceeds that of another question."""
+        return {
+            passage_id: max(0.0, float(self._vector(query) @ self._vector(heading)) - MIN_HEADING_COSINE)
+            for passage_id, heading in find_own_headings(passages).items()
+        }
 
     def _scale_of(self, passages: Sequence[Passage]) -> _Scale:
         if self._embedder is None:
@@ -137,3 +156,9 @@ class Judge:
 
 def _names_required(text: ScoredText, question: Question) -> bool:
     return not question.required or not question.required.isdisjoint(text.matches)
+
+
+def _lead(texts: Sequence[ScoredText]) -> float:
+    """How far the best score is above the second, 0 to 1; 0 with stored answers, whose score is on another scale."""
+    best, second = sorted((0.0, 0.0, *(text.prior for text in texts)), reverse=True)[:2]
+    return 1.0 - second / best if best and not any(text.stored for text in texts) else 0.0

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,11 @@ def ask(index: EmbeddedIndex, language: str, question: str) -> tuple[str, list[s
     """The answer and its sources."""
     hits = index.search(language, question, top_k=5)
     chunks = [{"id": f"kb-{n}", "content": hit.fields["text"], "score": hit.score} for n, hit in enumerate(hits, 1)]
+    return answer_from(chunks, question)
+
+
+def answer_from(chunks: Sequence[Mapping[str, Any]], question: str) -> tuple[str, list[str]]:
+    """The answer from these chunks and its sources."""
     messages = [
         {"role": "user", "content": question},
         {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": SEARCH, "arguments": "{}"}}]},
@@ -74,3 +80,16 @@ def test_the_sentence_that_answers_is_quoted(index: EmbeddedIndex, language: str
 )
 def test_an_unrelated_question_is_refused(index: EmbeddedIndex, language: str, question: str) -> None:
     assert ask(index, language, question)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Köprü ne kadar uzun?", "Köprü kırk bir metre uzunluğundadır."),
+        ("다리는 얼마나 긴가요?", "다리의 길이는 사십일 미터입니다."),
+    ],
+)
+def test_of_weak_passages_one_that_leads_is_quoted(question: str, text: str) -> None:
+    weak = {"id": "kb-1", "content": text, "score": 0.42}
+    assert answer_from([weak], question)[1] == ["kb-1"]
+    assert answer_from([weak, weak | {"id": "kb-2"}], question)[1] == []

@@ -120,3 +120,44 @@ def test_after_a_fruitless_web_search_a_weak_passage_is_not_quoted() -> None:
     _, answer = reply(Judge(None), question, chunks, web=failure)
     assert answer["sources"] == []
     assert '"Ferry"' in answer["answer"]
+
+
+RUST = {
+    "id": "kb-1",
+    "content": "Scrub it with vinegar, rinse it, and oil it well before the winter.",
+    "score": 0.4,
+    "title": "How do I get the rust off an old anchor?",
+    "source_file_path": "anchors.md",
+}
+CORROSION = "What is the best way to remove rust from old anchors?"
+
+
+def next_tool(question: str, chunks: Sequence[dict[str, Any]]) -> str:
+    return reply(Judge.installed(), question, chunks, WEB, ANSWER)[0]
+
+
+@pytest.mark.parametrize("heading", [{}, {"title": "Anchors", "chapter": f"Care › {RUST['title']}"}])
+def test_a_passage_below_a_heading_that_asks_the_same_answers(heading: dict[str, str]) -> None:
+    assert next_tool(CORROSION, [RUST | heading]) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        {"title": "How do I choose a chain for the rusty old anchor of a ferry?"},
+        {"title": "Anchor rust"},
+        {"title": RUST["title"], "chapter": "Buying a chain for old anchors"},
+    ],
+)
+def test_a_heading_that_asks_something_else_or_names_a_subject_proves_nothing(heading: dict[str, str]) -> None:
+    assert next_tool(CORROSION, [RUST | heading]) == WEB
+
+
+def test_a_heading_that_several_documents_share_proves_nothing() -> None:
+    same_document = RUST | {"id": "kb-2"}
+    assert next_tool(CORROSION, [RUST, same_document]) == ANSWER
+    assert next_tool(CORROSION, [RUST, same_document | {"source_file_path": "ships.md"}]) == WEB
+
+
+def test_a_heading_without_the_name_that_is_asked_for_proves_little() -> None:
+    assert next_tool("How do I get the rust off an old Danforth anchor from Bruce in Lisbon?", [RUST]) == WEB
