@@ -65,8 +65,6 @@ def find_open_code(text: str) -> int:
 
     The last line may go on, a fence may be closed, and a table may come that breaks the code in every cell.
     """
-    if "`" not in text and "~" not in text:
-        return len(text)
     lines = text.split("\n")
     rule = _TABLE_RULE.search(text[: len(text) - len(lines[-1])])
     for block in _read_blocks(lines):
