@@ -22,6 +22,8 @@ from gleaner.model import JsonObject
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
 _GATHER_SECONDS = 0.01
+_READING_SECONDS = 0.002  # between two pauses: what came meanwhile is read in this time
+_AT_ONCE_SECONDS = 0.0001  # a chunk that was here already
 
 
 class AnswerStream(Protocol):
@@ -132,17 +134,17 @@ class _Reading:
 def _gather(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The same chunks; while they come faster than a reader can tell, the network is read at intervals only.
 
-    A wake-up for each of them would cost more than the rest of what is done with it. Who writes as slowly as a model
-    of 100 tokens a second is never waited for.
+    To wake up for each of them would cost as much as the rest of what is done with it. A model that writes less than
+    100 events a second is never waited for.
     """
-    asked_at = paused_at = time.monotonic()
+    paused_at = asked_at = time.monotonic()
     for chunk in chunks:
+        waited = time.monotonic() - asked_at
         yield chunk
-        now = time.monotonic()
-        if now - asked_at < _GATHER_SECONDS and now - paused_at > _GATHER_SECONDS:
+        asked_at = time.monotonic()
+        if _AT_ONCE_SECONDS < waited < _GATHER_SECONDS and asked_at - paused_at > _READING_SECONDS:
             time.sleep(_GATHER_SECONDS)
-            now = paused_at = time.monotonic()
-        asked_at = now
+            asked_at = paused_at = time.monotonic()
 
 
 def _sdk_error(error: httpx2.RequestError) -> openai.OpenAIError:

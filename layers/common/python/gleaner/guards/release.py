@@ -26,7 +26,8 @@ def cut_open(restored: str) -> str:
 
     What is left reads the same whatever follows. `restored` must contain no NUL characters.
     """
-    prose, code = shield_code(restored[: find_open_code(restored)])
+    may_have_code = "`" in restored or "~" in restored
+    prose, code = shield_code(restored[: find_open_code(restored)]) if may_have_code else (restored, [])
     ends = (_find_open_bracket(prose), _find_open_element(prose), _find_open_token(prose), _find_open_url(prose))
     return unshield_code(prose[: min(ends)], code)
 
