@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from gleaner.answering.events import Started
+from gleaner.answering.events import AnswerDelta, Started
+from gleaner.api import _answer_stream
 from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream
 from gleaner.api.protocols.ui_message_stream import KEEP_ALIVE
 from tests.doubles.event_stream import Reader, final_of, texts_of
@@ -39,6 +40,31 @@ def test_comments_are_sent_while_nothing_happens(reader: Reader) -> None:
     assert len(reader.chunks) == sent
     assert keepers() == []
     assert (final_of(reader.parts())[0], texts_of(reader.parts())) == (200, ["Merged."])
+
+
+def test_events_of_one_moment_are_one_piece_and_the_first_does_not_wait(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_answer_stream, "GATHER_SECONDS", 30.0)
+    with AnswerStream(reader, STREAM_HEADERS) as stream:
+        stream.emit(STARTED)
+        assert len(reader.chunks) == 1
+        stream.emit(AnswerDelta(text="Mer"))
+        stream.emit(AnswerDelta(text="ged."))
+        assert len(reader.chunks) == 1
+        stream.end(200, ANSWER, {})
+    assert len(reader.chunks) == 2
+    assert texts_of(reader.parts()) == ["Merged."]
+
+
+def test_what_was_gathered_is_sent_though_nothing_follows(reader: Reader) -> None:
+    with AnswerStream(reader, STREAM_HEADERS) as stream:
+        stream.emit(STARTED)
+        stream.emit(AnswerDelta(text="Merged."))
+        give_up_at = time.monotonic() + 20
+        while not any(b"Merged." in chunk for chunk in reader.chunks):
+            assert time.monotonic() < give_up_at
+            time.sleep(0.005)
 
 
 def test_nothing_is_sent_before_the_first_event(reader: Reader) -> None:

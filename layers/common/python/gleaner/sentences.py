@@ -10,7 +10,7 @@ from collections.abc import Iterator
 _BEFORE_SPACE = ".!?…‼⁇⁈⁉\u037e"
 # These end it wherever they stand; Chinese, Japanese, Burmese and Khmer put no space after them. Of Tibetan, the shad,
 # which ends clauses and sentences alike.
-_ANYWHERE = (
+ANYWHERE = (
     "。！？｡．﹒﹖﹗।॥۔؟؝؞։።፧፨။។៕៖༎༏།༐༑༔܀܁܂߹᙮᜵᜶᠃᠉᥄᥅᱾᱿⸮⸼꓿꘎꘏꛳꛷꡶꡷꣎꣏꤯꧈꧉꩝꩞꩟꫰꫱꯫"
     "᪨᪩᪪᪫᭚᭛᭞᭟᭽᭾᰻᰼\U00011047\U00011048\U000110be-\U000110c1\U00011141-\U00011143"
 )
@@ -23,17 +23,17 @@ _SPACED_QUOTE = r"(?:[ \u00a0\u202f\u2009]»(?=\s|$))?"
 _GREEK_QUESTION = r"(?<=[\u0370-\u03ff\u1f00-\u1fff]);(?=\s)"
 # Thai and Lao mark no end but leave a space between sentences; also in a name or before a number, so long runs count.
 _LONG_RUN = 10
-_THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ecf"
-_THAI_END = rf"(?<=[{_THAI}]{{{_LONG_RUN}}})[ \u00a0]+(?=[{_THAI}]{{{_LONG_RUN}}})"
+THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ecf"
+_THAI_END = rf"(?<=[{THAI}]{{{_LONG_RUN}}})[ \u00a0]+(?=[{THAI}]{{{_LONG_RUN}}})"
 # A line break ends a sentence too: readers join wrapped lines, so it separates items or rows. A run of punctuation is
 # tried only from its start, so that matching takes linear time.
 END = re.compile(
     rf"(?:(?<![{_BEFORE_SPACE}])[{_BEFORE_SPACE}]++[{_CLOSERS_BEFORE_SPACE}]*+{_SPACED_QUOTE}(?=\s)"
     rf"|{_GREEK_QUESTION}"
-    rf"|[{_ANYWHERE}](?!(?<=[．۔])\d)[{_ANYWHERE}{_BEFORE_SPACE}]*+[{_CLOSERS}]*+)[^\S\n]*\n?"
+    rf"|[{ANYWHERE}](?!(?<=[．۔])\d)[{ANYWHERE}{_BEFORE_SPACE}]*+[{_CLOSERS}]*+)[^\S\n]*\n?"
     rf"|{_THAI_END}|\n"
 )
-TERMINATORS = f"{_BEFORE_SPACE}{_ANYWHERE}"
+TERMINATORS = f"{_BEFORE_SPACE}{ANYWHERE}"
 CLOSERS = _CLOSERS_BEFORE_SPACE
 
 # A full stop after one of these belongs to the word, whatever follows.
@@ -94,10 +94,12 @@ _MAX_ABBREVIATION = 16
 _MAX_ITEM_DIGITS = 2
 
 
-def sentence_slices(text: str) -> Iterator[str]:
-    """Yield the sentences of `text`, each with the white space after it; joined, they equal `text`."""
-    start = 0
-    for match in END.finditer(text):
+def sentence_slices(text: str, start: int = 0) -> Iterator[str]:
+    """Yield the sentences of `text`, each with the white space after it; joined, they equal `text`.
+
+    With `start`, where a sentence must begin, only those from there on.
+    """
+    for match in END.finditer(text, start):
         end = match.end()
         if not match[0].endswith("\n") and _continues_after(text, start, match):
             continue

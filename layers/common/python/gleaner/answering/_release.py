@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
+from gleaner.answering._looks import Looks
 from gleaner.answering.conversation import estimate_tokens
 from gleaner.answering.events import AnswerDelta, AnswerWithdrawn, Sink, ignore
 from gleaner.errors import ToolCallRejected
@@ -16,10 +17,6 @@ from gleaner.tools.answer_filters import AnswerFilters
 from gleaner.tools.workspace import Workspace
 
 STOPPED = "stopped"  # the reason why a turn ended that AnswerStopped ended
-
-# The whole text is checked anew when it has grown by this share, so that long answers take linear time.
-_MIN_GROWTH = 1 / 8
-_MIN_GROWTH_CHARS = 20
 
 
 class AnswerStopped(Exception):
@@ -43,8 +40,7 @@ class AnswerRelease:
         self._shown = ""
         self._filters = AnswerFilters(())
         self._attempt = 0
-        self._next_look = 0  # length of the arguments
-        self._seen = 0  # length of the sentences that were checked last
+        self._looks = Looks()
         self._position: int | None = None  # of the answer among the calls
         self._is_held = False
 
@@ -68,10 +64,11 @@ class AnswerRelease:
             return
         if self._position is None:
             self._position = call.position
-        if self._is_held or call.position != self._position or len(call.arguments) < self._next_look:
+        if self._is_held or call.position != self._position or not self._looks.are_due(call.arguments):
             return
+        before = len(self._shown)
         self._look(call)
-        self._next_look = len(call.arguments) + max(_MIN_GROWTH_CHARS, int(len(call.arguments) * _MIN_GROWTH))
+        self._looks.note(call.arguments, has_shown=len(self._shown) > before)
 
     def finish(self, answer: str) -> None:
         """Show what is missing of the accepted answer, and all of it anew if it begins otherwise."""
@@ -88,26 +85,26 @@ class AnswerRelease:
     def _restart(self, attempt: int) -> None:
         self._attempt = attempt
         self._position = None
-        self._next_look = self._seen = 0
+        self._looks = Looks()
         self._is_held = False
 
     def _look(self, call: PartialCall) -> None:
         partial = generate_response.read_partial(call.arguments)
         if partial is None:
             return
-        settled = cut_open(self._filters.restore(partial.answer))
-        sentences = cut_unsettled(settled)
-        if len(sentences) <= self._seen:  # no sentence has ended since: the filters would run in vain
-            return
-        self._seen = len(sentences)
-        # Again: what was removed may have been the end of something.
-        draft = cut_open(self._filters.draft(settled)).rstrip()
+        restored = self._filters.restore(partial.answer)
+        draft = self._filters.draft(cut_open(restored))
+        if draft != restored:  # again: what was removed may have been the end of something
+            draft = cut_open(draft)
+        draft = draft.rstrip()
         cited_ids, source_ids = self._filters.cite(partial.sources, draft)
         if cited_ids and not source_ids and find_marked_ids(draft) and call.position == 0:
             raise AnswerStopped(call.arguments)
         if not source_ids and (cited_ids or self._workspace.needs_sources()):
             return
-        self._show(cut_unsettled(self._check(draft, source_ids)))
+        checked = self._check(draft, source_ids)
+        if checked.startswith(self._shown):
+            self._show(cut_unsettled(checked, known=len(self._shown)))
 
     def _check(self, draft: str, source_ids: Sequence[str]) -> str:
         """What the filters leave of a draft, whatever it cites later."""
@@ -121,7 +118,7 @@ class AnswerRelease:
             return ""
 
     def _show(self, text: str) -> None:
-        if len(text) > len(self._shown) and text.startswith(self._shown):
+        if len(text) > len(self._shown):
             rest, self._shown = text[len(self._shown) :], text
             self._emit(AnswerDelta(text=rest))
 

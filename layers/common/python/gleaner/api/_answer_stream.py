@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -29,13 +30,17 @@ STREAM_HEADERS: Headers = {
 }
 # Without a byte for a minute or so, proxies and load balancers take a connection for dead.
 KEEP_ALIVE_SECONDS = 10.0
+# Every piece costs each process on its way about as much, however short it is. So what comes this soon after a piece
+# goes out with what follows in this time. The first after a pause never waits, and nobody sees so short a delay.
+GATHER_SECONDS = 0.025
 
 
 class AnswerStream:
     """Writes events as they happen, from any thread, and comments while nothing happens.
 
-    Nothing is sent before the first event, so that an earlier error is a plain response. A client that goes stops
-    nothing: its question is answered and stored all the same. Leaving the context ends the comments.
+    Events that come at almost the same time are written as one piece. Nothing is sent before the first event, so that
+    an earlier error is a plain response. A client that goes stops nothing: its question is answered and stored all the
+    same. Leaving the context ends the comments.
     """
 
     def __init__(
@@ -45,25 +50,34 @@ class AnswerStream:
         self._headers = headers
         self._encoder = UiMessageStream()
         self._keep_alive_seconds = keep_alive_seconds
-        self._sent_at = 0.0  # monotonic time
+        self._gathered = b""  # waits for the end of the pause after the last piece
+        self._sent_at = -math.inf  # monotonic time
         self.is_started = False  # the status is decided: from now on an error is an event
         self._is_gone = False
-        self._lock = threading.Lock()
-        self._has_ended = threading.Event()
+        self._has_ended = False
+        self._changed = threading.Condition()
         self._keeper = threading.Thread(target=self._keep_alive, name="keep-alive", daemon=True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._has_ended.set()
+        with self._changed:
+            self._finish(b"")
         if self._keeper.is_alive():
             self._keeper.join()
 
     def emit(self, event: Event) -> None:
-        """Send an event."""
-        with self._lock:
-            self._send(self._encoder.encode(event))
+        """Send an event, at once or with those that follow at almost the same time."""
+        with self._changed:
+            if not (chunk := self._encoder.encode(event)) or self._is_gone:
+                return
+            if time.monotonic() >= self._sent_at + GATHER_SECONDS:
+                self._send(chunk)
+                return
+            if not self._gathered:
+                self._changed.notify()
+            self._gathered += chunk
 
     def end(self, status: int, body: str, headers: Headers) -> None:
         """Send the last events: an answer, or the problem that ended one.
@@ -71,18 +85,24 @@ class AnswerStream:
         `body` is the response to the same request without streaming, and `headers` are more headers for a response that
         begins only now.
         """
-        with self._lock:
+        with self._changed:
             self._headers = {**self._headers, **headers}
-            self._send(self._encoder.finish(body) if status == HTTPStatus.OK else self._encoder.fail(body))
-            self._has_ended.set()
+            self._finish(self._encoder.finish(body) if status == HTTPStatus.OK else self._encoder.fail(body))
+
+    def _finish(self, chunk: bytes) -> None:
+        """Write the last chunk, with the lock held."""
+        self._send(chunk)
+        self._has_ended = True
+        self._changed.notify()
 
     def _send(self, chunk: bytes) -> None:
-        """Write a chunk, with the lock held."""
+        """Write what was gathered and a chunk, with the lock held."""
+        chunk, self._gathered = self._gathered + chunk, b""
         if self._is_gone or not chunk:
             return
         try:
-            if not self.is_started:
-                self.is_started = True
+            self.is_started = True
+            if self._keeper.ident is None:
                 self._response.start(HTTPStatus.OK.value, self._headers)
                 self._keeper.start()
             self._response.write(chunk)
@@ -92,12 +112,14 @@ class AnswerStream:
         self._sent_at = time.monotonic()
 
     def _keep_alive(self) -> None:
-        wait = self._keep_alive_seconds
-        while not self._has_ended.wait(wait):
-            with self._lock:
-                if time.monotonic() - self._sent_at >= self._keep_alive_seconds and not self._has_ended.is_set():
-                    self._send(KEEP_ALIVE)
-                wait = max(0.0, self._sent_at + self._keep_alive_seconds - time.monotonic())
+        """Write what was gathered when its time has come, and comments while there is nothing."""
+        with self._changed:
+            while not (self._has_ended or self._is_gone):
+                pause = GATHER_SECONDS if self._gathered else self._keep_alive_seconds
+                if (wait := self._sent_at + pause - time.monotonic()) > 0:
+                    self._changed.wait(wait)
+                else:
+                    self._send(b"" if self._gathered else KEEP_ALIVE)
 
 
 class WholeResponse:

@@ -12,7 +12,7 @@ from gleaner.model import JsonObject
 _DONE = b"[DONE]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # a frozen one takes three times as long to make
 class ServerSentEvent:
     """One event; `name` is that of its `event` field, and `is_last` says that nothing comes after it."""
 
@@ -34,10 +34,11 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
         if field == b"event":
             name = as_string(value.decode("utf-8", "replace").strip())
         elif field in (b"data", b"error"):
-            if value.strip().startswith(_DONE):
+            stripped = value.strip()
+            if stripped.startswith(_DONE):
                 yield ServerSentEvent(name, {}, is_last=True)
                 return
-            if not value.strip():
+            if not stripped:
                 continue  # a sign of life
             if field == b"error":
                 name = "error"

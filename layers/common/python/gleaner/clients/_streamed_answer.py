@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
@@ -20,6 +21,9 @@ from gleaner.model import JsonObject
 # Four times what 16,000 tokens need, each in an event of 500 bytes, as Azure's are.
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
+_GATHER_SECONDS = 0.01
+_READING_SECONDS = 0.002  # between two pauses: what came meanwhile is read in this time
+_AT_ONCE_SECONDS = 0.0001  # a chunk that was here already
 
 
 class AnswerStream(Protocol):
@@ -117,7 +121,7 @@ class _Reading:
 
     def _bounded_chunks(self) -> Iterator[bytes]:
         size = 0
-        for chunk in self._chunks:
+        for chunk in _gather(self._chunks):
             self._partials.require_open()
             size += len(chunk)
             if size > MAX_STREAM_BYTES:
@@ -125,6 +129,22 @@ class _Reading:
             if self._beginning is not None:
                 self._beginning.append(chunk)
             yield chunk
+
+
+def _gather(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same chunks; while they come faster than a reader can tell, the network is read at intervals only.
+
+    To wake up for each of them would cost as much as the rest of what is done with it. A model that writes less than
+    100 events a second is never waited for.
+    """
+    paused_at = asked_at = time.monotonic()
+    for chunk in chunks:
+        waited = time.monotonic() - asked_at
+        yield chunk
+        asked_at = time.monotonic()
+        if _AT_ONCE_SECONDS < waited < _GATHER_SECONDS and asked_at - paused_at > _READING_SECONDS:
+            time.sleep(_GATHER_SECONDS)
+            asked_at = paused_at = time.monotonic()
 
 
 def _sdk_error(error: httpx2.RequestError) -> openai.OpenAIError:

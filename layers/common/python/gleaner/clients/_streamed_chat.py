@@ -24,6 +24,7 @@ class ChatStream:
         self._message: JsonObject = {}
         self._calls: list[GrowingCall] = []
         self._by_index: dict[int, GrowingCall] = {}
+        self._frame: tuple[JsonObject, JsonObject] | None = None  # the last chunk and its choice, without the delta
         self._is_done = False
 
     @property
@@ -44,6 +45,9 @@ class ChatStream:
     def add(self, event: ServerSentEvent) -> Iterator[tuple[int, GrowingCall]]:
         """Take in one chunk. Yields the calls that grew and their positions in the turn."""
         chunk = event.data
+        if not event.name and (call := self._continue_call(chunk)) is not None:
+            yield self._position(call), call
+            return
         self._is_done = self._is_done or event.is_last
         choices = chunk.get("choices")
         if isinstance(choices, list):
@@ -103,7 +107,34 @@ class ChatStream:
         call.fields |= {key: value for key, value in delta.items() if value and key not in ("id", "index")}
         call.append(function.get("arguments"))
         if _is_function(call):
-            yield sum(map(_is_function, self._calls[: self._calls.index(call)])), call
+            yield self._position(call), call
+
+    def _continue_call(self, chunk: JsonObject) -> GrowingCall | None:
+        """The call that got more arguments, if a chunk brings nothing else that is new, as nearly all do.
+
+        Reading such a chunk as any other gives the same, in four times the CPU time.
+        """
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        if not isinstance(choice, dict):
+            return None
+        # OpenAI pads each chunk with random characters, against those who see lengths.
+        frame = {**chunk, "choices": None, "obfuscation": None}, {**choice, "delta": None}
+        if frame != self._frame:
+            self._frame = frame
+            return None
+        calls = delta.get("tool_calls") if isinstance(delta := choice.get("delta"), dict) and len(delta) == 1 else None
+        part = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
+        if not isinstance(part, dict) or part.keys() != {"index", "function"} or not isinstance(part["index"], int):
+            return None
+        call, function = self._by_index.get(part["index"]), part["function"]
+        if call is None or not _is_function(call) or not isinstance(function, dict) or function.keys() != {"arguments"}:
+            return None
+        call.append(function["arguments"])
+        return call
+
+    def _position(self, call: GrowingCall) -> int:
+        return sum(map(_is_function, self._calls[: self._calls.index(call)]))
 
     def _find(self, index: Any, call_id: str) -> GrowingCall | None:
         """The call that a delta may belong to."""

@@ -26,22 +26,23 @@ def cut_open(restored: str) -> str:
 
     What is left reads the same whatever follows. `restored` must contain no NUL characters.
     """
-    prose, code = shield_code(restored[: find_open_code(restored)])
+    may_have_code = "`" in restored or "~" in restored
+    prose, code = shield_code(restored[: find_open_code(restored)]) if may_have_code else (restored, [])
     ends = (_find_open_bracket(prose), _find_open_element(prose), _find_open_token(prose), _find_open_url(prose))
     return unshield_code(prose[: min(ends)], code)
 
 
-def cut_unsettled(checked: str) -> str:
+def cut_unsettled(checked: str, known: int = 0) -> str:
     """Keep the whole sentences of `checked` after which twelve words follow: so long a run of instructions is.
 
-    No sentence ends within code.
+    No sentence ends within code. The first `known` characters, if any, must be a result for a beginning of `checked`.
     """
     prose, code = shield_code(checked)
-    starts = [word.start() for word in _WORD_OR_CODE.finditer(prose) if word[1]]
+    end = length = 0 if code else known
+    starts = [word.start() for word in _WORD_OR_CODE.finditer(prose, length) if word[1]]
     if len(starts) < RUN_WORDS:
-        return ""
-    end = length = 0
-    for sentence in sentence_slices(prose):
+        return checked[:length]
+    for sentence in sentence_slices(prose, length):
         length += len(sentence)
         if length > starts[-RUN_WORDS]:
             break

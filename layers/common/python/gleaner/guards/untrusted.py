@@ -58,6 +58,8 @@ _RESTORING_IN_CODE = (
     (re.compile(rf"⟦({_MARK})⟧"), r"[\1]"),
 )
 
+_LOOK_ALIKE_SIGNS = "‹⟦∶"  # every look-alike has one
+
 _Rules = tuple[tuple[re.Pattern[str], str], ...]
 
 
@@ -82,6 +84,8 @@ def defuse_tokens(message: str) -> str:
 
 def restore_tokens(answer: str) -> str:
     """Restore the tokens that an answer quotes; `answer` must contain no control characters."""
+    if not any(sign in answer for sign in _LOOK_ALIKE_SIGNS):
+        return answer
     prose, code = shield_code(answer)
     return unshield_code(_apply(_RESTORING, prose), [_apply(_RESTORING_IN_CODE, piece) for piece in code])
 

@@ -25,6 +25,7 @@ class AnswerFilters:
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = {passage.id: passage for passage in passages}
         self._links: dict[tuple[str, ...], AllowedLinks] = {}
+        self._clean = ""  # the last text that held no instructions
         self.has_instructions = False  # some were removed so far
 
     def restore(self, answer: str) -> str:
@@ -71,8 +72,12 @@ class AnswerFilters:
 
         They are removed rather than rejected, because a passage that asks for them would do so again in a retry.
         """
+        if answer == self._clean:
+            return answer
         quotable = (passage.content for passage in self._passages.values())
         remainder = disclosure.remove_runs(answer, _collect_prompt_runs(), quotable)
+        if remainder == answer:
+            self._clean = answer
         self.has_instructions = self.has_instructions or remainder != answer
         return remainder
 
