@@ -45,8 +45,8 @@ class ChatStream:
     def add(self, event: ServerSentEvent) -> Iterator[tuple[int, GrowingCall]]:
         """Take in one chunk. Yields the calls that grew and their positions in the turn."""
         chunk = event.data
-        if not event.name and (growing := self._continue_call(chunk)) is not None:
-            yield self._position(growing), growing
+        if not event.name and (grown := self._continue_call(chunk)) is not None:
+            yield self._position(grown), grown
             return
         self._is_done = self._is_done or event.is_last
         choices = chunk.get("choices")
