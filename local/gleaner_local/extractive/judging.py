@@ -28,7 +28,7 @@ class _Scale:
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWN = _Scale(0.85, 0.47, 0.47)
+_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.06)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
 _UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
