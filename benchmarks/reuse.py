@@ -1,10 +1,10 @@
 """Measures whether a learned answer serves the question that it answers, and no other.
 
-    .venv/bin/python benchmarks/reuse.py [PAIRS.jsonl …]
+    .venv/bin/python benchmarks/reuse.py [PAIRS.jsonl | DIR …]
 
-A line of a file is a pair: `kind`, `reuse` (whether the stored answer may serve the second question), `age_days` (of
-the stored answer by then), `first` (the question `q` that the web answers with `a`, and the `title` of its page) and
-`second` (`q`). The first question is asked with the local model and a scripted web search, and learned; then the second
+DIR holds a pairs.jsonl. A line of a file is a pair: `kind`, `reuse` (whether the stored answer may serve the second
+question), `age_days` (of the stored answer by then), `first` (the question `q` that the web answers with `a`, and the
+`title` of its page) and `second` (`q`). The first question is asked with the local model and a scripted web search, and learned; then the second
 is asked. Retrieval reuses the answer if it hands it out, the local model if it answers without a web search. Without a
 file, the pairs of reuse_pairs.jsonl are measured, which have invented facts. The bars: at most 6 % wrong, at least 95 %
 right.
@@ -58,8 +58,8 @@ class Outcome:
 def main() -> None:
     """Print the shares and a table for each file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("files", metavar="PAIRS.jsonl", type=Path, nargs="*", default=[OWN_PAIRS])
-    files = parser.parse_args().files
+    parser.add_argument("files", metavar="PAIRS.jsonl | DIR", type=Path, nargs="*", default=[OWN_PAIRS])
+    files = [file / "pairs.jsonl" if file.is_dir() else file for file in parser.parse_args().files]
     app = openai_server.create_app()
     is_good = True
     with tempfile.TemporaryDirectory() as folder, running(Path(folder), model_app=app) as local:
