@@ -4,10 +4,10 @@
 
 DIR holds a pairs.jsonl. A line of a file is a pair: `kind`, `reuse` (whether the stored answer may serve the second
 question), `age_days` (of the stored answer by then), `first` (the question `q` that the web answers with `a`, and the
-`title` of its page) and `second` (`q`). The first question is asked with the local model and a scripted web search, and learned; then the second
-is asked. Retrieval reuses the answer if it hands it out, the local model if it answers without a web search. Without a
-file, the pairs of reuse_pairs.jsonl are measured, which have invented facts. The bars: at most 6 % wrong, at least 95 %
-right.
+`title` of its page) and `second` (`q`). The first question is asked with the local model and a scripted web search,
+and learned; then the second is asked. Retrieval reuses the answer if it hands it out, the local model if it answers
+without a web search. Without a file, the pairs of reuse_pairs.jsonl are measured, which have invented facts. The
+bars: at most 6 % wrong, at least 95 % right.
 """
 
 from __future__ import annotations
