@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from gleaner.api.app import Api
 from gleaner.application import build_api
 from gleaner.clients import pinecone
-from gleaner.model import Record
+from gleaner.model import ANSWERS_SUFFIX, Record
 from gleaner.runtime.settings import Settings
 from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
@@ -67,10 +67,17 @@ def scripted_web_server() -> Iterator[tuple[ScriptedWeb, str]]:
 
 
 @pytest.fixture(scope="session")
-def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A knowledge base of two chunks, searched lexically."""
+def embedded_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
+    """An index that searches lexically."""
     index = EmbeddedIndex(tmp_path_factory.mktemp("index"), None)
-    server = AsgiServer(pinecone_server.create_app(index))
+    yield index
+    index.close()
+
+
+@pytest.fixture(scope="session")
+def index_host(embedded_index: EmbeddedIndex) -> Iterator[str]:
+    """A knowledge base of two chunks."""
+    server = AsgiServer(pinecone_server.create_app(embedded_index))
     server.start()
     records = [
         Record(
@@ -87,7 +94,6 @@ def index_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pinecone.connect(host=server.url, api_key=lambda: "k").upsert("default_kb", records, timeout=5)
     yield server.url
     server.stop()
-    index.close()
 
 
 _descriptions: list[ApiDescription] = []
@@ -203,11 +209,17 @@ def table_pool(dynamodb_url: str) -> TablePool:
 
 @pytest.fixture
 def settings(
-    shared_settings: dict[str, str], table_pool: TablePool, monkeypatch: pytest.MonkeyPatch
+    shared_settings: dict[str, str],
+    table_pool: TablePool,
+    embedded_index: EmbeddedIndex,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[dict[str, str]]:
-    """The environment variables, with tables for this test only."""
+    """The environment variables, with tables for this test only, and no learned answers in the index."""
     for name, value in ministack.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
+    for namespace in embedded_index.counts():
+        if namespace.endswith(ANSWERS_SUFFIX):
+            embedded_index.delete_all(namespace)
     tables = table_pool.borrow()
     yield shared_settings | tables
     table_pool.give_back(tables)
