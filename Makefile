@@ -7,8 +7,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes \
 	--only-binary :all:
 
-# Each of two processes takes one file at a time, in the order of their names: long ones come first.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Each of three processes takes one file at a time, in the order of their names: long ones come first. They wait for
+# servers a quarter of the time, so two would not keep two cores busy. Without bytecode, each process would compile all.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Coverage takes more than half of the tests' time again, so `make check` measures it, if it is out of date.
 COVERAGE := build/coverage
 MIN_COVERAGE := 95.5

@@ -64,7 +64,7 @@ def require_answer(status: int, body: Any, model: ScriptedModel) -> None:
     assert len(model.requests) <= MAX_MODEL_CALLS
 
 
-@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("place", [pytest.param("search", marks=pytest.mark.slow), "answer"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_transient_fault_ends_in_an_answer(
     client: Client, model: ScriptedModel, turns: TurnChecks, fault: str, place: str
@@ -95,7 +95,7 @@ def require_problem(status: int, body: Any, model: ScriptedModel) -> None:
     assert len(model.requests) <= MAX_MODEL_CALLS
 
 
-@pytest.mark.parametrize("place", ["search", "answer"])
+@pytest.mark.parametrize("place", [pytest.param("search", marks=pytest.mark.slow), "answer"])
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_refusal_is_told_at_once(
     client: Client, model: ScriptedModel, turns: TurnChecks, refusal: str, place: str
