@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 _MAX_SEARCH_SECONDS = 12.0
 _MAX_STORE_SECONDS = 1.0  # for one request of the lease; then the search goes on by itself
+_FAULTS = (StoreUnavailable, DeadlineExceeded, TimeoutError)  # of such a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class SharedWebSearch:
         holder = new_id()
         try:
             other = self._take_or_wait(search_id, holder, request)
-        except (StoreUnavailable, DeadlineExceeded, TimeoutError):
+        except _FAULTS:
             logger.warning("a web search is not shared: its lease failed", exc_info=True)
             request.note_fault()
             other = None  # the lease may have been taken all the same; what is shared without it changes nothing
@@ -129,8 +130,8 @@ class SharedWebSearch:
     def _write(self, request: SearchRequest, write: Callable[..., None]) -> None:
         def write_or_note() -> None:
             try:
-                write(deadline=Deadline.after(_MAX_STORE_SECONDS))
-            except (StoreUnavailable, DeadlineExceeded):
+                _within_limit(lambda limit: write(deadline=limit))
+            except _FAULTS:
                 request.note_fault()
                 raise
 

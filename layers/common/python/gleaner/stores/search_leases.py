@@ -36,8 +36,9 @@ class SearchLeases:
     StoreUnavailable or DeadlineExceeded.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
         self._table = table
+        self._max_result_bytes = max_result_bytes
 
     def take(
         self, search_id: str, holder: str, *, seconds: float, asked_at: datetime, deadline: Deadline
@@ -69,7 +70,7 @@ class SearchLeases:
 
     def share(self, search_id: str, holder: str, result: bytes, *, seconds: float, deadline: Deadline) -> None:
         """Leave the result to the others for `seconds`, or that it is too large, unless another took the lease over."""
-        is_too_large = len(result) > MAX_RESULT_BYTES
+        is_too_large = len(result) > self._max_result_bytes
         outcome = {"is_too_large": True} if is_too_large else {"result": result}
         values = _times(time.time() + seconds) | {"shared_at": time.time()} | outcome
         update = self._table.update(
