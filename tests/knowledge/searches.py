@@ -20,7 +20,8 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.search_leases import SearchLeases
 
-QUICK = SharingLimits(margin=0.1, poll=(0.01, 0.02), own_search=2.0)
+# Requests of the store may take long where many tests run.
+QUICK = SharingLimits(store=20.0, margin=0.1, poll=(0.01, 0.02), own_search=2.0)
 
 
 @dataclass
@@ -71,14 +72,20 @@ class Function:
 
 
 def function(
-    client: Any, table_name: str, web: Web, executor: ThreadPoolExecutor, *, max_result_bytes: int = 10_000
+    client: Any,
+    table_name: str,
+    web: Web,
+    executor: ThreadPoolExecutor,
+    *,
+    max_result_bytes: int = 10_000,
+    limits: SharingLimits = QUICK,
 ) -> Function:
     """A function with an HTTP client of its own."""
     http = httpx.Client(base_url="https://web.example", transport=httpx.MockTransport(web.handle))
     circuit = CircuitBreaker("web search", failures=3, cool_down=60)
     search = WebSearch(http, lambda: "k", model="m", instructions="i", circuit=circuit, retry_wait_seconds=0.0)
     leases = SearchLeases(Table(client, table_name), max_result_bytes=max_result_bytes)
-    return Function(SharedWebSearch(search, leases, QUICK), executor)
+    return Function(SharedWebSearch(search, leases, limits), executor)
 
 
 def found(text: str = "Yes [1].", **changes: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gleaner.clients import perplexity
-from gleaner.knowledge.shared_web_search import SharedWebSearch
+from gleaner.knowledge.shared_web_search import SharedWebSearch, SharingLimits
 from gleaner.stores.dynamodb import Table, connect
 from gleaner.stores.search_leases import SearchLeases
 from gleaner_local.aws import ministack
@@ -37,7 +37,7 @@ def search(store_url: str, table_name: str, web_url: str, seconds: float, start:
     leases = SearchLeases(Table(connect(endpoint_url=store_url), table_name))
     web = perplexity.connect(base_url=web_url, api_key=lambda: "k", model="m", instructions="i")
     with ThreadPoolExecutor(2) as executor:
-        asking = Function(SharedWebSearch(web, leases), executor)
+        asking = Function(SharedWebSearch(web, leases, SharingLimits(store=20.0)), executor)
         start.wait(60)
         found = asking.ask("When was it released?", seconds=seconds)
         results.put((found.answer, found.is_shared, dict(asking.faults)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -21,7 +22,7 @@ from gleaner_local.aws import ministack
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.stalling import stalling
 from tests.keyword_fixtures import Keywords
-from tests.knowledge.searches import Function, Web, found, function
+from tests.knowledge.searches import QUICK, Function, Web, found, function
 
 PRICE = 0.0061
 
@@ -185,7 +186,8 @@ def test_a_store_that_does_not_answer_leaves_the_search_alone(
     web.may_answer.set()
     with stalling(drips=False) as hanging:
         clients = [connect(endpoint_url=url) for url in (hanging, "http://127.0.0.1:9", dynamodb_url)]
-        broken = [function(client, "no-such-table", web, executor) for client in clients]
+        limits = replace(QUICK, store=0.5)
+        broken = [function(client, "no-such-table", web, executor, limits=limits) for client in clients]
         answers = list(threads.map(lambda one: one.ask().answer, broken))
     assert answers == ["Yes [1]."] * 3
     assert [one.faults["lease"] for one in broken] == [2, 2, 2]  # to take it, and to leave the result to others
@@ -208,7 +210,12 @@ def test_a_fault_of_one_request_fails_no_search(
     store.start()
     try:
         store.fails(how, lambda call, _: call.operation == operation)
-        functions = [function(connect(endpoint_url=store.url), keywords.table_name, web, executor) for _ in range(2)]
+        functions = [
+            function(
+                connect(endpoint_url=store.url), keywords.table_name, web, executor, limits=replace(QUICK, store=0.5)
+            )
+            for _ in range(2)
+        ]
         own = first(threads, web, functions[0])
         other = threads.submit(functions[1].ask, seconds=4)
         time.sleep(0.1)

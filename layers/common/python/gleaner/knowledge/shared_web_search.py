@@ -27,14 +27,14 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_SEARCH_SECONDS = 12.0
-_MAX_STORE_SECONDS = 1.0  # for one request of the lease; then the search goes on by itself
-_FAULTS = (StoreUnavailable, DeadlineExceeded, TimeoutError)  # of such a request
+_FAULTS = (StoreUnavailable, DeadlineExceeded, TimeoutError)  # of a request of the lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingLimits:
     """Times in seconds."""
 
+    store: float = 1.0  # for one request of the lease; then the search goes on by itself
     margin: float = 2.0  # that a lease outlives its search, for writing the result and for clocks that differ
     result: float = 10.0  # that a result is left to others
     poll: tuple[float, float] = (0.2, 0.4)  # between two looks at the lease of another, drawn at random
@@ -112,10 +112,10 @@ class SharedWebSearch:
     def _take(self, search_id: str, holder: str, request: SearchRequest) -> OtherSearch | None:
         seconds = _budget(request) + self._limits.margin
         take = partial(self._leases.take, search_id, holder, seconds=seconds, asked_at=request.asked_at)
-        return _within_limit(lambda limit: take(deadline=limit))
+        return self._within_limit(lambda limit: take(deadline=limit))
 
     def _look(self, search_id: str, request: SearchRequest) -> OtherSearch | None:
-        return _within_limit(lambda limit: self._leases.look(search_id, asked_at=request.asked_at, deadline=limit))
+        return self._within_limit(lambda limit: self._leases.look(search_id, asked_at=request.asked_at, deadline=limit))
 
     def _search_for_others(self, search_id: str, holder: str, request: SearchRequest) -> WebSearchResult:
         try:
@@ -130,12 +130,17 @@ class SharedWebSearch:
     def _write(self, request: SearchRequest, write: Callable[..., None]) -> None:
         def write_or_note() -> None:
             try:
-                _within_limit(lambda limit: write(deadline=limit))
+                self._within_limit(lambda limit: write(deadline=limit))
             except _FAULTS:
                 request.note_fault()
                 raise
 
         request.background.submit("lease of a web search", write_or_note)
+
+    def _within_limit(self, call: Callable[[Deadline], T]) -> T:
+        """Return what a request of the lease does, or raise TimeoutError: one that hangs must not delay the search."""
+        seconds = self._limits.store
+        return run_within(seconds, lambda: call(Deadline.after(seconds)))
 
     def _search(self, request: SearchRequest) -> WebSearchResult:
         return self._web.search(request.query, context=request.context, timeout=_budget(request))
@@ -144,11 +149,6 @@ class SharedWebSearch:
 def _budget(request: SearchRequest) -> float:
     """The seconds that a search which starts now may take."""
     return min(_MAX_SEARCH_SECONDS, request.deadline.remaining())
-
-
-def _within_limit(call: Callable[[Deadline], T]) -> T:
-    """Return what a request of the lease does, or raise TimeoutError: one that hangs must not delay the search."""
-    return run_within(_MAX_STORE_SECONDS, lambda: call(Deadline.after(_MAX_STORE_SECONDS)))
 
 
 def _outcome(search: Callable[[], WebSearchResult]) -> WebSearchResult | WebSearchUnavailable:
