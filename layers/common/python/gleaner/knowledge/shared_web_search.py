@@ -130,7 +130,7 @@ class SharedWebSearch:
     def _write(self, request: SearchRequest, write: Callable[..., None]) -> None:
         def write_or_note() -> None:
             try:
-                self._within_limit(lambda limit: write(deadline=limit))
+                write(deadline=Deadline.after(self._limits.store))
             except _FAULTS:
                 request.note_fault()
                 raise
