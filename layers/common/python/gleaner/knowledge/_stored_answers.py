@@ -150,8 +150,8 @@ def _find_reason_to_withhold(
 
 
 def _replaces(newer: WebAnswer, older: WebAnswer) -> bool:
-    """Whether both answer one question, or hold the text of one search that two questions shared."""
-    if newer.answer == older.answer:
+    """Whether both answer one question, or hold the result of one search that two questions shared."""
+    if (newer.answer, newer.citations) == (older.answer, older.citations):
         return True
     return bool(older.question) and is_same_question(older.question, newer.question)
 
