@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -58,29 +58,24 @@ def answer(text: str = "Yes [1].", results: list[dict[str, Any]] | None = None, 
     }
 
 
-def test_equal_searches_at_once_share_one_request() -> None:
-    requests: list[bytes] = []
-    has_started, may_end = threading.Event(), threading.Event()
-
-    def handle(request: httpx.Request) -> httpx.Response:
-        requests.append(request.content)
-        has_started.set()
-        may_end.wait(20)
-        return httpx.Response(200, json=answer())
-
-    client = search_with(handle)
-    with ThreadPoolExecutor(4) as threads:
-        first = threads.submit(client.search, "q", context=None, timeout=20)
-        assert has_started.wait(20)
-        others = [threads.submit(client.search, query, context=None, timeout=20) for query in ("q", "q", "other")]
-        with pytest.raises(WebSearchUnavailable):
-            client.search("q", context=None, timeout=0.2)  # its own time is up; the others have begun meanwhile
-        may_end.set()
-        results = [future.result() for future in (first, *others)]
-    assert len(requests) == 2
-    assert [one.answer for one in results] == ["Yes [1]."] * 4
-    assert sum(one.cost_usd or 0 for one in results) == pytest.approx(2 * 0.0061)
-    assert client.search("q", context=None, timeout=5).cost_usd == 0.0061  # later ones are searches of their own
+def test_equal_searches_have_one_identity_that_tells_nothing() -> None:
+    web = search_with(lambda _: httpx.Response(500))
+    same = {web.identify(query, None, scope="kb") for query in ("What is 5 MW?", " What  is\n5 MW? ")}
+    others = [
+        web.identify(query, context, scope=scope)
+        for query, context, scope in (
+            ("What is 5 mW?", None, "kb"),
+            ("What is 5 MW?", "power", "kb"),
+            ("What is 5 MW?", None, "kb2"),
+            ("10²", None, "kb"),
+            ("102", None, "kb"),
+        )
+    ]
+    assert len(same) == 1
+    assert len({*same, *others}) == 1 + len(others)
+    assert search_with_key(KEY).identify("What is 5 MW?", None, scope="kb") in same
+    assert search_with_key("another key").identify("What is 5 MW?", None, scope="kb") not in same
+    assert re.fullmatch("[0-9a-f]{32}", *same)
 
 
 def test_pages_of_blocked_hosts_are_left_out_and_the_marks_follow() -> None:
@@ -111,6 +106,17 @@ def search_with(handler: Handler, *, clock: Callable[[], float] = time.time) -> 
         instructions="Be brief.",
         circuit=CircuitBreaker("web search", failures=3, cool_down=60, clock=clock),
         retry_wait_seconds=0.0,
+    )
+
+
+def search_with_key(key: str) -> WebSearch:
+    """The same search for another customer of the service."""
+    return WebSearch(
+        httpx.Client(base_url="https://web.example"),
+        lambda: key,
+        model="perplexity/sonar",
+        instructions="Be brief.",
+        circuit=CircuitBreaker("web search", failures=3, cool_down=60),
     )
 
 

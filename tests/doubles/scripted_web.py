@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -16,6 +18,7 @@ class ScriptedWeb:
     def __init__(self) -> None:
         self.reply: dict[str, Any] | Response = {}
         self.requests: list[dict[str, Any]] = []
+        self.before_reply: Callable[[], None] | None = None  # may hold back the reply
         self.app = Starlette(routes=[Route("/v1/agent", self._search, methods=["POST"])])
 
     def finds(self, text: str, *results: Any, status: str = "completed") -> None:
@@ -39,6 +42,8 @@ class ScriptedWeb:
 
     async def _search(self, request: Request) -> Response:
         self.requests.append(await request.json())
+        if self.before_reply is not None:
+            await run_in_threadpool(self.before_reply)
         return self.reply if isinstance(self.reply, Response) else JSONResponse(self.reply)
 
 

@@ -93,10 +93,26 @@ def test_the_newest_answer_to_a_question_replaces_the_older_ones(keywords: Keywo
     assert [passage.key for passage in search(retrieval, "uses of quantum computing")] == ["R1"]
 
 
+def test_of_two_answers_from_one_search_the_newest_is_handed_out(keywords: Keywords, retrieval: Retrieval) -> None:
+    learn(keywords, "What is quantum computing used for?", "quantum computing", answers="Uses of quantum computing")
+    found = "What can quantum computing do in chemistry?"
+    learn(keywords, "What is quantum computing used for?", "quantum computing", number=1, answers=found)
+    result = retrieval.search(KB, "uses of quantum computing in chemistry", top_k=5, deadline=Deadline.after(20))
+    assert [passage.key for passage in result.passages] == ["R1"]
+    assert result.withheld == {"superseded": 1}
+
+
 def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
         word = f"b{'aeiou'[number // 10]}{'bdfgklmnrt'[number % 10]}o"
-        learn(keywords, f"quantum computing and {word}", "quantum computing", f"quantum w{number}", number=number)
+        learn(
+            keywords,
+            f"quantum computing and {word}",
+            "quantum computing",
+            f"quantum w{number}",
+            number=number,
+            answer=f"It is used for chemistry and {word}. [1]",
+        )
     answer_reads: list[int] = []
 
     def count(params: dict[str, object], **_: object) -> None:

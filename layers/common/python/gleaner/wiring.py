@@ -108,12 +108,15 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     from gleaner.clients.from_settings import connect_model, connect_web_search, read_keys
     from gleaner.knowledge.learning import Learning
     from gleaner.knowledge.retrieval import Retrieval
+    from gleaner.knowledge.shared_web_search import SharedWebSearch
     from gleaner.stores.dynamodb import Table
     from gleaner.stores.keywords import KeywordStore
+    from gleaner.stores.search_leases import SearchLeases
 
     keys = read_keys(settings)
     max_age = timedelta(days=settings.web_answer_max_age_days)
-    keywords = KeywordStore(Table(stores.client, settings.keywords_table), answer_lifetime=max_age)
+    keywords_table = Table(stores.client, settings.keywords_table)
+    keywords = KeywordStore(keywords_table, answer_lifetime=max_age)
     knowledge_base = pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone)
     answer_index = AnswerIndex(knowledge_base)
     return Services(
@@ -127,7 +130,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
             blocked_hosts=settings.web_blocked_hosts,
             answer_index=answer_index,
         ),
-        web=connect_web_search(settings, keys),
+        web=SharedWebSearch(connect_web_search(settings, keys), SearchLeases(keywords_table)),
         learning=Learning(keywords, answer_index),
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,

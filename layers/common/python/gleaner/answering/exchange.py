@@ -28,7 +28,7 @@ class QuestionRequest:
     selected_text: str | None = None  # required in the mode selected_text
     chapter_origin: str | None = None  # where the text was selected
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
-    is_fresh: bool = False  # stored web answers are not looked up
+    is_fresh: bool = False  # stored web answers are not looked up, and no web search of others is shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +61,4 @@ class Observation:
     left_out: int  # parts of search results that could not be read
     unindexed: int = 0  # stored answers that could not be written into the vector index
     withheld: Mapping[str, int] = field(default_factory=dict)  # stored answers by what makes them no answer
+    sharing: Mapping[str, int] = field(default_factory=dict)  # shared web searches and failed leases, by metric

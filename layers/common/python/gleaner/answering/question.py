@@ -17,7 +17,6 @@ from gleaner.answering.events import Answered, Sink, Started, ignore
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
-from gleaner.clients.perplexity import WebSearch
 from gleaner.errors import (
     GleanerError,
     KnowledgeBaseUnavailable,
@@ -27,6 +26,7 @@ from gleaner.guards.answered import judge_answered
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
+from gleaner.knowledge.shared_web_search import SharedWebSearch
 from gleaner.model import AnswerStatus, Grounding, LearningMode, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
@@ -52,7 +52,7 @@ class Services:
 
     model: ChatModel
     retrieval: Retrieval
-    web: WebSearch
+    web: SharedWebSearch
     learning: Learning
     conversations: ConversationStore
     tool_calls: ToolCallStore
@@ -127,6 +127,7 @@ def _to_observation(criteria: Criteria, cost: Cost, workspace: Workspace, starte
         left_out=sum(workspace.left_out),
         unindexed=len(workspace.unindexed_results),
         withheld=workspace.withheld,
+        sharing=workspace.sharing,
     )
 
 
@@ -160,6 +161,7 @@ def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning
         grounding=request.grounding,
         caller=caller_hash(request.caller_id),
         learning=learning,
+        is_fresh=request.is_fresh,
     )
 
 

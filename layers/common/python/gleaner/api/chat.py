@@ -145,6 +145,8 @@ class ChatRoutes:
             self._count("AnswersWithheld", sum(observation.withheld.values()))
         for kind, count in observation.withheld.items():
             self._count(f"AnswersWithheld{kind.title().replace('_', '')}", count)
+        for name, count in observation.sharing.items():
+            self._count(name, count)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

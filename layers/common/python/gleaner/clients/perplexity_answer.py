@@ -18,12 +18,13 @@ _MAX_WORD_CHARS = 200  # that a cut goes back
 class UnusableAnswer(WebSearchUnavailable):
     """The service works, but its answer is incomplete or has no text or no sources. It was paid for.
 
-    `cost_usd` is None unless the service stated a cost in dollars.
+    `cost_usd` is None unless the service stated a cost in dollars. `is_shared`: another question's search paid for it.
     """
 
-    def __init__(self, message: str, *, cost_usd: float | None) -> None:
+    def __init__(self, message: str, *, cost_usd: float | None, is_shared: bool = False) -> None:
         super().__init__(message)
         self.cost_usd = cost_usd
+        self.is_shared = is_shared
 
 
 # Code is matched first: `items[0]` in an example is not a citation mark.

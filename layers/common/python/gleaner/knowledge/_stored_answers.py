@@ -137,7 +137,7 @@ def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: da
 def _find_reason_to_withhold(
     query: str, answer: WebAnswer, keywords: Sequence[str], newer: Sequence[WebAnswer], now: datetime
 ) -> str | None:
-    if answer.question and any(is_same_question(answer.question, other.question) for other in newer):
+    if any(_replaces(other, answer) for other in newer):
         return "superseded"
     stored = StoredAnswer(
         question=answer.question or answer.citations[0].title,  # its question goes with the session that asked it
@@ -147,6 +147,13 @@ def _find_reason_to_withhold(
         valid_for_hours=answer.valid_for_hours,
     )
     return find_difference(query, stored, now=now)
+
+
+def _replaces(newer: WebAnswer, older: WebAnswer) -> bool:
+    """Whether both answer one question, or hold the result of one search that two questions shared."""
+    if (newer.answer, newer.citations) == (older.answer, older.citations):
+        return True
+    return bool(older.question) and is_same_question(older.question, newer.question)
 
 
 def _result_or_none(search: Future[dict[str, float]]) -> dict[str, float] | None:

@@ -64,7 +64,10 @@ def failed_conditions(error: ClientError) -> tuple[int, ...]:
 
 
 def existing_items(error: ClientError) -> dict[int, dict[str, Any]]:
-    """The items that a cancelled transaction returns, as attribute values, by the position of their action."""
+    """The items that a write whose condition failed returns, as attribute values, by the position of their action."""
+    response: Any = error.response
+    if "Item" in response:  # of a write without a transaction
+        return {0: response["Item"]}
     return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 
 

@@ -13,10 +13,11 @@ Keywords table
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
     DOUBTS                   A#<result id>                               an answer that was rated poor
     P#<page id>              BAR                                         until when nothing is learned from a page
+    L#<search id>            SEARCH                                      a running web search, or its result
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
-  Only answers expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`, `<kb id>@<caller>`
-  takes the place of a knowledge base's id.
+  Only answers and searches expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`,
+  `<kb id>@<caller>` takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
 Conversations table
     S#<session id>           SESSION                                     the session
@@ -235,6 +236,11 @@ def doubt_key(result_id: str) -> Key:
 def page_key(identity: str) -> Key:
     """Key of the bar of a web page."""
     return {"pk": f"P#{derived_id('page', identity)}", "sk": "BAR"}
+
+
+def search_key(search_id: str) -> Key:
+    """Key of a web search that several questions share; its id tells nothing of the query."""
+    return {"pk": f"L#{search_id}", "sk": "SEARCH"}
 
 
 def run_key(run_id: str) -> Key:

@@ -6,18 +6,19 @@ import re
 
 from pydantic import Field
 
-from gleaner.clients.perplexity import UnusableAnswer
+from gleaner.clients.perplexity import UnusableAnswer, WebSearchResult
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
 from gleaner.guards.answer_text import replace_in_prose
 from gleaner.guards.untrusted import defuse, label_untrusted
 from gleaner.knowledge.answered_question import is_worth_learning
+from gleaner.knowledge.shared_web_search import SearchRequest
 from gleaner.model import Citation, JsonObject, Passage, SourceType, WebAnswer, new_id, utc_now
+from gleaner.runtime.deadline import Deadline
 from gleaner.tools.parameter_checks import Context, Query
 from gleaner.tools.tool import Arguments, Tool
 from gleaner.tools.workspace import Workspace
 
 NAME = "perplexity_search"
-_MAX_SECONDS = 12.0  # for one web search
 _ANSWER_SECONDS = 6.0  # reserved for the answer that follows
 _MARK = re.compile(r"\[([0-9]{1,3})\]")  # longer numbers are years and the like
 
@@ -32,16 +33,15 @@ class WebSearchArguments(Arguments):
 def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     if workspace.web is None:
         raise ToolCallRejected("The web cannot be searched here. Answer from the passages.")
-    budget = min(_MAX_SECONDS, workspace.deadline.remaining() - _ANSWER_SECONDS)
-    if budget <= 0:
+    deadline = Deadline(workspace.deadline.at - _ANSWER_SECONDS)
+    if deadline.remaining() <= 0:
         raise WebSearchUnavailable("There is no time left for a web search.")
     try:
-        result = workspace.web.search(arguments.query, context=arguments.context or None, timeout=budget)
+        result = workspace.web.search(_request(arguments, workspace, deadline))
     except UnusableAnswer as error:
-        workspace.web_costs.append(error.cost_usd)
+        _count(error, workspace)
         raise
-    if not result.is_shared:
-        workspace.web_costs.append(result.cost_usd)
+    _count(result, workspace)
     workspace.left_out.append(result.left_out)
     answer = WebAnswer(
         result_id=new_id(),
@@ -67,6 +67,26 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
     )
     # Defuse the answer first: only the ids inserted here are real, not those in text from the web.
     return untrusted | {"answer": _insert_ids(defuse(answer.answer), passages)}
+
+
+def _request(arguments: WebSearchArguments, workspace: Workspace, deadline: Deadline) -> SearchRequest:
+    return SearchRequest(
+        query=arguments.query,
+        context=arguments.context or None,
+        scope=workspace.search_scope(),
+        asked_at=workspace.question.asked_at,
+        deadline=deadline,
+        background=workspace.background,
+        note_fault=lambda: workspace.sharing.update(("SearchLeaseFaults",)),
+    )
+
+
+def _count(outcome: WebSearchResult | UnusableAnswer, workspace: Workspace) -> None:
+    """Count a search that was paid for, or one that another question paid for."""
+    if outcome.is_shared:
+        workspace.sharing.update(("WebSearchesShared",))
+    else:
+        workspace.web_costs.append(outcome.cost_usd)
 
 
 def _to_passage(citation: Citation) -> Passage:

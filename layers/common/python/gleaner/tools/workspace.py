@@ -6,11 +6,23 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from gleaner.clients.perplexity import WebSearch
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
-from gleaner.model import Answered, Grounding, LearningMode, Mode, Passage, Place, SourceType, Support, WebAnswer
+from gleaner.knowledge.shared_web_search import SharedWebSearch
+from gleaner.model import (
+    Answered,
+    Grounding,
+    LearningMode,
+    Mode,
+    Passage,
+    Place,
+    SourceType,
+    Support,
+    WebAnswer,
+    utc_now,
+)
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.small_talk import recognize
@@ -38,6 +50,8 @@ class Question:
     grounding: Grounding
     caller: str | None = None  # the hash of who asks
     learning: LearningMode = LearningMode.SHARED
+    asked_at: datetime = field(default_factory=utc_now)
+    is_fresh: bool = False  # answered by nothing that was found before it was asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +72,14 @@ class Workspace:
     question: Question
     search: PassageSearch
     has_knowledge_base: Callable[[str], bool]  # whether there is one of this id
-    web: WebSearch | None
+    web: SharedWebSearch | None
     learning: Learning
     deadline: Deadline
     background: Background
     answer: AcceptedAnswer | None = None
     web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
+    sharing: Counter[str] = field(default_factory=Counter)  # web searches of others that were used, and failed leases
     withheld: Counter[str] = field(default_factory=Counter)  # stored answers that do not fit, by what makes them differ
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
@@ -91,6 +106,12 @@ class Workspace:
             caller=question.caller,
             is_private=question.learning is LearningMode.CALLER,
         )
+
+    def search_scope(self) -> str | None:
+        """Return whose web searches this question may share: those who would find what it learns. None: nobody's."""
+        if self.question.is_fresh or self.question.learning is LearningMode.OFF:
+            return None
+        return self.keyword_use(None).scope
 
     def is_poor(self) -> bool:
         """Whether the answer is a fallback for another reason than learning itself: then it teaches nothing."""
