@@ -93,6 +93,25 @@ def test_the_newest_answer_to_a_question_replaces_the_older_ones(keywords: Keywo
     assert [passage.key for passage in search(retrieval, "uses of quantum computing")] == ["R1"]
 
 
+def test_an_older_answer_does_not_stand_in_for_one_that_expired(keywords: Keywords, retrieval: Retrieval) -> None:
+    question, now = "What does a Kestrel season ticket cost?", utc_now()
+    learn(keywords, question, "Kestrel season ticket", number=1, created_at=now - timedelta(days=9))
+    learn(
+        keywords,
+        question,
+        "Kestrel season ticket",
+        number=2,
+        created_at=now - timedelta(days=2),
+        valid_for_hours=24,
+        answer="It costs 310 crowns. [1]",
+    )
+    result = retrieval.search(KB, question, top_k=5, deadline=Deadline.after(20))
+    assert result.passages == ()
+    assert result.expired is not None
+    assert result.expired.key == "R2"
+    assert result.withheld == {"time": 1, "superseded": 1}
+
+
 def test_of_two_answers_from_one_search_the_newest_is_handed_out(keywords: Keywords, retrieval: Retrieval) -> None:
     learn(keywords, "What is quantum computing used for?", "quantum computing", answers="Uses of quantum computing")
     found = "What can quantum computing do in chemistry?"

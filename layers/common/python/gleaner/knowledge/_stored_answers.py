@@ -118,17 +118,19 @@ class StoredAnswerSearch:
 def _select(query: str, candidates: Sequence[tuple[WebAnswer, Passage]], now: datetime) -> StoredAnswers:
     """The best candidates that answer the query; of answers to the same question the newest."""
     result = StoredAnswers()
-    handed_out: list[WebAnswer] = []
+    newer: list[WebAnswer] = []  # an answer that expired, too: an older one to the same question is no better
     for answer, passage in sorted(candidates, key=lambda candidate: candidate[0].created_at, reverse=True):
         if passage.score < _MIN_SCORE:
             continue
-        if reason := _find_reason_to_withhold(query, answer, passage.keywords, handed_out, now):
+        reason = _find_reason_to_withhold(query, answer, passage.keywords, newer, now)
+        if reason is None:
+            result.passages.append(replace(passage, pages=read_pages(answer)))
+        else:
             result.withheld[reason] += 1
             if reason == DifferenceKind.TIME and result.expired is None:
                 result.expired = passage
-        else:
-            result.passages.append(replace(passage, pages=read_pages(answer)))
-            handed_out.append(answer)
+        if reason in (None, DifferenceKind.TIME):
+            newer.append(answer)
     result.passages.sort(key=lambda passage: -passage.score)  # the newest first among equals
     del result.passages[_MAX_WEB_ANSWERS:]
     return result
