@@ -1,5 +1,6 @@
 /** The page: conversations at one side, the conversation, and a panel with what an answer rests on. */
 import { Problem, ask, call } from "./api.js";
+import { isSignedIn } from "./credentials.js";
 import { showDocuments, welcome } from "./documents.js";
 import { button, el, fill } from "./dom.js";
 import { showLearned } from "./learned.js";
@@ -7,6 +8,7 @@ import { PassagePanel } from "./passage.js";
 import { showProblem } from "./problems.js";
 import { SessionList, keepTitle } from "./sessions.js";
 import { settings, showSettings } from "./settings.js";
+import { finishSignIn, invite, showAccount } from "./sign-in.js";
 import { language, t } from "./texts.js";
 import { Turn } from "./turn.js";
 
@@ -17,6 +19,8 @@ const turns = el("div", { class: "turns" });
 const panel = el("aside", { id: "panel", "aria-label": t.details, hidden: true });
 const list = el("div", { class: "sessions" });
 const about = el("div", { class: "selection" });
+const account = el("div", { class: "account" });
+const form = el("form", { class: "ask" });
 const field = el("textarea", { id: "question", rows: "1", maxlength: "50000", placeholder: t.askPlaceholder, dir: "auto", "aria-label": t.askLabel });
 const send = el("button", { type: "submit", class: "primary" }, t.ask);
 const sidebar = el("nav", { id: "sidebar", "aria-label": t.sessions });
@@ -175,9 +179,7 @@ function pasteText() {
 }
 
 function build() {
-  const form = el(
-    "form",
-    { class: "ask" },
+  form.append(
     about,
     el("div", { class: "line" }, field, button("¶", pasteText, { class: "icon", "aria-label": t.pasteSelection, title: t.pasteSelection }), send),
   );
@@ -205,6 +207,7 @@ function build() {
       button(t.learned, () => showInPanel(t.learned, showLearned), { class: "quiet" }),
       button(t.settings, () => showInPanel(t.settings, (body) => showSettings(body, begin)), { class: "quiet" }),
     ),
+    account,
   );
   const menu = button("☰", () => document.body.classList.toggle("with-sidebar"), { class: "icon menu", "aria-label": t.menu });
   const main = el("main", { "aria-label": t.conversation }, turns, log, form);
@@ -218,7 +221,15 @@ function build() {
   });
 }
 
-function begin() {
+async function begin() {
+  const problem = await finishSignIn();
+  form.hidden = !isSignedIn();
+  fill(account, showAccount());
+  if (!isSignedIn()) {
+    fill(list);
+    fill(turns, invite(begin, problem));
+    return;
+  }
   const sessionId = location.hash.slice(1);
   sessions.load();
   if (/^[0-9A-Z]{26}$/.test(sessionId)) openSession(sessionId);
