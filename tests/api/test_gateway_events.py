@@ -187,7 +187,7 @@ def test_the_root_is_found_with_and_without_a_final_slash(
     response = client._handle(event)  # unchecked: the description does not know these paths
     assert response["statusCode"] == 200
     assert f'<body data-base="{base}"' in response["body"]
-    assert f' src="{base}/page/app.js"' in response["body"]
+    assert f' src="{base}/page/start.js"' in response["body"]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,8 @@ class PageRoutes:
     def _index(self) -> Response[str]:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
-        values = {"base": self._current().base_path, "sign_in": json.dumps(described)}
+        scripts = " ".join(sorted(name for name in _names() if name.endswith(".js")))
+        values = {"base": self._current().base_path, "sign_in": json.dumps(described), "scripts": scripts}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")
 

@@ -1,6 +1,5 @@
 /** The page: conversations at one side, the conversation, and a panel with what an answer rests on. */
 import { Problem, ask, call } from "./api.js";
-import { isSignedIn } from "./credentials.js";
 import { showDocuments, welcome } from "./documents.js";
 import { button, el, fill } from "./dom.js";
 import { showLearned } from "./learned.js";
@@ -8,7 +7,7 @@ import { PassagePanel } from "./passage.js";
 import { showProblem } from "./problems.js";
 import { SessionList, keepTitle } from "./sessions.js";
 import { settings, showSettings } from "./settings.js";
-import { finishSignIn, invite, showAccount } from "./sign-in.js";
+import { showAccount } from "./sign-in.js";
 import { language, t } from "./texts.js";
 import { Turn } from "./turn.js";
 
@@ -19,8 +18,6 @@ const turns = el("div", { class: "turns" });
 const panel = el("aside", { id: "panel", "aria-label": t.details, hidden: true });
 const list = el("div", { class: "sessions" });
 const about = el("div", { class: "selection" });
-const account = el("div", { class: "account" });
-const form = el("form", { class: "ask" });
 const field = el("textarea", { id: "question", rows: "1", maxlength: "50000", placeholder: t.askPlaceholder, dir: "auto", "aria-label": t.askLabel });
 const send = el("button", { type: "submit", class: "primary" }, t.ask);
 const sidebar = el("nav", { id: "sidebar", "aria-label": t.sessions });
@@ -179,7 +176,9 @@ function pasteText() {
 }
 
 function build() {
-  form.append(
+  const form = el(
+    "form",
+    { class: "ask" },
     about,
     el("div", { class: "line" }, field, button("¶", pasteText, { class: "icon", "aria-label": t.pasteSelection, title: t.pasteSelection }), send),
   );
@@ -207,13 +206,12 @@ function build() {
       button(t.learned, () => showInPanel(t.learned, showLearned), { class: "quiet" }),
       button(t.settings, () => showInPanel(t.settings, (body) => showSettings(body, begin)), { class: "quiet" }),
     ),
-    account,
   );
   const menu = button("☰", () => document.body.classList.toggle("with-sidebar"), { class: "icon menu", "aria-label": t.menu });
   const main = el("main", { "aria-label": t.conversation }, turns, log, form);
   document.body.append(
     el("a", { class: "skip", href: "#question" }, t.skip),
-    el("header", { class: "top" }, menu, el("h1", {}, t.title), el("p", {}, t.tagline)),
+    el("header", { class: "top" }, menu, el("h1", {}, t.title), el("p", {}, t.tagline), showAccount()),
     el("div", { class: "columns" }, sidebar, main, panel),
   );
   document.addEventListener("keydown", (event) => {
@@ -221,15 +219,7 @@ function build() {
   });
 }
 
-async function begin() {
-  const problem = await finishSignIn();
-  form.hidden = !isSignedIn();
-  fill(account, showAccount());
-  if (!isSignedIn()) {
-    fill(list);
-    fill(turns, invite(begin, problem));
-    return;
-  }
+function begin() {
   const sessionId = location.hash.slice(1);
   sessions.load();
   if (/^[0-9A-Z]{26}$/.test(sessionId)) openSession(sessionId);

@@ -1,6 +1,4 @@
 /** Says what went wrong, in words of the page where it has some. */
-import { begin } from "./cognito.js";
-import { signIn } from "./config.js";
 import { button, el } from "./dom.js";
 import { Problem } from "./problem.js";
 import { t } from "./texts.js";
@@ -10,9 +8,12 @@ const SHOWN = new Set(["lost", "aborted"]);
 /** A message about an error, with a way on if there is one. */
 export function showProblem(error, retry = null) {
   if (!(error instanceof Problem)) console.error(error);
-  const mustSignIn = error.kind === "unauthorized" && signIn.kind === "cognito";
-  const way = mustSignIn ? button(t.signIn, begin, { class: "quiet" }) : retry && button(t.retry, retry, { class: "quiet" });
-  return el("div", { class: "problem", role: "alert" }, el("p", {}, describe(error)), way);
+  return el(
+    "div",
+    { class: "problem", role: "alert" },
+    el("p", {}, describe(error)),
+    retry && button(t.retry, retry, { class: "quiet" }),
+  );
 }
 
 function describe(error) {

@@ -1,7 +1,6 @@
 /** What the reader may choose: knowledge base, grounding, language, API key. */
-import { signIn } from "./config.js";
 import { el, fill } from "./dom.js";
-import { keyForm } from "./sign-in.js";
+import { showCredentials } from "./sign-in.js";
 import { language, languages, setLanguage, t } from "./texts.js";
 
 const STORED = "gleaner.settings";
@@ -40,8 +39,7 @@ export function showSettings(node, changed) {
     toggle("fresh", t.fresh, settings.isFresh, (isFresh) => keep({ isFresh })),
     el("label", { for: "language" }, t.language), tongue,
   );
-  const key = signIn.kind === "cognito" ? [] : [keyForm(changed), el("p", { class: "hint" }, t.apiKeyHint)];
-  fill(node, choices, key);
+  fill(node, choices, showCredentials(changed));
 }
 
 function toggle(id, label, isOn, change) {
