@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,15 +11,14 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client, make_api
 from tests.doubles.guarded_api import STAGE, GuardedApi
 from tests.doubles.user_pool import CLIENT_ID, EMAIL, SUB, UserPool
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")]
+pytestmark = pytest.mark.slow
 
 MAX_AT_ONCE = 7  # four of the loader; the document, its style and its icon
 KEY = "a-key"
@@ -35,18 +33,10 @@ class Service:
     pool: UserPool
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
-def tab(chromium: Browser) -> Iterator[Page]:
+def tab(browser: Browser) -> Iterator[Page]:
     """A page of a fresh profile. Errors in its console fail the test, but for refusals that it expects."""
-    context = chromium.new_context(locale="en-GB")
+    context = browser.new_context(locale="en-GB")
     page = context.new_page()
     errors: list[str] = []
 

@@ -1,6 +1,6 @@
 /** Says what went wrong, in words of the page where it has some. */
+import { Problem } from "./api.js";
 import { button, el } from "./dom.js";
-import { Problem } from "./problem.js";
 import { t } from "./texts.js";
 
 const SHOWN = new Set(["lost", "aborted"]);
