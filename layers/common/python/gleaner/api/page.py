@@ -56,8 +56,7 @@ class PageRoutes:
     def _index(self) -> Response[str]:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
-        scripts = " ".join(sorted(name for name in _names() if name.endswith(".js")))
-        values = {"base": self._current().base_path, "sign_in": json.dumps(described), "scripts": scripts}
+        values = {"base": self._current().base_path, "sign_in": json.dumps(described), "scripts": _scripts()}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")
 
@@ -75,6 +74,11 @@ class PageRoutes:
             "Cache-Control": caching,
         }
         return Response(HTTPStatus.OK.value, _TYPES[PurePosixPath(name).suffix], content, headers=headers)
+
+
+def _scripts() -> str:
+    """The modules that the page loads in any case; a language has its own."""
+    return " ".join(name for name in sorted(_names()) if name.endswith(".js") and not name.startswith("texts-"))
 
 
 @cache
