@@ -18,7 +18,7 @@ from gleaner_local.aws._proxy_event import to_event
 from gleaner_local.aws.api_gateway import to_response
 
 STAGE = "dev"
-_FILE_SECONDS = 0.02  # so that requests which come together are in flight together
+_SCRIPT_SECONDS = 0.02  # so that requests which come together are in flight together
 
 Event = dict[str, Any]
 Admit = Callable[[dict[str, str]], Event | None]  # from headers to what identifies the caller in the request's context
@@ -32,21 +32,23 @@ class GuardedApi:
         self._admit = admit
         self._refusal = refusal
         self._lock = threading.Lock()  # a function's environment serves one request at a time
-        self._in_flight = 0
-        self.most_at_once = 0
+        self._scripts_in_flight = 0
+        self.most_scripts_at_once = 0
         self.requests: Counter[str] = Counter()  # by URL, with the query
         self.callers: list[Event] = []  # of the guarded requests
         self.app = Router(default=request_response(self._serve))
 
     async def _serve(self, request: Request) -> Response:
         self.requests[str(request.url.replace(scheme="", netloc=""))] += 1
-        self._in_flight += 1
-        self.most_at_once = max(self.most_at_once, self._in_flight)
+        if not request.url.path.endswith(".js"):
+            return await self._answer(request)
+        self._scripts_in_flight += 1
+        self.most_scripts_at_once = max(self.most_scripts_at_once, self._scripts_in_flight)
         try:
-            await asyncio.sleep(_FILE_SECONDS)
+            await asyncio.sleep(_SCRIPT_SECONDS)
             return await self._answer(request)
         finally:
-            self._in_flight -= 1
+            self._scripts_in_flight -= 1
 
     async def _answer(self, request: Request) -> Response:
         full_path = request.url.path
