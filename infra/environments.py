@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -39,6 +40,7 @@ class Throttle:
     burst: int
     quota_per_day: int  # for each API key
     open_rate_per_second: int = 5  # for each route that needs no credentials
+    page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,11 @@ class Environment:
     throttle: Throttle
     authorizer: Authorizer
     user_pool_arn: str | None = None  # an existing Cognito pool; None: one is created
+    user_pool_url: str | None = None  # the origin of the existing pool's sign-in pages; for the page
     admin_callers: tuple[str, ...] = ()  # besides the admin API key and the admin group of a Cognito pool
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
+    chat_page: bool = False  # whether a page on which people ask is served at /
+    page_urls: tuple[str, ...] = ()  # where it is opened besides the API's own URL; each ends with a slash
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
     web_blocked_hosts: tuple[str, ...] = ()  # whose pages web answers neither cite nor teach
@@ -128,6 +133,18 @@ class Environment:
     perplexity_model: str = "perplexity/sonar"
     web_answer_price: float = WEB_ANSWER  # USD, if Perplexity does not report it
     perplexity_base_url: str | None = None  # None: Perplexity's own
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if nobody could sign in on the page."""
+        if not self.chat_page:
+            return
+        if self.authorizer is Authorizer.IAM:
+            raise ValueError(f"{self.name}: the page cannot sign requests with AWS credentials. Set chat_page=False.")
+        if (self.user_pool_arn is None) != (self.user_pool_url is None):
+            raise ValueError(f"{self.name}: the page needs both user_pool_arn and user_pool_url of an existing pool.")
+        for url in self.page_urls:
+            if not re.fullmatch(r"(https://|http://localhost\b)[^?#]*/", url):
+                raise ValueError(f"{self.name}: {url} in page_urls must begin with https:// and end with a slash.")
 
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
@@ -159,6 +176,7 @@ DEV = Environment(
     prune=_PRUNE_FUNCTION,
     throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=1_000),
     authorizer=Authorizer.API_KEY,
+    chat_page=True,
     docs_routes=True,
     cors_origins=("http://localhost:3000",),
     keep_data=False,

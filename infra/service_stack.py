@@ -11,6 +11,7 @@ from constructs import Construct
 
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
+from infra.constructs.page_sign_in import PageSignIn
 from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
@@ -61,20 +62,20 @@ class ServiceStack(Stack):
             handler=query.live,
             callers=data.callers,
         )
+        if environment.chat_page:
+            sign_in = PageSignIn(self, "PageSignIn", environment=environment, callers=data.callers, api_url=api.url)
+            query.add_variables(sign_in.variables)
         metrics = Metrics(
             environment,
             api=api.api,
-            health=api.health,
+            unasked=api.unasked,
             query=query.function,
             prune=pruning.function,
             dead_letters=pruning.dead_letters,
             tables=data.tables,
         )
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
-        stage = api.api.deployment_stage.stage_name
-        # Without a final slash, unlike the CDK's URL: callers append a path, and two slashes make another path.
-        url = f"https://{api.api.rest_api_id}.execute-api.{self.region}.{self.url_suffix}/{stage}"
-        CfnOutput(self, "ApiUrl", value=url)
+        CfnOutput(self, "ApiUrl", value=api.url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)

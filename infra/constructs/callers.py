@@ -67,6 +67,8 @@ class Callers(Construct):
         )
         group.apply_removal_policy(self._removal_policy)
         self._add_client(pool)
+        # Exported also while no page uses it: CloudFormation would remove an export before the page that imports it.
+        Stack.of(self).export_value(pool.user_pool_id)
         reason = "Threat protection is priced per user; to use it, configure the ARN of a pool that has it."
         acknowledge(pool, "AwsSolutions-COG3", reason)
         acknowledge(pool, "AwsSolutions-COG8", reason)
@@ -77,7 +79,7 @@ class Callers(Construct):
         client = pool.add_client(
             "Client",
             generate_secret=False,
-            disable_o_auth=True,  # no hosted sign-in page, hence no redirect flows
+            disable_o_auth=True,  # for programs, without redirects; the page has a client of its own
             # Programs sign in with SRP, which never sends the password. The AWS CLI does not support SRP, so operators
             # send the password with cognito-idp:AdminInitiateAuth, which requires IAM credentials.
             auth_flows=cognito.AuthFlow(user_srp=True, admin_user_password=True),

@@ -26,7 +26,7 @@ class Metrics:
         environment: Environment,
         *,
         api: apigateway.RestApi,
-        health: Sequence[apigateway.Method],
+        unasked: Sequence[apigateway.Method],
         query: lambda_.Function,
         prune: lambda_.Function,
         dead_letters: sqs.Queue,
@@ -34,7 +34,7 @@ class Metrics:
     ) -> None:
         self._namespace = criteria.namespace(environment)
         self._api = api
-        self._health = health
+        self._unasked = unasked  # methods whose requests ask nothing
         self._query = query
         self._prune = prune
         self._dead_letters = dead_letters
@@ -69,9 +69,10 @@ class Metrics:
         ]
 
     def server_errors(self, bar: FailureBar) -> cloudwatch.MathExpression:
-        """The share of requests that failed, without successful health checks; no data below the bar's failure count.
+        """The share of requests that failed, without those that ask nothing and succeed; no data below the bar's count.
 
-        Health checks are frequent and succeed even when no question is answered, so they would hide an outage.
+        Health checks and files of the page are requested often, and succeed even when no question is answered, so they
+        would hide an outage.
         """
         period = Duration.minutes(bar.minutes)
         stage = self._api.deployment_stage
@@ -80,11 +81,10 @@ class Metrics:
             "requests": self._api.metric_count(period=period, statistic="Sum"),
         }
         asked = "requests"
-        for method in self._health:
-            name = method.http_method.lower()
-            metrics[f"{name}_checks"] = method.metric_count(stage, period=period, statistic="Sum")
-            metrics[f"{name}_unhealthy"] = method.metric_server_error(stage, period=period, statistic="Sum")
-            asked += f" - FILL({name}_checks, 0) + FILL({name}_unhealthy, 0)"
+        for number, method in enumerate(self._unasked):
+            metrics[f"all_{number}"] = method.metric_count(stage, period=period, statistic="Sum")
+            metrics[f"failed_{number}"] = method.metric_server_error(stage, period=period, statistic="Sum")
+            asked += f" - FILL(all_{number}, 0) + FILL(failed_{number}, 0)"
         return cloudwatch.MathExpression(
             expression=f"IF(failed >= {bar.failures}, failed / ({asked}))",
             using_metrics=metrics,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -28,6 +28,11 @@ _OPEN_METHODS = ("GET", "HEAD")  # monitors send either
 _STREAMED = ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream")
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
+_PAGE = "/"
+_PAGE_FILE = "/page/{name}"
+_PAGE_REASON = "Open by design: the page holds nothing, and the API that it calls is guarded"
+# Requests that ask nothing. Of the page GET alone, which is what browsers send: an alarm takes at most ten metrics.
+_UNASKED = frozenset({("GET", _HEALTH), ("HEAD", _HEALTH), ("GET", _PAGE), ("GET", _PAGE_FILE)})
 
 
 class QueryApi(Construct):
@@ -54,6 +59,7 @@ class QueryApi(Construct):
         )
         self.access_log = log_group(self, "AccessLog", environment=environment)
         self.api = self._rest_api()
+        self.unasked: list[apigateway.Method] = []  # methods whose requests ask nothing; each has metrics of its own
         self._add_routes()
         add_gateway_responses(self.api, cors_origins=environment.cors_origins, authorizer=environment.authorizer)
         self._admission.limit(self.api)
@@ -95,14 +101,15 @@ class QueryApi(Construct):
     def _add_routes(self) -> None:
         root = self.api.root
         paths = root.add_resource("api")
-        health = paths.add_resource("health")
         chat = paths.add_resource("chat")
         question = chat.add_resource("query")
-        self.health = self._add_open(health, _HEALTH_REASON)
+        self._add_open(_HEALTH, _HEALTH_REASON)
         checked = self._check_body()
         self._add_guarded(question, "POST", self._integration, **checked)
         for name in _DESCRIPTIONS if self._environment.docs_routes else ():
-            self._add_open(root.add_resource(name), _DOCS_REASON)
+            self._add_open(f"/{name}", _DOCS_REASON)
+        for path in (_PAGE, _PAGE_FILE) if self._environment.chat_page else ():
+            self._add_open(path, _PAGE_REASON)
         for path in _STREAMED:
             self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **checked)
         for parent in (root, paths):
@@ -132,24 +139,35 @@ class QueryApi(Construct):
         for rule, reason in self._admission.accepted_rules.items():
             acknowledge(method, rule, reason)
 
-    def _add_open(self, resource: apigateway.Resource, reason: str) -> list[apigateway.Method]:
-        without = apigateway.AuthorizationType.NONE
-        methods = [resource.add_method(name, self._integration, authorization_type=without) for name in _OPEN_METHODS]
-        for method in methods:
+    def _add_open(self, path: str, reason: str) -> None:
+        resource = self.api.root.resource_for_path(path)
+        for name in _OPEN_METHODS:
+            method = resource.add_method(name, self._integration, authorization_type=apigateway.AuthorizationType.NONE)
             for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
                 acknowledge(method, rule, reason)
-        return methods
+            if (name, path) in _UNASKED:
+                self.unasked.append(method)
+
+    @property
+    def url(self) -> str:
+        """The address of the API, without a final slash: callers append a path, and two slashes make another path.
+
+        It names the stage instead of referring to it, so that what the function needs may depend on the address.
+        """
+        stack, name = Stack.of(self), self._environment.name
+        return f"https://{self.api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{name}"
 
 
 def _open_route_options(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
-    """Throttle the open routes, so that they take little concurrency. Health checks have metrics of their own."""
-    rate = environment.throttle.open_rate_per_second
-    described = [f"/{name}" for name in _DESCRIPTIONS if environment.docs_routes]
+    """Throttle the open routes, so that they take little concurrency."""
+    rate, throttle = environment.throttle.open_rate_per_second, environment.throttle
+    rates = {_HEALTH: rate} | ({f"/{name}": rate for name in _DESCRIPTIONS} if environment.docs_routes else {})
+    rates |= {_PAGE: rate, _PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {}
     return {
         f"{path}/{method}": apigateway.MethodDeploymentOptions(
-            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=path == _HEALTH
+            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=(method, path) in _UNASKED
         )
-        for path in (_HEALTH, *described)
+        for path, rate in rates.items()
         for method in _OPEN_METHODS
     }
 

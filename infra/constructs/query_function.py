@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -57,6 +57,11 @@ class QueryFunction(Construct):
         _grant(python.role, data)
         self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
 
+    def add_variables(self, variables: Mapping[str, str]) -> None:
+        """Add variables with values that are known only after the API."""
+        for name, value in variables.items():
+            self.function.add_environment(name, value)
+
 
 def _variables(
     environment: Environment, data: DataStack, pinecone_index_host: str, admin_callers: Sequence[str]
@@ -77,6 +82,7 @@ def _variables(
         "STREAM_DEADLINE_SECONDS": f"{environment.stream_deadline_seconds:g}",
         "WEB_ANSWER_MAX_AGE_DAYS": str(environment.web_answer_max_age_days),
         "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
+        "CHAT_PAGE": "on" if environment.chat_page else "off",
         "DOCS_ROUTES": "on" if environment.docs_routes else "off",
         "ADMIN_CALLERS": " ".join(admin_callers),
         "CORS_ORIGINS": " ".join(environment.cors_origins),

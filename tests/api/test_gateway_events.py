@@ -165,6 +165,31 @@ def test_the_description_names_the_base_path_of_the_url(
     assert json.loads(client.send(event)["body"])["servers"] == [{"url": base}]
 
 
+# What API Gateway sends for the root: the path has the base path of a custom domain, and the stage as well if its
+# mapping names none, but without a custom domain it has neither (localstack/localstack#12296 lists the cases).
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize(
+    ("path", "full_path", "base"),
+    [
+        ("/", "/test", "/test"),
+        ("/", "/", ""),
+        ("/test", "/test", "/test"),
+        ("/tools", "/tools", "/tools"),
+        ("/tools/gleaner", "/tools/gleaner", "/tools/gleaner"),
+        ("/tools/test", "/tools/test", "/tools/test"),
+    ],
+)
+def test_the_root_is_found_with_and_without_a_final_slash(
+    client: Client, path: str, full_path: str, base: str, slash: str
+) -> None:
+    event = proxy_event("GET", path.rstrip("/") + slash, "local") | {"resource": "/"}
+    event["requestContext"]["path"] = full_path.rstrip("/") + slash
+    response = client._handle(event)  # unchecked: the description does not know these paths
+    assert response["statusCode"] == 200
+    assert f'<body data-base="{base}"' in response["body"]
+    assert f' src="{base}/page/start.js"' in response["body"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

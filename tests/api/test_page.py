@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import unescape
 from importlib.resources import files
 from typing import Any
 
@@ -40,6 +42,37 @@ def test_its_addresses_work_under_a_stage_and_a_custom_domain(client: Client, st
     event["requestContext"]["path"] = f"{stage}/"
     addresses = re.findall(r'(?:href|src|data-base)="([^"]+)"', client.send(event)["body"])
     assert all(address.startswith(stage) for address in addresses)
+
+
+POOL = "https://gleaner-1a.auth.eu-central-1.amazoncognito.com"
+COGNITO = {"PAGE_SIGN_IN": "cognito", "PAGE_USER_POOL_URL": POOL, "PAGE_CLIENT_ID": "2a3b"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "sign_in", "connect"),
+    [
+        ({}, {"kind": "none", "poolUrl": None, "clientId": None}, "connect-src 'self';"),
+        ({"PAGE_SIGN_IN": "api_key"}, {"kind": "api_key", "poolUrl": None, "clientId": None}, "connect-src 'self';"),
+        (COGNITO, {"kind": "cognito", "poolUrl": POOL, "clientId": "2a3b"}, f"connect-src 'self' {POOL};"),
+    ],
+)
+def test_the_page_says_how_to_sign_in_and_may_reach_the_pool_alone(
+    settings: dict[str, str], variables: dict[str, str], sign_in: dict[str, Any], connect: str
+) -> None:
+    response = get(Client(make_api(settings | variables)), "/")
+    [described] = re.findall(r'data-sign-in="([^"]*)"', response["body"])
+    assert json.loads(unescape(described)) == sign_in
+    [policy] = response["multiValueHeaders"]["Content-Security-Policy"]
+    assert connect in policy
+    assert policy.count("https://") == connect.count("https://")
+
+
+def test_an_address_cannot_break_out_of_the_page(client: Client) -> None:
+    event = proxy_event("GET", "/", "local")
+    event["requestContext"]["path"] = '//evil.example/"><script>'
+    body = client.send(event)["body"]
+    assert "<script>" not in body
+    assert '"//' not in body
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "index.html"])

@@ -79,19 +79,20 @@ class Deployment:
             bucket, key = _bucket(destination["bucketName"]), destination["objectKey"]
             content = _read_asset(source, asset["source"]["packaging"])
             if source.name == template:
-                content = _buffer_streams(_remove_expression_alarms(content))
+                content = _buffer_streams(_remove_unknown_resources(content))
                 template_url = f"{self.endpoint_url}/{bucket}/{key}"
             self._s3.put_object(Bucket=bucket, Key=key, Body=content)
         return template_url
 
 
-def _remove_expression_alarms(template: bytes) -> bytes:
-    """Remove the alarms on metric expressions, which the emulator rejects."""
+def _remove_unknown_resources(template: bytes) -> bytes:
+    """Remove the alarms on metric expressions and the style of sign-in pages, which the emulator rejects."""
     content = json.loads(template)
     content["Resources"] = {
         name: resource
         for name, resource in content["Resources"].items()
-        if resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"]
+        if resource["Type"] != "AWS::Cognito::ManagedLoginBranding"
+        and (resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"])
     }
     return json.dumps(content).encode()
 

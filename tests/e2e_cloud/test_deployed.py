@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from html import unescape
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from gleaner_local.aws import ministack
@@ -23,11 +29,25 @@ pytestmark = pytest.mark.slow
 
 QUESTION = "/api/chat/query"
 PROBLEM = "application/problem+json"
+PASSWORD = "Correct-horse-9"
 
 
 def test_health_and_the_openapi_document_need_no_key(cloud: Cloud) -> None:
     assert cloud.http.get("/api/health").json() == {"status": "ok"}
     assert QUESTION in cloud.http.get("/openapi.json").json()["paths"]
+
+
+def test_the_page_needs_no_key(cloud: Cloud) -> None:
+    page = cloud.http.get("/")
+    assert (page.status_code, page.headers["content-type"]) == (HTTPStatus.OK, "text/html; charset=utf-8")
+    assert _described_sign_in(cloud)["kind"] == "api_key"
+    for name, kind in (("start.js", "text/javascript"), ("page.css", "text/css"), ("icon.svg", "image/svg+xml")):
+        file = cloud.http.get(f"/page/{name}")
+        assert file.status_code == HTTPStatus.OK
+        assert file.headers["content-type"].partition(";")[0] == kind
+    assert cloud.http.post("/page/start.js").status_code == HTTPStatus.FORBIDDEN
+    for path in ("/api/documents", "/api/sessions", "/page"):
+        assert cloud.http.get(path).status_code == HTTPStatus.FORBIDDEN
 
 
 @pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}])
@@ -46,7 +66,7 @@ def test_error_responses_of_the_gateway_match_those_of_the_function(cloud: Cloud
         ("GET", "/api/nothing", None, HTTPStatus.NOT_FOUND, "not-found"),
         ("GET", "/nothing", None, HTTPStatus.NOT_FOUND, "not-found"),
         ("GET", "/api/chat", None, HTTPStatus.NOT_FOUND, "not-found"),
-        ("GET", "/", None, HTTPStatus.NOT_FOUND, "not-found"),
+        ("GET", "/page", None, HTTPStatus.NOT_FOUND, "not-found"),
         ("DELETE", QUESTION, None, HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed"),
         ("POST", "/api/health", "{}", HTTPStatus.METHOD_NOT_ALLOWED, "method-not-allowed"),
     ):
@@ -194,6 +214,8 @@ def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
             answer = users.http.post(QUESTION, json=question, headers=bearer)
             assert answer.status_code == HTTPStatus.OK, answer.text
             assert users.http.post("/api/keywords/prune", json={}, headers=bearer).status_code == may_prune
+        bearer = {"authorization": f"Bearer {_sign_in_on_the_page(users, 'user@example.com')}"}
+        assert users.http.get("/api/documents", headers=bearer).status_code == HTTPStatus.OK
 
 
 def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
@@ -213,7 +235,7 @@ def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
 
 def _sign_in(cloud: Cloud, email: str, groups: Sequence[str]) -> str:
     """Create a user and sign in; returns the ID token."""
-    client, pool, password = cloud.deployment.client("cognito-idp"), cloud.outputs["UserPoolId"], "Correct-horse-9"
+    client, pool, password = cloud.deployment.client("cognito-idp"), cloud.outputs["UserPoolId"], PASSWORD
     attributes = [{"Name": "email", "Value": email}, {"Name": "email_verified", "Value": "true"}]
     client.admin_create_user(UserPoolId=pool, Username=email, UserAttributes=attributes, MessageAction="SUPPRESS")
     client.admin_set_user_password(UserPoolId=pool, Username=email, Password=password, Permanent=True)
@@ -227,6 +249,35 @@ def _sign_in(cloud: Cloud, email: str, groups: Sequence[str]) -> str:
     )
     token: str = response["AuthenticationResult"]["IdToken"]
     return token
+
+
+def _sign_in_on_the_page(cloud: Cloud, email: str) -> str:
+    """Sign in at the pool's pages as the page of the service does; returns the ID token."""
+    described, page_url = _described_sign_in(cloud), f"{cloud.outputs['ApiUrl']}/"
+    assert described["poolUrl"].startswith("https://gleaner-users-")
+    verifier = "v" * 43
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+    client = {"client_id": described["clientId"], "redirect_uri": page_url}
+    asked = client | {"response_type": "code", "scope": "openid email", "state": "s", "nonce": "n"}
+    asked |= {"code_challenge": challenge, "code_challenge_method": "S256"}
+    with httpx.Client(base_url=cloud.deployment.endpoint_url) as pool:
+        assert pool.get("/oauth2/authorize", params=asked).status_code == HTTPStatus.OK
+        other = pool.get("/oauth2/authorize", params=asked | {"redirect_uri": "https://evil.example/"})
+        assert other.status_code == HTTPStatus.BAD_REQUEST
+        back = pool.post("/login", data=asked | {"username": email, "password": PASSWORD}).headers["location"]
+        assert back.startswith(f"{page_url}?")
+        code = parse_qs(urlsplit(back).query)["code"][0]
+        fields = client | {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
+        token: str = pool.post("/oauth2/token", data=fields).json()["id_token"]
+    return token
+
+
+def _described_sign_in(cloud: Cloud) -> dict[str, Any]:
+    """What the page says about signing in."""
+    match = re.search(r'data-sign-in="([^"]*)"', cloud.http.get("/").text)
+    assert match is not None
+    described: dict[str, Any] = json.loads(unescape(match[1]))
+    return described
 
 
 def _ask(cloud: Cloud, query: str) -> dict[str, Any]:

@@ -19,8 +19,13 @@ from infra.service_stack import Code
 Template = dict[str, Any]
 
 BY_IAM = replace(STAGING, name="iam", authorizer=Authorizer.IAM)
+WITH_PAGE = replace(STAGING, name="page", chat_page=True, page_urls=("https://ask.example.org/gleaner/",))
 OWN_POOL = replace(
-    STAGING, name="pool", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
+    STAGING,
+    name="pool",
+    chat_page=True,
+    user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc",
+    user_pool_url="https://login.example.org",
 )
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
 PROTECTED_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
@@ -57,7 +62,7 @@ def synthesis() -> Synthesis:
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
+    environments = (*ENVIRONMENTS, BY_IAM, WITH_PAGE, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(

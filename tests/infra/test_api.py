@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from infra.environments import ENVIRONMENTS, Environment
+from infra import layer_build
+from infra.environments import DEV, ENVIRONMENTS, Environment
 from tests.infra.synthesis import EVERY, Synthesis, one, properties
 
 HEALTH = "/api/health"
 DOCS = {"/openapi.json", "/swagger"}
+PAGE, PAGE_FILE = "", "/page/{name}"
 QUESTION = "/api/chat/query"
 IN_SESSION = "/api/sessions/{session_id}"
 STREAMED = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}
@@ -21,17 +23,24 @@ GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") fo
 
 
 @EVERY
-def test_only_health_and_docs_are_open(synthesised: Synthesis, environment: Environment) -> None:
+def test_only_health_docs_and_page_are_open(synthesised: Synthesis, environment: Environment) -> None:
     methods = _methods(synthesised.service[environment.name])
     open_to_all = {route for route, method in methods.items() if _is_open(method)}
-    paths = {HEALTH, *(DOCS if environment.docs_routes else ())}
+    paths = set(_open_rates(environment))
     assert open_to_all == {(path, method) for path in paths for method in ("GET", "HEAD")}
     # Every path forwards all other methods to the function, for authenticated callers only.
-    assert set(methods) - open_to_all == GUARDED | {(path, "ANY") for path in paths}
+    between = {("/page", "ANY")} if environment.chat_page else set()
+    assert set(methods) - open_to_all == GUARDED | between | {(path, "ANY") for path in paths}
 
 
-def test_only_dev_serves_docs() -> None:
+def test_only_dev_serves_docs_and_the_page() -> None:
     assert [environment.name for environment in ENVIRONMENTS if environment.docs_routes] == ["dev"]
+    assert [environment.name for environment in ENVIRONMENTS if environment.chat_page] == ["dev"]
+
+
+def test_two_browsers_may_fetch_all_files_of_the_page_at_once() -> None:
+    files = list((layer_build.PACKAGE / "page" / "static").iterdir())
+    assert 2 * len(files) <= 2 * DEV.throttle.page_rate_per_second  # the burst is twice the rate
 
 
 @pytest.mark.parametrize(
@@ -98,14 +107,13 @@ def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: 
     assert every["ThrottlingRateLimit"] == environment.throttle.rate_per_second
     assert every["ThrottlingBurstLimit"] == environment.throttle.burst
     open_routes = {
-        ("/" + setting["ResourcePath"].strip("/").replace("~1", "/").lstrip("/"), setting["HttpMethod"]): setting
+        (setting["ResourcePath"].rstrip("/").replace("/~1", "/").replace("~1", "/"), setting["HttpMethod"]): setting
         for setting in stage["MethodSettings"]
         if setting is not every
     }
-    paths = {HEALTH, *(DOCS if environment.docs_routes else ())}
-    assert set(open_routes) == {(path, method) for path in paths for method in ("GET", "HEAD")}
-    for setting in open_routes.values():
-        assert setting["ThrottlingRateLimit"] == environment.throttle.open_rate_per_second
+    assert {route: setting["ThrottlingRateLimit"] for route, setting in open_routes.items()} == {
+        (path, method): rate for path, rate in _open_rates(environment).items() for method in ("GET", "HEAD")
+    }
     assert stage["TracingEnabled"] is True
     log_fields = json.loads(stage["AccessLogSetting"]["Format"])
     assert log_fields["status"] == "$context.status"
@@ -136,6 +144,14 @@ def test_outputs_name_every_resource_that_operators_need(synthesised: Synthesis,
     data_outputs = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
     data_outputs |= by_authorizer[environment.authorizer.value]
     assert data_outputs <= set(synthesised.data[environment.name]["Outputs"])
+
+
+def _open_rates(environment: Environment) -> dict[str, float]:
+    """The paths that are open to everybody, and how many requests a second each takes."""
+    throttle = environment.throttle
+    paths = {HEALTH, *(DOCS if environment.docs_routes else ()), *([PAGE] if environment.chat_page else ())}
+    rates: dict[str, float] = dict.fromkeys(paths, throttle.open_rate_per_second)
+    return rates | ({PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {})
 
 
 def _methods(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:

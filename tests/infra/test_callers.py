@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from infra.environments import DEV, Environment
-from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources
+from infra.environments import DEV, Authorizer, Environment
+from tests.infra.synthesis import EVERY, WITH_PAGE, Synthesis, Template, one, properties, resources
 
 IDENTIFYING = (
     *("AWS::ApiGateway::ApiKey", "AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient"),
@@ -20,6 +21,74 @@ IDENTIFYING = (
 def test_the_service_stack_does_not_identify_callers(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     assert not [type for type in IDENTIFYING if resources(template, type)]
+
+
+def test_the_page_adds_a_client_but_no_users_to_the_service(synthesised: Synthesis) -> None:
+    template = synthesised.service["page"]
+    assert [type for type in IDENTIFYING if resources(template, type)] == ["AWS::Cognito::UserPoolClient"]
+    assert synthesised.data["page"]["Outputs"].keys() == synthesised.data["staging"]["Outputs"].keys()
+
+
+@pytest.mark.parametrize(("name", "others"), [("page", ["https://ask.example.org/gleaner/"]), ("pool", [])])
+def test_the_page_signs_in_by_code_at_its_own_addresses_alone(
+    synthesised: Synthesis, name: str, others: list[str]
+) -> None:
+    template = synthesised.service[name]
+    client = one(template, "AWS::Cognito::UserPoolClient")
+    assert client["AllowedOAuthFlows"] == ["code"]
+    assert set(client["AllowedOAuthScopes"]) == {"openid", "email"}
+    assert client["GenerateSecret"] is False
+    assert client["ExplicitAuthFlows"] == ["ALLOW_USER_SRP_AUTH"]
+    assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
+    assert client["CallbackURLs"] == client["LogoutURLs"]
+    own, *configured = client["CallbackURLs"]
+    assert configured == others
+    # The address that the API has, with the slash of its root.
+    url = template["Outputs"]["ApiUrl"]["Value"]["Fn::Join"][1]
+    assert own["Fn::Join"][1] == [*url[:-1], f"{url[-1]}/"]
+
+
+def test_what_the_client_of_the_page_needs_does_not_need_the_function(synthesised: Synthesis) -> None:
+    template = synthesised.service["page"]
+    (client,) = resources(template, "AWS::Cognito::UserPoolClient")
+    needed, found = [client], set[str]()
+    while needed:
+        name = needed.pop()
+        found.add(name)
+        text = json.dumps(template["Resources"][name])
+        needed += [other for other in template["Resources"] if f'"{other}"' in text and other not in found]
+    assert {template["Resources"][name]["Type"] for name in found} == {
+        "AWS::Cognito::UserPoolClient",
+        "AWS::ApiGateway::RestApi",
+    }
+
+
+def test_a_created_pool_gets_sign_in_pages_with_a_style_and_an_own_pool_keeps_its_own(synthesised: Synthesis) -> None:
+    template = synthesised.service["page"]
+    assert one(template, "AWS::Cognito::UserPoolDomain")["ManagedLoginVersion"] == 2
+    (client,) = resources(template, "AWS::Cognito::UserPoolClient")
+    style = one(template, "AWS::Cognito::ManagedLoginBranding")
+    assert style["ClientId"] == {"Ref": client}
+    assert style["UseCognitoProvidedValues"] is True
+    assert not resources(synthesised.service["pool"], "AWS::Cognito::UserPoolDomain")
+    for name in ("dev", "prod", "iam"):
+        assert not resources(synthesised.service[name], "AWS::Cognito::UserPoolClient")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"authorizer": Authorizer.IAM},
+        {"user_pool_url": "https://login.example.org"},
+        {"user_pool_arn": "arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"},
+        {"page_urls": ("https://ask.example.org",)},
+        {"page_urls": ("http://ask.example.org/",)},
+        {"page_urls": ("https://ask.example.org/?x=/",)},
+    ],
+)
+def test_a_page_on_which_nobody_could_sign_in_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="page"):
+        replace(WITH_PAGE, **changes)
 
 
 @pytest.mark.parametrize(

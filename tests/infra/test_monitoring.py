@@ -97,33 +97,34 @@ def test_failures_trigger_alarms(synthesised: Synthesis, environment: Environmen
 
 
 @EVERY
-def test_an_outage_triggers_an_alarm_despite_health_checks(synthesised: Synthesis, environment: Environment) -> None:
+def test_an_outage_triggers_an_alarm_despite_health_checks_and_visits(
+    synthesised: Synthesis, environment: Environment
+) -> None:
     template, bar = synthesised.service[environment.name], environment.alarms.server_errors
     (alarm,) = _alarms(template, "More than")
     assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (bar.percent / 100, "GreaterThanThreshold")
+    page = ["GET /", "GET /page/{name}"] if environment.chat_page else []
+    unasked = dict(enumerate(["GET /api/health", "HEAD /api/health", *page]))
     expression, metrics = _expression(alarm)
-    checks = "".join(f" - FILL({method}_checks, 0) + FILL({method}_unhealthy, 0)" for method in ("get", "head"))
-    assert expression == f"IF(failed >= {bar.failures}, failed / (requests{checks}))"
+    others = "".join(f" - FILL(all_{number}, 0) + FILL(failed_{number}, 0)" for number in unasked)
+    assert expression == f"IF(failed >= {bar.failures}, failed / (requests{others}))"
     period = bar.minutes * 60
-    assert metrics == {
-        "failed": ("5XXError", "Sum", period),
-        "requests": ("Count", "Sum", period),
-        "get_checks": ("Count", "Sum", period),
-        "get_unhealthy": ("5XXError", "Sum", period),
-        "head_checks": ("Count", "Sum", period),
-        "head_unhealthy": ("5XXError", "Sum", period),
+    totals = {"failed": ("5XXError", "Sum", period), "requests": ("Count", "Sum", period)}
+    assert metrics == totals | {f"all_{number}": ("Count", "Sum", period) for number in unasked} | {
+        f"failed_{number}": ("5XXError", "Sum", period) for number in unasked
     }
+    assert len(metrics) <= 10  # that an alarm takes
     assert _routes(alarm) == {"failed": "", "requests": ""} | {
-        f"{method.lower()}_{name}": f"{method} /api/health"
-        for method in ("GET", "HEAD")
-        for name in ("checks", "unhealthy")
+        f"{name}_{number}": route for name in ("all", "failed") for number, route in unasked.items()
     }
     # API Gateway emits metrics only for the methods that the stage names. Each of them is billed.
     settings = one(template, "AWS::ApiGateway::Stage")["MethodSettings"]
     measured = [
-        (setting["HttpMethod"], setting["ResourcePath"]) for setting in settings if setting.get("MetricsEnabled")
+        f"{setting['HttpMethod']} {setting['ResourcePath'].replace('/~1', '/').replace('~1', '/')}"
+        for setting in settings
+        if setting.get("MetricsEnabled")
     ]
-    assert measured == [("GET", "/~1api~1health"), ("HEAD", "/~1api~1health")]
+    assert sorted(measured) == sorted(unasked.values())
 
 
 def test_one_failure_is_not_enough_for_an_alarm() -> None:

@@ -114,10 +114,44 @@ def test_the_error_names_a_malformed_variable(name: str, value: str) -> None:
         ("PINECONE_INDEX_HOST", "http://localhost:8080"),
         ("CORS_ORIGINS", "https://app.example.org http://localhost:3000"),
         ("KNOWLEDGE_BASE_ACCESS", '{"anonymous": [], "key:a": ["kb-1", "kb_2"]}'),
+        ("PAGE_SIGN_IN", "api_key"),
     ],
 )
 def test_valid_values_are_accepted(name: str, value: str) -> None:
     assert Settings.from_env(COMPLETE | {name: value})
+
+
+POOL = {"PAGE_SIGN_IN": "cognito", "PAGE_USER_POOL_URL": "https://gleaner-1a.auth.eu-central-1.amazoncognito.com"}
+
+
+def test_the_page_signs_in_at_the_origin_of_a_user_pool() -> None:
+    sign_in = Settings.from_env(COMPLETE | POOL | {"PAGE_CLIENT_ID": "2a3b"}).sign_in
+    assert (sign_in.kind, sign_in.client_id) == ("cognito", "2a3b")
+    assert sign_in.pool_url == POOL["PAGE_USER_POOL_URL"]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PAGE_SIGN_IN": "password"},
+        POOL,
+        POOL | {"PAGE_CLIENT_ID": "2a3b", "PAGE_USER_POOL_URL": ""},
+        *(
+            POOL | {"PAGE_CLIENT_ID": "2a3b", "PAGE_USER_POOL_URL": url}
+            for url in (
+                "login.example.org",
+                "https://login.example.org/",
+                "https://a.example; script-src *",
+                "https://a.example *",
+                "https://*.example",
+                "https://a.example\n",
+            )
+        ),
+    ],
+)
+def test_an_incomplete_or_unsafe_sign_in_is_refused(variables: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match="PAGE_SIGN_IN"):
+        Settings.from_env(COMPLETE | variables)
 
 
 def test_repr_does_not_contain_keys() -> None:

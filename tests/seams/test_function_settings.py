@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+import pytest
+
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
-from infra.environments import ENVIRONMENTS, Environment
-from tests.infra.synthesis import EVERY, functions, synthesis
+from gleaner.runtime.sign_in import SignIn
+from infra.environments import DEV, ENVIRONMENTS, PROD, Environment
+from tests.infra.synthesis import EVERY, OWN_POOL, WITH_PAGE, functions, synthesis
 
 REQUIRED = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "API_KEYS_SECRET_ARN")
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
@@ -39,6 +42,7 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
     settings = Settings.from_env(_variables(environment, "query"))
     assert settings.cors_origins == environment.cors_origins
     assert settings.docs_routes == environment.docs_routes
+    assert settings.chat_page == environment.chat_page
     assert settings.query_deadline_seconds == environment.query_deadline_seconds
     assert settings.stream_deadline_seconds == environment.stream_deadline_seconds
     assert settings.web_answer_max_age_days == environment.web_answer_max_age_days
@@ -52,6 +56,22 @@ def test_the_query_function_reads_every_variable_that_is_deployed(environment: E
     Settings.from_env(variables)
     unread = {name for name in variables if not name.startswith(("POWERTOOLS_", "AWS_LAMBDA_"))} - variables.read
     assert unread == set()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        (DEV, SignIn(kind="api_key")),
+        (PROD, SignIn(kind="none")),  # it has no page
+        (WITH_PAGE, SignIn(kind="cognito", pool_url="https://x.auth.x.amazoncognito.com", client_id="x")),
+        (OWN_POOL, SignIn(kind="cognito", pool_url="https://login.example.org", client_id="x")),
+    ],
+    ids=["API keys", "no page", "pool", "own pool"],
+)
+def test_the_page_gets_to_know_how_people_sign_in(environment: Environment, expected: SignIn) -> None:
+    variables = functions(synthesis().service[environment.name])["query"]["Environment"]["Variables"]
+    values = {name: _resolve(value, "x") for name, value in variables.items()}
+    assert Settings.from_env(values | {"PINECONE_INDEX_HOST": "index.example"}).sign_in == expected
 
 
 @EVERY

@@ -15,6 +15,7 @@ STREAMED = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path in resp
 ROUTES = {(endpoint.method, endpoint.path) for endpoint in Endpoint}
 HEADS = {("HEAD", path) for method, path in ROUTES if method == "GET"}  # answered as GET
 DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
+PAGE = {Endpoint.PAGE.path, Endpoint.PAGE_FILE.path}
 
 
 @EVERY
@@ -23,6 +24,7 @@ def test_methods_of_the_gateway_are_routes_of_the_function(environment: Environm
     named = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path in methods if method != "ANY"}
     expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)} | {path for _, path in STREAMED}
     expected |= DOCS if environment.docs_routes else set()
+    expected |= PAGE if environment.chat_page else set()
     assert {path for _, path in named} == expected
     assert named <= ROUTES | HEADS
 
@@ -55,7 +57,7 @@ def gateway_methods(environment: Environment) -> set[tuple[str, str]]:
     template = synthesis().service[environment.name]
     methods = properties(template, "AWS::ApiGateway::Method")
     return {
-        (method["HttpMethod"], full_path(template, method["ResourceId"]))
+        (method["HttpMethod"], full_path(template, method["ResourceId"]) or "/")
         for method in methods
         if method["HttpMethod"] != "OPTIONS"
     }

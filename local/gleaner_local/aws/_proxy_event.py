@@ -65,7 +65,7 @@ def _find_resource(method: str, path: str) -> tuple[str, dict[str, str] | None]:
     for resource, pattern in _STREAMED_PATHS.items():
         if (method, resource) in STREAMED and (match := pattern.fullmatch(path)):
             return resource, match.groupdict() or None
-    return _PROXY, {"proxy": path.lstrip("/")}
+    return (_PROXY, {"proxy": path.lstrip("/")}) if path != "/" else (path, None)
 
 
 def _encode_body(body: bytes) -> tuple[str | None, bool]:

@@ -48,6 +48,9 @@ def _content_type(name: str, value: str) -> str:
 def base_path(event: Mapping[str, Any]) -> str:
     """What precedes the path of the route in the client's URL: the stage, or the base path of a custom domain."""
     full_path, path = str((event.get("requestContext") or {}).get("path") or ""), _path(event)
+    if path == "/":
+        segments = full_path.strip("/")  # the URL of the root may lack the final slash
+        return f"/{segments}" if segments else ""
     return full_path.removesuffix(path) if full_path.endswith(path) else ""
 
 
@@ -59,6 +62,8 @@ def _path(event: Mapping[str, Any]) -> str:
     """
     path = str(event.get("path") or "/")
     resource = str(event.get("resource") or "/{proxy+}")
+    if resource == "/":
+        return resource
     for name, value in (event.get("pathParameters") or {}).items():
         if value:
             resource = resource.replace(f"{{{name}+}}", str(value)).replace(f"{{{name}}}", str(value))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from html import escape
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -15,6 +17,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 from gleaner.api.request import Current
 from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import UnknownPageFile
+from gleaner.runtime.sign_in import SignIn
 
 _INDEX = "index.html"
 _TYPES = {
@@ -24,26 +27,22 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".LICENSE": "text/plain; charset=utf-8",
 }
-# The page's own files and API only. `require-trusted-types-for` makes the browser refuse any text that would be parsed
-# as HTML, so words from documents and the web stay words.
+# The page's own files and API only, and the user pool's origin, where the page fetches tokens. With
+# `require-trusted-types-for` the browser refuses any text that would be parsed as HTML, so words from documents and the
+# web stay words.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connect}; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-_HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
-
 _FILE_CACHING = "max-age=300"  # the same for every caller, but new with every deployment
 
 
 class PageRoutes:
     """GET / and GET /page/{name}."""
 
-    def __init__(self, current: Current) -> None:
+    def __init__(self, current: Current, sign_in: SignIn) -> None:
         self._current = current
+        self._sign_in = sign_in
 
     def routes(self) -> tuple[Route, ...]:
         """The routes."""
@@ -55,18 +54,31 @@ class PageRoutes:
         )
 
     def _index(self) -> Response[str]:
-        page = Template(_read(_INDEX)).substitute(base=self._current().base_path)
-        return _respond(_INDEX, page, "no-cache")
+        sign_in = self._sign_in
+        described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
+        values = {"base": self._current().base_path, "sign_in": json.dumps(described), "scripts": _scripts()}
+        page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
+        return self._respond(_INDEX, page, "no-cache")
 
     def _file(self, name: Annotated[str, Path(max_length=100)]) -> Response[str]:
         if name == _INDEX or name not in _names():
             raise UnknownPageFile("The page has no such file.")
-        return _respond(name, _read(name), _FILE_CACHING)
+        return self._respond(name, _read(name), _FILE_CACHING)
+
+    def _respond(self, name: str, content: str, caching: str) -> Response[str]:
+        origins = ["'self'", self._sign_in.pool_url]
+        headers = {
+            "Content-Security-Policy": _POLICY.format(connect=" ".join(filter(None, origins))),
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "Cache-Control": caching,
+        }
+        return Response(HTTPStatus.OK.value, _TYPES[PurePosixPath(name).suffix], content, headers=headers)
 
 
-def _respond(name: str, content: str, caching: str) -> Response[str]:
-    kind = _TYPES[PurePosixPath(name).suffix]
-    return Response(HTTPStatus.OK.value, kind, content, headers=_HEADERS | {"Cache-Control": caching})
+def _scripts() -> str:
+    """The modules that the page loads in any case; a language has its own."""
+    return " ".join(name for name in sorted(_names()) if name.endswith(".js") and not name.startswith("texts-"))
 
 
 @cache

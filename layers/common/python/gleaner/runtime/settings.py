@@ -13,6 +13,7 @@ from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import KB_ID_PATTERN
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
+from gleaner.runtime.sign_in import SignIn, read_sign_in
 from gleaner.runtime.variables import read_positive, read_switch, read_url, require
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # required unless the keys are in a secret
@@ -64,6 +65,7 @@ class Settings:
     cors_origins: tuple[str, ...]
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
     chat_page: bool  # whether a page on which people ask is served at /
+    sign_in: SignIn  # on this page
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
@@ -103,6 +105,7 @@ class Settings:
             cors_origins=_read_origins(env),
             knowledge_base_access=_read_access(env),
             chat_page=read_switch(env, "CHAT_PAGE"),
+            sign_in=read_sign_in(env),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )

@@ -1,56 +1,29 @@
 /** Calls the API of the service that serves this page. */
 
-const base = document.body.dataset.base;
-const KEY = "gleaner.key"; // in the session storage: it goes with the tab
+import { base } from "./config.js";
+import { credentials, reject } from "./credentials.js";
+import { Problem } from "./problem.js";
 
-/** A request that was answered with a problem document, or not at all. */
-export class Problem extends Error {
-  constructor(kind, detail, retryAfter = null) {
-    super(detail);
-    this.kind = kind;
-    this.retryAfter = retryAfter;
-  }
+export { Problem };
 
-  static async of(response) {
-    let document = {};
-    try {
-      document = await response.json();
-    } catch {
-      // A gateway may answer with a page.
-    }
-    const kind = String(document.type ?? "").split(":").pop() || `http-${response.status}`;
-    return new Problem(kind, document.detail ?? `HTTP ${response.status}`, response.headers.get("Retry-After"));
-  }
-}
-
-export const apiKey = () => sessionStorage.getItem(KEY) ?? "";
-
-export function setApiKey(key) {
-  if (key) sessionStorage.setItem(KEY, key);
-  else sessionStorage.removeItem(KEY);
-}
-
-function headers(more = {}) {
-  const key = apiKey();
-  // A token of three parts is one of a user pool; anything else is an API key.
-  const signed = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(key) ? { Authorization: `Bearer ${key}` } : { "x-api-key": key };
-  return { ...(key ? signed : {}), ...more };
-}
-
-async function send(method, path, options) {
+async function send(method, path, { headers, ...options }) {
+  const signed = { ...(await credentials()), ...headers };
+  let response;
   try {
-    return await fetch(base + path, { method, cache: "no-store", ...options });
+    response = await fetch(base + path, { method, cache: "no-store", headers: signed, ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem("lost", error.message);
   }
+  if (response.status === 401) reject();
+  if (!response.ok) throw await Problem.of(response);
+  return response;
 }
 
 /** The JSON of a response; null if it has none. Throws Problem. */
 export async function call(method, path, body) {
-  const options = { headers: headers(body ? { "Content-Type": "application/json" } : {}) };
-  const response = await send(method, path, body ? { ...options, body: JSON.stringify(body) } : options);
-  if (!response.ok) throw await Problem.of(response);
+  const options = body ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
+  const response = await send(method, path, options);
   return response.status === 204 ? null : response.json();
 }
 
@@ -59,10 +32,9 @@ export async function* ask(question, { sessionId, key, signal }) {
   const path = sessionId ? `/api/sessions/${sessionId}/chat/stream` : "/api/chat/stream";
   const response = await send("POST", path, {
     signal,
-    headers: headers({ "Content-Type": "application/json", "Idempotency-Key": key }),
+    headers: { "Content-Type": "application/json", "Idempotency-Key": key },
     body: JSON.stringify(question),
   });
-  if (!response.ok) throw await Problem.of(response);
   let isDone = false;
   for await (const data of readEvents(response.body)) {
     if (data === "[DONE]") isDone = true;

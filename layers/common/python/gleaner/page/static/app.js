@@ -7,6 +7,7 @@ import { PassagePanel } from "./passage.js";
 import { showProblem } from "./problems.js";
 import { SessionList, keepTitle } from "./sessions.js";
 import { settings, showSettings } from "./settings.js";
+import { showAccount } from "./sign-in.js";
 import { language, t } from "./texts.js";
 import { Turn } from "./turn.js";
 
@@ -210,7 +211,7 @@ function build() {
   const main = el("main", { "aria-label": t.conversation }, turns, log, form);
   document.body.append(
     el("a", { class: "skip", href: "#question" }, t.skip),
-    el("header", { class: "top" }, menu, el("h1", {}, t.title), el("p", {}, t.tagline)),
+    el("header", { class: "top" }, menu, el("h1", {}, t.title), el("p", {}, t.tagline), showAccount()),
     el("div", { class: "columns" }, sidebar, main, panel),
   );
   document.addEventListener("keydown", (event) => {

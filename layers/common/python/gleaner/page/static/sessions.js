@@ -75,3 +75,8 @@ export function keepTitle(sessionId, question) {
   kept[sessionId] ??= question.slice(0, MAX_TITLE);
   localStorage.setItem(TITLES, JSON.stringify(Object.fromEntries(Object.entries(kept).slice(-MAX_TITLES))));
 }
+
+/** Forget them all: the next reader may be somebody else. */
+export function forgetTitles() {
+  localStorage.removeItem(TITLES);
+}

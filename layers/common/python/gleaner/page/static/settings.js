@@ -1,6 +1,6 @@
 /** What the reader may choose: knowledge base, grounding, language, API key. */
-import { apiKey, setApiKey } from "./api.js";
 import { el, fill } from "./dom.js";
+import { showCredentials } from "./sign-in.js";
 import { language, languages, setLanguage, t } from "./texts.js";
 
 const STORED = "gleaner.settings";
@@ -30,25 +30,16 @@ export function showSettings(node, changed) {
   });
   const tongue = el("select", { id: "language" }, languages.map(([tag, name]) => el("option", { value: tag, selected: tag === language }, name)));
   tongue.addEventListener("change", () => setLanguage(tongue.value));
-  const key = el("input", { id: "key", type: "password", autocomplete: "off", value: apiKey() });
-  const form = el(
-    "form",
+  const choices = el(
+    "div",
     { class: "settings" },
     el("label", { for: "kb" }, t.knowledgeBase), kb,
     toggle("strict", t.strict, settings.isStrict, (isStrict) => keep({ isStrict })),
     el("p", { class: "hint" }, t.strictHint),
     toggle("fresh", t.fresh, settings.isFresh, (isFresh) => keep({ isFresh })),
     el("label", { for: "language" }, t.language), tongue,
-    el("label", { for: "key" }, t.apiKey), key,
-    el("p", { class: "hint" }, t.apiKeyHint),
-    el("button", { type: "submit" }, t.useKey),
   );
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    setApiKey(key.value.trim());
-    changed();
-  });
-  fill(node, form);
+  fill(node, choices, showCredentials(changed));
 }
 
 function toggle(id, label, isOn, change) {
