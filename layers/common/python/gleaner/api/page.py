@@ -42,8 +42,10 @@ _FILE_CACHING = "max-age=300"  # the same for every caller, but new with every d
 class PageRoutes:
     """GET / and GET /page/{name}."""
 
-    def __init__(self, current: Current) -> None:
+    def __init__(self, current: Current, *, upload_path: str) -> None:
+        """`upload_path`: where the page sends documents of the reader; empty where the service takes none."""
         self._current = current
+        self._upload_path = upload_path
 
     def routes(self) -> tuple[Route, ...]:
         """The routes."""
@@ -55,7 +57,7 @@ class PageRoutes:
         )
 
     def _index(self) -> Response[str]:
-        page = Template(_read(_INDEX)).substitute(base=self._current().base_path)
+        page = Template(_read(_INDEX)).substitute(base=self._current().base_path, uploads=self._upload_path)
         return _respond(_INDEX, page, "no-cache")
 
     def _file(self, name: Annotated[str, Path(max_length=100)]) -> Response[str]:

@@ -49,7 +49,20 @@ async function send(method, path, options) {
 /** The JSON of a response; null if it has none. Throws Problem. */
 export async function call(method, path, body) {
   const options = { headers: headers(body ? { "Content-Type": "application/json" } : {}) };
-  const response = await send(method, path, body ? { ...options, body: JSON.stringify(body) } : options);
+  return read(await send(method, path, body ? { ...options, body: JSON.stringify(body) } : options));
+}
+
+/** Where this service takes documents; null where it takes none. */
+export const uploadPath = document.body.dataset.uploads || null;
+
+/** Send a file to be loaded into a knowledge base; what became of it. Throws Problem. */
+export async function upload(file, kbId) {
+  const query = new URLSearchParams({ name: file.name, ...(kbId ? { kb_id: kbId } : {}) });
+  const type = { "Content-Type": "application/octet-stream" };
+  return read(await send("POST", `${uploadPath}?${query}`, { headers: headers(type), body: file }));
+}
+
+async function read(response) {
   if (!response.ok) throw await Problem.of(response);
   return response.status === 204 ? null : response.json();
 }
