@@ -14,15 +14,13 @@ export async function showLearned(node) {
 }
 
 async function showKeywords(node) {
-  const rows = el("tbody");
-  const heads = [t.keyword, t.uses, t.lastUsed].map((head) => el("th", { scope: "col" }, head));
-  const table = el("table", { class: "keywords" }, el("thead", {}, el("tr", {}, heads)), rows);
+  const list = el("ul", { class: "keywords" });
   const load = async (cursor) => {
     try {
       const page = await call("GET", `/api/keywords?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
-      rows.append(...page.keywords.map(row));
+      list.append(...page.keywords.map(item));
       const more = page.next_cursor && button(t.more, () => load(page.next_cursor), { class: "quiet" });
-      fill(node, rows.children.length ? table : el("p", { class: "hint" }, t.noKeywords), more);
+      fill(node, list.children.length ? list : el("p", { class: "hint" }, t.noKeywords), more);
     } catch (error) {
       fill(node, showProblem(error, button(t.retry, () => showKeywords(node), { class: "quiet" })));
     }
@@ -30,33 +28,20 @@ async function showKeywords(node) {
   await load(null);
 }
 
-function row(keyword) {
+function item(keyword) {
   const answers = el("div");
-  const opener = button(keyword.keyword_text, () => toggle(opener, answers, keyword), {
-    class: "source",
-    dir: "auto",
-    "aria-expanded": "false",
-    title: t.showAnswers(keyword.keyword_text),
-  });
-  return el(
-    "tr",
-    {},
-    el("td", {}, opener, answers),
-    el("td", {}, number(keyword.usage_count)),
-    el("td", {}, showTime(keyword.last_used_at)),
-  );
-}
-
-async function toggle(opener, answers, keyword) {
-  const isOpen = opener.getAttribute("aria-expanded") === "true";
-  opener.setAttribute("aria-expanded", String(!isOpen));
-  if (isOpen) return fill(answers);
-  try {
-    const found = await call("GET", `/api/keywords/${keyword.keyword_id}`);
-    return fill(answers, el("p", { class: "where" }, `${t.learnedAt} ${showTime(keyword.created_at)}`), found.answers.map(answer));
-  } catch (error) {
-    return fill(answers, showProblem(error));
-  }
+  const facts = [t.used(number(keyword.usage_count)), `${t.lastUsed} ${showTime(keyword.last_used_at)}`, `${t.learnedAt} ${showTime(keyword.created_at)}`];
+  const summary = el("summary", {}, el("bdi", {}, keyword.keyword_text), el("span", { class: "where" }, facts.join(" · ")));
+  const details = el("details", {}, summary, answers);
+  details.addEventListener("toggle", async () => {
+    try {
+      const found = await call("GET", `/api/keywords/${keyword.keyword_id}`);
+      fill(answers, found.answers.map(answer));
+    } catch (error) {
+      fill(answers, showProblem(error));
+    }
+  }, { once: true });
+  return el("li", {}, details);
 }
 
 function answer(stored) {

@@ -43,7 +43,7 @@ function numberField(id, value, min) {
 
 function describe(report) {
   const say = report.dry_run ? t.wouldPrune(number(report.candidate_count)) : t.pruned(number(report.pruned_count));
-  const facts = (one) => `${t.uses} ${number(one.usage_count)} · ${t.lastUsed} ${showTime(one.last_used_at)}`;
+  const facts = (one) => `${t.used(number(one.usage_count))} · ${t.lastUsed} ${showTime(one.last_used_at)}`;
   const names = report.candidates.map((one) => el("li", { dir: "auto" }, one.keyword_text, el("span", { class: "where" }, facts(one))));
   return [el("p", {}, say), el("ul", {}, names)];
 }

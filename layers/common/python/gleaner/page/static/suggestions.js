@@ -6,7 +6,7 @@ import { showProblem } from "./problems.js";
 import { t } from "./texts.js";
 
 const SUGGESTIONS = 3;
-const LOOKED = 6; // documents: not every one has headings
+const LOOKED = 4; // documents: not every one has headings
 const QUESTION = /[?？؟]$/;
 const MAX_HEADING = 120; // characters
 

@@ -63,7 +63,8 @@ class CallItem {
     const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2)];
     this.outcome.textContent = facts.filter(Boolean).join(" · ");
     if (error) this.node.append(el("p", { class: "failed", dir: "auto" }, error));
-    if (found.length) this.node.append(el("ul", { class: "found" }, found.map((one) => el("li", { dir: "auto" }, placeOf(one)))));
+    const places = [...new Set(found.map(placeOf))];
+    if (places.length) this.node.append(el("ul", { class: "hits" }, places.map((place) => el("li", { dir: "auto" }, place))));
   }
 }
 
