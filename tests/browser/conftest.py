@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
@@ -36,8 +36,13 @@ Every keyword is stored with its usage count and the time of its last use.
 """
 QUESTION = "How are duplicate keywords merged?"
 REPORT_VIOLATIONS = """
-addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.sample}`));
+addEventListener("securitypolicyviolation", ({ violatedDirective, sample }) => {
+  console.error(`CSP: ${violatedDirective} ${sample}`);
+});
 """
+NO_BROWSER = "No Chromium is installed, so the page was NOT tested in a browser. On Debian: apt-get install chromium"
+
+expect.set_options(timeout=30_000)  # milliseconds; a loaded machine is no failure
 
 
 def find_browser() -> str | None:
@@ -161,8 +166,9 @@ def accept(dialog: Dialog) -> None:
 
 
 def play_answer(model: ScriptedModel, text: str = f"{MERGING} [kb-1]", *, sources: tuple[str, ...] = ("kb-1",)) -> None:
-    """Let the model search the knowledge base and give this answer."""
-    model.plays(calls(search(QUESTION)), calls(answer(text, sources)))
+    """Let the model search the knowledge base and give this answer, which streams as its sources are named first."""
+    name, arguments = answer(text, sources)
+    model.plays(calls(search(QUESTION)), calls((name, {"sources": arguments.pop("sources"), **arguments})))
 
 
 def play_learning(model: ScriptedModel, web: ScriptedWeb, *keywords: str) -> None:

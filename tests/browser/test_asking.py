@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import MERGING, PRUNING, QUESTION, accept, ask, ask_and_wait, play_answer
-from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+from tests.doubles.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.slow
 
@@ -17,11 +17,12 @@ OTHER = "Penguins live at the south pole and eat fish."
 
 
 def test_an_answer_streams_in_with_the_way_it_took(browser_page: Page, model: ScriptedModel) -> None:
-    play_answer(model, f"{MERGING} [kb-1]\n\n{PRUNING} [kb-1]")
+    play_answer(model, f"{MERGING} [kb-1]\n\n" * 5 + f"{PRUNING} [kb-1]")
     model.piece_seconds = 0.05
     ask(browser_page)
     content = browser_page.locator(".turn .content")
     expect(content).to_contain_text(MERGING)
+    expect(browser_page.locator(".sources li")).to_have_count(0)
     assert PRUNING not in content.inner_text()
     way = browser_page.locator(".way")
     assert way.get_attribute("open") is None
@@ -130,17 +131,18 @@ def test_a_strict_question_stays_in_the_documents(browser_page: Page, model: Scr
     expect(strict).to_be_checked()
 
 
-def test_another_knowledge_base_is_asked_and_named(browser_page: Page, model: ScriptedModel) -> None:
+@pytest.mark.usefixtures("failed_requests_are_expected")
+def test_another_knowledge_base_is_asked_and_named(browser_page: Page) -> None:
     browser_page.get_by_role("button", name="Settings").click()
     browser_page.get_by_label("Knowledge base").fill("another-base")
     browser_page.get_by_label("Knowledge base").press("Tab")
     expect(browser_page.locator(".welcome")).to_contain_text("This knowledge base is empty.")
     expect(browser_page.locator(".options")).to_contain_text("Knowledge base: another-base")
-    model.plays(calls(search(QUESTION)), calls(answer("Nothing was found.", (), answered="not_found")))
     with browser_page.expect_request("**/chat/stream") as request:
         ask(browser_page)
     assert request.value.post_data_json["kb_id"] == "another-base"
-    expect(browser_page.locator(".notice")).to_contain_text("The sources do not hold the answer.")
+    expect(browser_page.get_by_role("alert")).to_contain_text("There is no such knowledge base.")
+    expect(browser_page.get_by_role("alert").get_by_role("button")).to_have_text(["Change the question", "Settings"])
 
 
 def test_one_asks_about_words_that_one_marks_in_a_passage(browser_page: Page, model: ScriptedModel) -> None:

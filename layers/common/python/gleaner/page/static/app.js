@@ -28,8 +28,9 @@ const passages = new Passages(panel, (text, chapter) => askAbout(text, chapter))
 const openSource = (source, statement, opener) => passages.show(source, statement, opener);
 const conversation = new Conversation(composer, {
   openSource,
-  welcome: () => welcome(settings.kbId, (question) => conversation.ask(question), loading(() => settings.kbId, () => conversation.startNew())),
-  showSettings: () => panel.show(t.settings, (body) => showSettings(body, begin)),
+  greet,
+  startNew,
+  showSettings: () => panel.show(t.settings, (body) => showSettings(body, change)),
   kept: (sessionId, question) => {
     keepTitle(sessionId, question);
     showAddress(sessionId);
@@ -50,8 +51,29 @@ function showAddress(sessionId) {
   history.replaceState(null, "", sessionId ? `#${sessionId}` : location.pathname + location.search);
 }
 
+/** Fill an empty conversation: again once the reader has loaded documents, whose progress stays in sight. */
+async function greet(greeting) {
+  const own = loading(() => settings.kbId, () => show());
+  const show = async () => fill(greeting, el("h2", {}, t.welcome), await welcome(settings.kbId, (question) => conversation.ask(question), own));
+  fill(greeting, el("h2", {}, t.welcome));
+  await show();
+}
+
+function startNew() {
+  const greeted = conversation.startNew();
+  composer.field.focus();
+  return greeted;
+}
+
+/** Another caller or knowledge base: the conversation that is open does not belong to it. */
+function change() {
+  composer.showBase();
+  sessions.load();
+  return conversation.startNew();
+}
+
 function afterDeletion(sessionId) {
-  if (conversation.sessionId === sessionId) conversation.startNew();
+  if (conversation.sessionId === sessionId) startNew();
   else sidebar.querySelector("button").focus();
 }
 
@@ -90,8 +112,8 @@ function tool(title, show) {
 }
 
 function build() {
-  const tools = [tool(t.documents, showDocumentsPanel), tool(t.learned, showLearned), tool(t.settings, (body) => showSettings(body, begin))];
-  fill(sidebar, button(t.newChat, () => conversation.startNew(), { class: "primary" }), list, el("div", { class: "tools" }, tools));
+  const tools = [tool(t.documents, showDocumentsPanel), tool(t.learned, showLearned), tool(t.settings, (body) => showSettings(body, change))];
+  fill(sidebar, button(t.newChat, startNew, { class: "primary" }), list, el("div", { class: "tools" }, tools));
   document.body.append(
     el("a", { class: "skip", href: "#question" }, t.skip),
     el("header", { class: "top" }, menu, el("h1", {}, t.title), el("p", {}, t.tagline)),
@@ -113,7 +135,7 @@ function begin() {
   composer.showBase();
   sessions.load();
   if (/^[0-9A-Z]{26}$/.test(sessionId)) conversation.open(sessionId);
-  else conversation.startNew();
+  else startNew();
 }
 
 build();

@@ -9,7 +9,8 @@ const MAX_SPOKEN = 50; // sentences that the log keeps
 
 export class Conversation {
   /**
-   * `openSource` shows a passage, `welcome()` gives the nodes of an empty conversation, `showSettings()` leads there,
+   * `openSource` shows a passage, `greet(node)` fills an empty conversation, `showSettings()` leads there,
+   * `startNew()` begins another one,
    * `kept(sessionId, question)` is called when a turn is stored, `opened(sessionId)` when another one is shown.
    */
   constructor(composer, page) {
@@ -68,7 +69,7 @@ export class Conversation {
       isWorthRetry(problem) && way(t.retry, () => this.ask(question, asked)),
       way(t.editQuestion, () => this.composer.edit(question)),
       leadsToSettings(problem) && button(t.settings, this.page.showSettings, { class: "quiet" }),
-      problem.kind === "unknown-session" && way(t.startAnew, () => this.startNew()),
+      problem.kind === "unknown-session" && way(t.startAnew, this.page.startNew),
     ].filter(Boolean);
   }
 
@@ -92,12 +93,11 @@ export class Conversation {
   }
 
   /** Show an empty conversation, with what one may ask. */
-  async startNew() {
+  startNew() {
     this.leave(null);
-    const greeting = el("section", { class: "welcome" }, el("h2", {}, t.welcome));
+    const greeting = el("section", { class: "welcome" });
     fill(this.turns, greeting);
-    this.composer.field.focus();
-    greeting.append(...(await this.page.welcome()));
+    return this.page.greet(greeting);
   }
 
   /** Show a conversation that was kept. */
@@ -110,7 +110,7 @@ export class Conversation {
       shown.at(-1)?.node.scrollIntoView({ block: "start" });
     } catch (error) {
       const again = button(t.retry, () => this.open(sessionId), { class: "quiet" });
-      const anew = button(t.startAnew, () => this.startNew(), { class: "quiet" });
+      const anew = button(t.startAnew, () => this.page.startNew(), { class: "quiet" });
       fill(this.turns, showProblem(error, isWorthRetry(error) && again, anew));
     }
   }
