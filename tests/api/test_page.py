@@ -116,5 +116,13 @@ def test_the_languages_have_the_same_texts() -> None:
     assert all(one == keys[0] for one in keys)
 
 
-def test_the_page_is_small() -> None:
-    assert sum(len(STATIC.joinpath(name).read_bytes()) for name in NAMES) < MAX_PAGE_BYTES
+def test_what_a_visit_loads_is_small() -> None:
+    """Every file but the license, and one language."""
+    sizes = {name: len(STATIC.joinpath(name).read_bytes()) for name in NAMES if not name.endswith(".LICENSE")}
+    languages = [sizes.pop(name) for name in list(sizes) if name.startswith("texts-")]
+    assert sum(sizes.values()) + max(languages) < MAX_PAGE_BYTES
+
+
+def test_the_page_learns_where_it_may_send_documents(settings: dict[str, str]) -> None:
+    pages = [get(Client(make_api(settings | more)), "/")["body"] for more in ({}, {"UPLOAD_PATH": "/local/documents"})]
+    assert ['data-uploads=""' in pages[0], 'data-uploads="/local/documents"' in pages[1]] == [True, True]

@@ -60,6 +60,8 @@ def test_the_error_names_all_missing_variables() -> None:
         ("WEB_BLOCKED_HOSTS", "evil..example"),
         ("OPENAI_MAX_COMPLETION_TOKENS", "inf"),
         ("DOCS_ROUTES", "yes"),
+        ("UPLOAD_PATH", "https://elsewhere.example/documents"),
+        ("UPLOAD_PATH", '/x" onload="'),
         ("OPENAI_API", "completions"),
         ("OPENAI_REASONING_EFFORT", "much"),
         ("OPENAI_PRICES", '{"input": 1, "cached_input": 0.1, "output": 2, "cache_write": -1}'),

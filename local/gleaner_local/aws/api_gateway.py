@@ -6,7 +6,7 @@ import base64
 import json
 import logging
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Router, request_response
+from starlette.routing import Route, Router, request_response
 
 from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _web_pages
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 InvokeStreamed = Callable[[dict[str, Any], str, Deliver], None]
+TakeUpload = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. 
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
+UPLOAD_PATH = "/local/documents"  # a route that no gateway on AWS has
 
 
 def _nothing() -> tuple[str, ...]:
@@ -59,12 +61,14 @@ def create_app(
     *,
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
+    take_upload: TakeUpload | None = None,
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
     Requests whose responses are streamed go to `invoke_streamed(event, request_id, deliver)`, if it is given.
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
+    `take_upload` answers requests to UPLOAD_PATH, which the function never sees.
     """
     cross_origin = bool(origins)
 
@@ -99,8 +103,19 @@ def create_app(
             del response.headers["content-length"]  # that of the response to GET is not known
         return response
 
+    own = [] if take_upload is None else [_upload_route(take_upload, origins)]
     # A default instead of routes: no route pattern matches a line break in a path.
-    return Router(default=request_response(proxy))
+    return Router(routes=own, default=request_response(proxy))
+
+
+def _upload_route(take_upload: TakeUpload, origins: Collection[str]) -> Route:
+    async def upload(request: Request) -> Response:
+        if (objection := _web_pages.find_objection(request.headers, origins)) is None:
+            return await take_upload(request)
+        error = GatewayResponse(403, "not-allowed", objection)
+        return _error_response(error, str(uuid.uuid4()), cross_origin=False)
+
+    return Route(UPLOAD_PATH, upload, methods=["POST"])
 
 
 def to_response(result: dict[str, Any]) -> Response:

@@ -8,7 +8,7 @@ import signal
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,10 @@ from gleaner_local.commands import presentation
 from gleaner_local.commands.ingest import claim_roots
 from gleaner_local.commands.options import DataDir
 from gleaner_local.commands.prune import parse_age
+
+if TYPE_CHECKING:
+    from gleaner.clients.pinecone import KnowledgeBase
+    from gleaner_local.ingestion.uploads import Uploads
 
 DEFAULT_PORT = 8000
 
@@ -52,17 +56,25 @@ def serve(
     ] = None,
 ) -> None:
     """Run the complete service on this machine."""
-    from gleaner_local.service.run import LocalService  # only this command needs the local servers
+    from gleaner_local.ingestion.uploads import Uploads  # only this command needs the local servers
+    from gleaner_local.service.run import LocalService
 
+    uploads = Uploads(data_dir)
     hours = parse_age(prune_every) * 24 if prune_every else None
     service = LocalService(
-        data_dir, os.environ, port=port, concurrency=concurrency, prune_hours=hours, deadline_seconds=deadline
+        data_dir,
+        os.environ,
+        port=port,
+        concurrency=concurrency,
+        prune_hours=hours,
+        deadline_seconds=deadline,
+        take_upload=uploads.take,
     )
     _raise_file_limit()
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
-        service.start(before_gateway=lambda host: _load_documents(host, data_dir, load or []))
+        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, load or [], uploads))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(
@@ -82,17 +94,23 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
-def _load_documents(index_host: str, data_dir: Path, paths: list[Path]) -> None:
-    if not paths:
-        return
+def _open_knowledge_base(index_host: str, data_dir: Path, paths: list[Path], uploads: Uploads) -> None:
+    """Load what the command line names, and let the page load more."""
     from gleaner.clients import pinecone
-    from gleaner_documents.reading_process import stop_shared_process
-    from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.service.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
     kb_id = read_default_kb_id(os.environ)
+    uploads.open(knowledge_base, kb_id)
+    if paths:
+        _load_documents(paths, data_dir, knowledge_base, kb_id)
+
+
+def _load_documents(paths: list[Path], data_dir: Path, knowledge_base: KnowledgeBase, kb_id: str) -> None:
+    from gleaner_documents.reading_process import stop_shared_process
+    from gleaner_local.commands.ingest_output import ingest_and_report
+
     claim_roots(data_dir, paths, kb_id, None)
     ingest_and_report(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)
     stop_shared_process()

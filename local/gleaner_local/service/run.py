@@ -9,6 +9,7 @@ from pathlib import Path
 from gleaner.errors import ConfigurationError
 from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.aws import api_gateway, ministack
+from gleaner_local.aws.api_gateway import TakeUpload
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
@@ -39,11 +40,14 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
+        take_upload: TakeUpload | None = None,
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
-        `deadline_seconds` is the time for one question; None is the default for the model.
+        `deadline_seconds` is the time for one question; None is the default for the model. `take_upload` loads the
+        documents that the page sends; None: it sends none.
         """
+        self._take_upload = take_upload
         self._deadline_option = deadline_seconds
         self._prune_hours = prune_hours
         self._data_dir = data_dir
@@ -101,6 +105,7 @@ class LocalService:
         env, local = with_defaults(self._env), local_parts(self._env)
         self.deadline_seconds = choose_deadline(self._env, self._deadline_option)
         env["QUERY_DEADLINE_SECONDS"] = f"{self.deadline_seconds:g}"
+        env["UPLOAD_PATH"] = api_gateway.UPLOAD_PATH if self._take_upload is not None else ""
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app(), part=Part.MODEL) + "/v1"
             env |= local_variables(Part.MODEL, env)
@@ -168,7 +173,11 @@ class LocalService:
             raise CannotStart(f"The query function does not start: {error}") from error
         origins = function_env.get("CORS_ORIGINS", "").split()
         gateway = api_gateway.create_app(
-            environments.invoke, environments.invoke_streamed, origins=origins, find_down=self._find_down
+            environments.invoke,
+            environments.invoke_streamed,
+            origins=origins,
+            find_down=self._find_down,
+            take_upload=self._take_upload,
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
         self.url = self._serve(gateway, port=self._port, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)

@@ -208,7 +208,7 @@ class _Areas:
     def _load_page(self) -> Sequence[Route]:
         from gleaner.api.page import PageRoutes
 
-        return PageRoutes(self._current, self._settings.sign_in).routes()
+        return PageRoutes(self._current, self._settings.sign_in, upload_path=self._settings.upload_path).routes()
 
 
 def _load_health() -> Sequence[Route]:

@@ -40,9 +40,11 @@ _FILE_CACHING = "max-age=300"  # the same for every caller, but new with every d
 class PageRoutes:
     """GET / and GET /page/{name}."""
 
-    def __init__(self, current: Current, sign_in: SignIn) -> None:
+    def __init__(self, current: Current, sign_in: SignIn, *, upload_path: str) -> None:
+        """`upload_path`: where the page sends documents of the reader; empty where the service takes none."""
         self._current = current
         self._sign_in = sign_in
+        self._upload_path = upload_path
 
     def routes(self) -> tuple[Route, ...]:
         """The routes."""
@@ -56,7 +58,8 @@ class PageRoutes:
     def _index(self) -> Response[str]:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
-        values = {"base": self._current().base_path, "sign_in": json.dumps(described), "scripts": _scripts()}
+        values = {"base": self._current().base_path, "uploads": self._upload_path}
+        values |= {"sign_in": json.dumps(described), "scripts": _scripts()}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")
 

@@ -23,6 +23,7 @@ _CALLER = re.compile(r"(cognito|iam|key):\S*[^\s,]")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_PATH = re.compile(r"(?:/[a-z0-9-]+)+")
 _ANONYMOUS = "anonymous"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
 _REQUIRED = (
@@ -66,6 +67,7 @@ class Settings:
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
+    upload_path: str  # where that page sends documents of its reader; empty: the service takes none
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
@@ -106,6 +108,7 @@ class Settings:
             knowledge_base_access=_read_access(env),
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
+            upload_path=_read_path(env, "UPLOAD_PATH"),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )
@@ -154,6 +157,14 @@ def _read_blocked_hosts(env: Mapping[str, str]) -> BlockedHosts:
             "WEB_BLOCKED_HOSTS must be hosts such as example.org, without https:// and paths, separated by spaces."
         )
     return BlockedHosts(frozenset(valid))
+
+
+def _read_path(env: Mapping[str, str], name: str) -> str:
+    """A path below the address of the service, or an empty text if the variable is not set."""
+    value = env.get(name, "")
+    if value and not _PATH.fullmatch(value):
+        raise ConfigurationError(f"{name} must be a path such as /local/documents.")
+    return value
 
 
 def _read_origins(env: Mapping[str, str]) -> tuple[str, ...]:

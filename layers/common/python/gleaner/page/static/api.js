@@ -23,7 +23,20 @@ async function send(method, path, { headers, ...options }) {
 /** The JSON of a response; null if it has none. Throws Problem. */
 export async function call(method, path, body) {
   const options = body ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
-  const response = await send(method, path, options);
+  return read(await send(method, path, options));
+}
+
+/** Where this service takes documents; null where it takes none. */
+export const uploadPath = document.body.dataset.uploads || null;
+
+/** Send a file to be loaded into a knowledge base; what became of it. Throws Problem. */
+export async function upload(file, kbId) {
+  const query = new URLSearchParams({ name: file.name, ...(kbId ? { kb_id: kbId } : {}) });
+  const type = { "Content-Type": "application/octet-stream" };
+  return read(await send("POST", `${uploadPath}?${query}`, { headers: type, body: file }));
+}
+
+async function read(response) {
   return response.status === 204 ? null : response.json();
 }
 

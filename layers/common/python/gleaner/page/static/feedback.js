@@ -9,7 +9,7 @@ const POOR = 1;
 
 /** Buttons that rate the answer to a query. */
 export function feedback(queryId) {
-  const node = el("div", { class: "feedback", role: "group", "aria-label": t.comment });
+  const node = el("div", { class: "feedback", role: "group", "aria-label": t.rateIt });
   const done = el("span", { role: "status" });
   const rate = async (rating, comment = "") => {
     try {

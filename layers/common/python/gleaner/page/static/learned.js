@@ -1,95 +1,56 @@
-/** Shows what was learned from the web; admins prune it and restore it. */
+/** Shows what was learned from the web: keywords, their answers, when, and used how often. */
 import { call } from "./api.js";
 import { button, el, fill, link } from "./dom.js";
 import { render } from "./markdown.js";
 import { showProblem } from "./problems.js";
-import { showTime, t } from "./texts.js";
+import { pruning } from "./pruning.js";
+import { number, showTime, t } from "./texts.js";
 
-/** Fill a panel with the learned keywords. */
+/** Fill a node with the learned keywords. */
 export async function showLearned(node) {
-  const rows = el("tbody");
-  const heads = [t.keyword, t.uses, t.lastUsed].map((head) => el("th", { scope: "col" }, head));
-  const table = el("table", { class: "keywords" }, el("thead", {}, el("tr", {}, heads)), rows);
-  const results = el("div", { class: "results" });
-  fill(node, results, pruning(() => showLearned(node)));
+  const list = el("div", { class: "results" });
+  fill(node, list, pruning(() => showKeywords(list)));
+  await showKeywords(list);
+}
+
+async function showKeywords(node) {
+  const list = el("ul", { class: "keywords" });
   const load = async (cursor) => {
     try {
       const page = await call("GET", `/api/keywords?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
-      rows.append(...page.keywords.map(row));
-      fill(results, rows.children.length ? table : el("p", { class: "hint" }, t.noKeywords));
-      if (page.next_cursor) results.append(button(t.more, () => load(page.next_cursor), { class: "quiet" }));
+      list.append(...page.keywords.map(item));
+      const more = page.next_cursor && button(t.more, () => load(page.next_cursor), { class: "quiet" });
+      fill(node, list.children.length ? list : el("p", { class: "hint" }, t.noKeywords), more);
     } catch (error) {
-      fill(results, showProblem(error, () => showLearned(node)));
+      fill(node, showProblem(error, button(t.retry, () => showKeywords(node), { class: "quiet" })));
     }
   };
   await load(null);
 }
 
-function row(keyword) {
+function item(keyword) {
   const answers = el("div");
-  const opener = button(keyword.keyword_text, async () => {
-    const isOpen = opener.getAttribute("aria-expanded") === "true";
-    opener.setAttribute("aria-expanded", String(!isOpen));
-    if (isOpen) return fill(answers);
+  const facts = [t.used(number(keyword.usage_count)), `${t.lastUsed} ${showTime(keyword.last_used_at)}`, `${t.learnedAt} ${showTime(keyword.created_at)}`];
+  const summary = el("summary", {}, el("bdi", {}, keyword.keyword_text), el("span", { class: "where" }, facts.join(" · ")));
+  const details = el("details", {}, summary, answers);
+  details.addEventListener("toggle", async () => {
     try {
       const found = await call("GET", `/api/keywords/${keyword.keyword_id}`);
-      return fill(answers, found.answers.map(answer));
+      fill(answers, found.answers.map(answer));
     } catch (error) {
-      return fill(answers, showProblem(error));
+      fill(answers, showProblem(error));
     }
-  }, { class: "source", dir: "auto", "aria-expanded": "false", title: t.showAnswers(keyword.keyword_text) });
-  return el(
-    "tr",
-    {},
-    el("td", {}, opener, answers),
-    el("td", {}, String(keyword.usage_count)),
-    el("td", {}, showTime(keyword.last_used_at)),
-  );
+  }, { once: true });
+  return el("li", {}, details);
 }
 
 function answer(stored) {
   return el(
     "article",
     { class: "stored" },
-    el("h4", { dir: "auto" }, stored.answers),
+    el("h3", { dir: "auto" }, stored.answers),
     el("p", { class: "where" }, t.fromWeb(showTime(stored.created_at))),
     el("div", { dir: "auto" }, render(stored.answer)),
-    el("ul", {}, stored.citations.map((page) => el("li", {}, link(page.url, page.title)))),
-  );
-}
-
-function pruning(reload) {
-  const days = el("input", { type: "number", min: "1", value: "90", id: "prune-days" });
-  const uses = el("input", { type: "number", min: "0", value: "3", id: "prune-uses" });
-  const result = el("div", { role: "status" });
-  const run = async (isDry) => {
-    const rules = { max_age_days: Number(days.value), min_usage: Number(uses.value), dry_run: isDry };
-    try {
-      const report = await call("POST", "/api/keywords/prune", rules);
-      const names = el("ul", {}, report.candidates.map((one) => el("li", { dir: "auto" }, one.keyword_text)));
-      if (isDry) return fill(result, el("p", {}, t.wouldPrune(report.candidate_count)), names);
-      const restore = button(t.restore, async () => {
-        try {
-          const restored = await call("POST", "/api/keywords/restore", { run_id: report.run_id });
-          fill(result, el("p", {}, t.restored(restored.restored_count)));
-          reload();
-        } catch (error) {
-          fill(result, showProblem(error));
-        }
-      });
-      return fill(result, el("p", {}, t.pruned(report.pruned_count)), names, report.pruned_count > 0 && restore);
-    } catch (error) {
-      return fill(result, showProblem(error));
-    }
-  };
-  return el(
-    "details",
-    { class: "prune" },
-    el("summary", {}, t.prune),
-    el("p", {}, el("label", { for: "prune-days" }, t.days), days),
-    el("p", {}, el("label", { for: "prune-uses" }, t.minUses), uses),
-    button(t.dryRun, () => run(true), { class: "quiet" }),
-    button(t.pruneNow, () => run(false), { class: "quiet danger" }),
-    result,
+    el("ul", {}, stored.citations.map((page) => el("li", { dir: "auto" }, link(page.url, page.title)))),
   );
 }

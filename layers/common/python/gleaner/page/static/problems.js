@@ -1,25 +1,26 @@
 /** Says what went wrong, in words of the page where it has some. */
 import { Problem } from "./api.js";
-import { button, el } from "./dom.js";
+import { el } from "./dom.js";
 import { t } from "./texts.js";
 
-const SHOWN = new Set(["lost", "aborted"]);
-
-/** A message about an error, with a way on if there is one. */
-export function showProblem(error, retry = null) {
+/** A message about an error; `ways` are buttons that lead on. */
+export function showProblem(error, ...ways) {
   if (!(error instanceof Problem)) console.error(error);
-  return el(
-    "div",
-    { class: "problem", role: "alert" },
-    el("p", {}, describe(error)),
-    retry && button(t.retry, retry, { class: "quiet" }),
-  );
+  return el("div", { class: "problem", role: "alert" }, el("p", { dir: "auto" }, describe(error)), ways);
 }
+
+// Asking the same again would fail again: a reader can only change what is said.
+const FINAL = new Set(["quota-exceeded", "unauthorized", "not-allowed", "unknown-session", "unknown-knowledge-base", "validation-failed", "answer-refused", "context-too-long", "payload-too-large"]);
+const SETTINGS = new Set(["unauthorized", "not-allowed", "unknown-knowledge-base", "quota-exceeded"]);
+
+/** Whether it is worth asking the same again. */
+export const isWorthRetry = (error) => !FINAL.has(error.kind);
+
+/** Whether the way on is in the settings. */
+export const leadsToSettings = (error) => SETTINGS.has(error.kind);
 
 function describe(error) {
   if (!(error instanceof Problem)) return t.unknownProblem;
-  if (SHOWN.has(error.kind)) return error.kind === "lost" ? t.lost : t.stopped;
-  const said = t.problems[error.kind];
-  const wait = error.retryAfter ? ` (${t.seconds(error.retryAfter)})` : "";
-  return (said ?? `${t.unknownProblem} ${error.message}`) + wait;
+  const said = t.problems[error.kind] ?? `${t.unknownProblem} ${error.message}`;
+  return said + (error.retryAfter ? ` (${t.seconds(error.retryAfter)})` : "");
 }

@@ -15,7 +15,8 @@ function stored() {
 
 export const settings = { kbId: "", isStrict: false, isFresh: false, ...stored() };
 
-function keep(changes) {
+/** Change settings, and remember them in this browser. */
+export function keep(changes) {
   Object.assign(settings, changes);
   localStorage.setItem(STORED, JSON.stringify(settings));
 }
@@ -34,8 +35,7 @@ export function showSettings(node, changed) {
     "div",
     { class: "settings" },
     el("label", { for: "kb" }, t.knowledgeBase), kb,
-    toggle("strict", t.strict, settings.isStrict, (isStrict) => keep({ isStrict })),
-    el("p", { class: "hint" }, t.strictHint),
+    el("p", { class: "hint" }, t.knowledgeBaseHint),
     toggle("fresh", t.fresh, settings.isFresh, (isFresh) => keep({ isFresh })),
     el("label", { for: "language" }, t.language), tongue,
   );

@@ -1,8 +1,6 @@
 /** The words of the page, in the language that was chosen, or else the first of the browser's that there is. */
-import de from "./texts-de.js";
-import en from "./texts-en.js";
 
-const LANGUAGES = { en, de };
+const LANGUAGES = { en: "English", de: "Deutsch" }; // each has a file of texts, which is loaded where it is shown
 const STORED = "gleaner.language";
 
 function choose() {
@@ -12,8 +10,8 @@ function choose() {
 }
 
 export const language = choose();
-export const t = LANGUAGES[language];
-export const languages = Object.entries(LANGUAGES).map(([tag, texts]) => [tag, texts.name]);
+export const { default: t } = await import(`./texts-${language}.js`);
+export const languages = Object.entries(LANGUAGES);
 
 /** Shows the page in another language from now on. */
 export function setLanguage(tag) {
@@ -21,7 +19,13 @@ export function setLanguage(tag) {
   location.reload();
 }
 
+// Dates and numbers as the reader's region writes them, if it has the language of the page.
+const region = navigator.languages.find((tag) => tag.toLowerCase().startsWith(language)) ?? language;
+
 /** A time as people read it. */
 export function showTime(iso) {
-  return iso ? new Date(iso).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" }) : "";
+  return iso ? new Date(iso).toLocaleString(region, { dateStyle: "medium", timeStyle: "short" }) : "";
 }
+
+/** A number as people read it. */
+export const number = (value, options = {}) => Number(value).toLocaleString(region, options);

@@ -1,10 +1,15 @@
 /** One question and its answer, as they are shown in the conversation. */
-import { Problem } from "./api.js";
+import { Problem, call } from "./api.js";
 import { button, el, fill } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { render } from "./markdown.js";
+import { statementOf } from "./marking.js";
 import { showProblem } from "./problems.js";
+import { inOrder, showSources } from "./sources.js";
 import { t } from "./texts.js";
+import { Way } from "./way.js";
+
+const SENTENCE_END = /[.!?。！？।](?:\s|$)/g;
 
 /** Shows a turn while it is answered: `take` is called with each part of the stream. */
 export class Turn {
@@ -17,21 +22,16 @@ export class Turn {
     this.passages = new Map();
     this.answer = null;
     this.problem = null;
-    this.startedAt = performance.now();
     this.status = el("p", { class: "status" }, t.thinking);
     this.notes = el("div", { class: "notes" });
     this.content = el("div", { class: "content", dir: "auto" });
     this.sources = el("div", { class: "sources" });
-    this.calls = new Map();
-    this.trace = el("ol", { class: "calls" });
-    this.way = el("details", { class: "way", hidden: true }, el("summary", {}, t.theWay), this.trace);
+    this.way = new Way();
     this.after = el("div", { class: "after" });
-    this.node = el(
-      "article",
-      { class: "turn" },
-      el("div", { class: "question" }, el("h2", { class: "who" }, t.you), el("p", { dir: "auto" }, question), aboutText(about)),
-      el("div", { class: "answer" }, el("h2", { class: "who" }, t.answer), this.status, this.notes, this.content, this.sources, this.way, this.after),
-    );
+    this.question = el("div", { class: "question" }, el("h2", { class: "who" }, t.you), el("p", { dir: "auto" }, question));
+    if (about) this.question.append(folded(el("blockquote", { dir: "auto" }, about)));
+    const answer = [this.status, this.notes, this.content, this.sources, this.way.node, this.after];
+    this.node = el("article", { class: "turn" }, this.question, el("div", { class: "answer" }, el("h2", { class: "who" }, t.answer), answer));
   }
 
   /** Take one part of the UI message stream. */
@@ -40,10 +40,10 @@ export class Turn {
       case "data-gleaner-step":
         return this.setStatus(t.steps[part.data.step] ?? t.thinking);
       case "tool-input-available":
-        return this.addCall(part);
+        return this.way.begin(part);
       case "tool-output-available":
       case "tool-output-error":
-        return this.endCall(part);
+        return this.way.end(part, this.passages);
       case "data-gleaner-passages":
         return part.data.forEach((passage) => this.passages.set(passage.id, passage));
       case "text-delta":
@@ -62,19 +62,37 @@ export class Turn {
   finish(answer) {
     this.answer = plain(answer);
     this.text = this.answer.text;
+    this.ordered = inOrder(this.answer.sources, this.text);
     this.show();
-    this.speakRest();
+    this.speakUpTo(this.text.length);
     this.status.remove();
     fill(this.notes, notes(this.answer).map((note) => el("p", { class: "notice" }, note)));
-    this.showSources();
-    this.way.querySelector("summary").textContent = [t.theWay, ...this.figures()].join(" · ");
+    showSources(this.sources, this.ordered, (source, opener) => this.openSource(source, this.text, opener));
+    this.way.finish(this.answer);
     if (this.answer.queryId) fill(this.after, this.copyButton(), feedback(this.answer.queryId));
   }
 
-  /** Show a failure, or that the question was stopped, with a way on. */
-  fail(error, retry) {
+  /** Show a failure, or that the question was stopped; `ways` are buttons that lead on. */
+  fail(error, ways) {
+    const problem = this.problem ?? error;
     this.status.remove();
-    fill(this.after, showProblem(this.problem ?? error, retry));
+    fill(this.notes);
+    fill(this.after, showProblem(problem, ...ways(problem)));
+  }
+
+  /** Say that the question is about a text, which is read once somebody unfolds it. */
+  readSelection(sessionId, messageId) {
+    const quote = el("blockquote", { dir: "auto" });
+    const details = folded(quote);
+    details.addEventListener("toggle", async () => {
+      try {
+        const path = `/api/sessions/${sessionId}/messages/${encodeURIComponent(messageId)}/selected-text`;
+        quote.textContent = (await call("GET", path)).selected_text;
+      } catch (error) {
+        fill(quote, showProblem(error));
+      }
+    }, { once: true });
+    this.question.append(details);
   }
 
   setStatus(text) {
@@ -103,89 +121,24 @@ export class Turn {
   mark(id, numbers) {
     const source = this.answer?.sources.find((one) => one.id === id) ?? this.passages.get(id);
     if (!source) return `[${id}]`;
-    const number = this.numberOf(id, numbers);
-    const opener = button(String(number), () => this.openSource(source, statementOf(opener), opener), {
-      class: "mark",
-      "aria-label": t.openSource(number, source.title),
+    if (!numbers.has(id)) numbers.set(id, this.ordered ? this.ordered.indexOf(source) + 1 : numbers.size + 1);
+    const position = numbers.get(id);
+    const opener = button(String(position), () => this.openSource(source, statementOf(opener), opener), {
+      class: `mark ${source.support ?? ""}`,
+      "aria-label": t.openSource(position, source.title, t.verdicts[source.support]),
       disabled: this.answer ? null : true,
     });
     return opener;
   }
 
-  numberOf(id, numbers) {
-    if (this.answer) return this.orderedSources().findIndex((one) => one.id === id) + 1;
-    if (!numbers.has(id)) numbers.set(id, numbers.size + 1);
-    return numbers.get(id);
-  }
-
-  /** The sources in the order of their marks in the text; those that support nothing come last. */
-  orderedSources() {
-    const position = (source) => {
-      const index = this.text.indexOf(`[${source.id}]`);
-      return (source.support === "none" ? 2e9 : 0) + (index < 0 ? 1e9 : index);
-    };
-    return [...this.answer.sources].sort((one, two) => position(one) - position(two));
-  }
-
-  showSources() {
-    const ordered = this.orderedSources();
-    const item = (source) => {
-      const opener = button(source.title, () => this.openSource(source, this.text, opener), { class: "source", dir: "auto" });
-      const place = [source.chapter, source.source_file_path, source.date].filter(Boolean).join(" · ");
-      return el(
-        "li",
-        { value: ordered.indexOf(source) + 1 },
-        opener,
-        place && el("span", { class: "where", dir: "auto" }, place),
-        el("span", { class: `verdict ${source.support}` }, t.verdicts[source.support] ?? ""),
-      );
-    };
-    const good = ordered.filter((source) => source.support !== "none");
-    const poor = ordered.filter((source) => source.support === "none");
-    fill(
-      this.sources,
-      good.length > 0 && el("section", {}, el("h3", {}, t.sources), el("ol", {}, good.map(item))),
-      poor.length > 0 && el("section", {}, el("h3", {}, t.unsupporting), el("ol", {}, poor.map(item))),
-    );
-  }
-
-  addCall(part) {
-    this.way.hidden = false;
-    const searched = part.input.query ?? (part.input.keywords ?? []).join(", ");
-    const outcome = el("span", { class: "outcome" });
-    const item = el("li", {}, el("span", { class: "tool" }, t.tools[part.toolName] ?? part.toolName), outcome);
-    if (searched) item.append(el("q", { dir: "auto" }, String(searched)));
-    this.calls.set(part.toolCallId, outcome);
-    this.trace.append(item);
-  }
-
-  endCall(part) {
-    const outcome = this.calls.get(part.toolCallId);
-    if (!outcome) return;
-    if (part.errorText) {
-      outcome.textContent = part.errorText;
-      outcome.classList.add("failed");
-      return;
-    }
-    const { duration_ms: duration, ...result } = part.output;
-    const ids = Object.values(result).filter(Array.isArray)[0];
-    const facts = [ids && t.found(ids.length), duration !== undefined && t.seconds((duration / 1000).toFixed(2))];
-    outcome.textContent = facts.filter(Boolean).join(" · ");
-  }
-
-  figures() {
-    const { latencyMs, cost } = this.answer;
-    return [
-      latencyMs !== undefined && t.seconds((latencyMs / 1000).toFixed(1)),
-      t.tokens((cost.input_tokens ?? 0) + (cost.output_tokens ?? 0)),
-      cost.estimated_usd && t.cost(cost.estimated_usd.toPrecision(2)),
-    ].filter(Boolean);
-  }
-
   copyButton() {
     const copy = button(t.copy, async () => {
-      await navigator.clipboard.writeText(this.text);
-      copy.textContent = t.copied;
+      try {
+        await navigator.clipboard.writeText(this.text);
+        copy.textContent = t.copied;
+      } catch {
+        copy.textContent = t.notCopied; // the browser forbids it
+      }
     }, { class: "quiet" });
     return copy;
   }
@@ -193,12 +146,8 @@ export class Turn {
   /** Say whole sentences to screen readers, once each. */
   speakSentences() {
     const fresh = this.text.slice(this.spoken);
-    const end = Math.max(...[...fresh.matchAll(/[.!?。！？।](?:\s|$)/g)].map((match) => match.index + 1), 0);
+    const end = Math.max(...[...fresh.matchAll(SENTENCE_END)].map((match) => match.index + 1), 0);
     if (end) this.speakUpTo(this.spoken + end);
-  }
-
-  speakRest() {
-    this.speakUpTo(this.text.length);
   }
 
   speakUpTo(end) {
@@ -208,11 +157,11 @@ export class Turn {
   }
 }
 
-function aboutText(about) {
-  return about && el("details", { class: "about" }, el("summary", {}, t.selection), el("blockquote", { dir: "auto" }, about));
+function folded(content) {
+  return el("details", { class: "about" }, el("summary", {}, t.selection), content);
 }
 
-/** The answers of both chat routes in one form. */
+/** The answers of both chat routes, and of the history, in one form. */
 function plain(answer) {
   const message = answer.message;
   const facts = message?.metadata ?? answer;
@@ -230,15 +179,4 @@ function plain(answer) {
 
 function notes(answer) {
   return [t.answered[answer.answered], answer.status === "fallback" && t.fallback].filter(Boolean);
-}
-
-/** The text of the block in which a mark stands. */
-function statementOf(mark) {
-  const block = mark.closest("p, li, td, th, blockquote, h3, h4, h5, h6") ?? mark.parentElement;
-  const range = document.createRange();
-  range.selectNodeContents(block);
-  range.setEndBefore(mark);
-  const before = range.toString();
-  const parts = [...new Intl.Segmenter(undefined, { granularity: "sentence" }).segment(before)];
-  return parts.pop()?.segment ?? before;
 }

@@ -1,0 +1,91 @@
+/** The way an answer took: its tool calls, folded away until somebody wants to see them. */
+import { call } from "./api.js";
+import { el, fill } from "./dom.js";
+import { showProblem } from "./problems.js";
+import { number, t } from "./texts.js";
+
+export class Way {
+  constructor() {
+    this.calls = new Map();
+    this.list = el("ol", { class: "calls" });
+    this.totals = el("p", { class: "totals" });
+    this.summary = el("summary", {}, t.theWay);
+    this.node = el("details", { class: "way", hidden: true }, this.summary, this.list, this.totals);
+  }
+
+  /** A tool was called. */
+  begin({ toolCallId, toolName, input }) {
+    this.node.hidden = false;
+    const item = new CallItem(toolName, input);
+    this.calls.set(toolCallId, item);
+    this.list.append(item.node);
+  }
+
+  /** A call has its outcome; `passages` holds what was found so far, by id. */
+  end({ toolCallId, output, errorText }, passages) {
+    const found = idsOf(output).map((id) => passages.get(id)).filter(Boolean);
+    this.calls.get(toolCallId)?.end({ found, count: output?.count, milliseconds: output?.duration_ms, error: errorText });
+  }
+
+  /** The answer is there: what it took in all. */
+  finish(answer) {
+    const { latencyMs, cost, queryId } = answer;
+    const price = cost.estimated_usd ? t.cost(number(cost.estimated_usd, { maximumSignificantDigits: 2 })) : null;
+    const time = latencyMs !== undefined && seconds(latencyMs, 1);
+    this.summary.textContent = [t.theWay, time, price].filter(Boolean).join(" · ");
+    const tokens = t.tokens(number(cost.input_tokens ?? 0), number(cost.output_tokens ?? 0));
+    this.totals.textContent = [tokens, t.webSearches(cost.web_searches ?? 0), price].filter(Boolean).join(" · ");
+    if (this.calls.size || !queryId) return;
+    this.node.hidden = false;
+    this.node.addEventListener("toggle", () => this.read(queryId), { once: true });
+  }
+
+  /** Read the calls of an answer that was given earlier. */
+  async read(queryId) {
+    try {
+      const { tool_calls: calls } = await call("GET", `/api/queries/${queryId}/tool-calls?limit=100`);
+      fill(this.list, calls.map((one) => recorded(one).node));
+    } catch (error) {
+      fill(this.list, el("li", {}, showProblem(error)));
+    }
+  }
+}
+
+class CallItem {
+  constructor(tool, input) {
+    const searched = input.query ?? (Array.isArray(input.keywords) ? input.keywords.join(", ") : "");
+    this.outcome = el("span", { class: "outcome" });
+    this.node = el("li", {}, el("span", { class: "tool" }, t.tools[tool] ?? tool), " ", this.outcome);
+    if (searched) this.node.append(el("q", { dir: "auto" }, String(searched)));
+  }
+
+  end({ found, count, milliseconds, error }) {
+    const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2)];
+    this.outcome.textContent = facts.filter(Boolean).join(" · ");
+    if (error) this.node.append(el("p", { class: "failed", dir: "auto" }, error));
+    const places = [...new Set(found.map(placeOf))];
+    if (places.length) this.node.append(el("ul", { class: "hits" }, places.map((place) => el("li", { dir: "auto" }, place))));
+  }
+}
+
+function recorded(record) {
+  const item = new CallItem(record.tool_name, parse(record.parameters));
+  const result = parse(record.result);
+  const found = result.chunks ?? result.citations ?? [];
+  const count = (result.chunks ?? result.citations ?? result.indexed ?? result.metadata?.sources)?.length;
+  item.end({ found, count, milliseconds: record.duration_ms, error: record.error_message });
+  return item;
+}
+
+const placeOf = (passage) => passage.chapter ?? passage.title;
+const seconds = (milliseconds, digits) => t.seconds(number(milliseconds / 1000, { maximumFractionDigits: digits }));
+const idsOf = (output) => (Array.isArray(output?.ids) ? output.ids : []);
+
+/** The record of a call is shortened, so it may end before its JSON does. */
+function parse(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,109 @@
+"""Takes documents that the page sends, one file a request, and loads them as `gleaner ingest` does."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.errors import GleanerError, KnowledgeBaseUnavailable
+from gleaner.model import KB_ID_PATTERN, JsonObject
+from gleaner_documents.source_files import MAX_FILE_BYTES
+from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+
+ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
+MAX_NAME_BYTES = 255  # of a file name on the usual file systems
+_CONTENT_TYPE = "application/octet-stream"  # pages of other sites cannot send it unasked
+_FAILURES = {KnowledgeBaseUnavailable: (503, "knowledge-base-unavailable")}
+
+
+class Uploads:
+    """Loads files into the knowledge base of a running service. They are not kept: the index records what is loaded."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._default_kb_id = ""
+        self._knowledge_base: KnowledgeBase | None = None
+        self._one_at_a_time = threading.Lock()  # concurrent runs into one knowledge base are not supported
+
+    def open(self, knowledge_base: KnowledgeBase, default_kb_id: str) -> None:
+        """Take files for this index from now on."""
+        self._knowledge_base = knowledge_base
+        self._default_kb_id = default_kb_id
+
+    async def take(self, request: Request) -> Response:
+        """Load the body of `POST ?name=…&kb_id=…` and tell what became of it.
+
+        The answer has the `outcome` (loaded, replaced, unchanged, empty or skipped), the `reason` for the last two, the
+        `source_file_path` and the `chunk_count`. What is wrong with the request is a problem document.
+        """
+        name = request.query_params.get("name", "")
+        kb_id = request.query_params.get("kb_id") or self._default_kb_id
+        if request.headers.get("content-type") != _CONTENT_TYPE:
+            return _problem(415, "unsupported-media-type", f"Send the file as {_CONTENT_TYPE}.")
+        if not _is_file_name(name) or not re.fullmatch(KB_ID_PATTERN, kb_id):
+            return _problem(400, "validation-failed", "Name the file without a directory, and a valid knowledge base.")
+        with TemporaryDirectory(dir=self._data_dir, prefix="upload-") as place:
+            path = Path(place, ROOT, name)
+            path.parent.mkdir()
+            try:
+                await _receive(request, path)
+                return JSONResponse(await run_in_threadpool(self._load, path, kb_id))
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            except GleanerError as error:
+                status, slug = _FAILURES.get(type(error), (400, "validation-failed"))
+                return _problem(status, slug, str(error))
+
+    def _load(self, path: Path, kb_id: str) -> JsonObject:
+        if self._knowledge_base is None:
+            raise KnowledgeBaseUnavailable("The service is starting. Try again in a moment.")
+        with self._one_at_a_time:
+            report = ingest(
+                [path], kb_id=kb_id, knowledge_base=self._knowledge_base, prune=False, progress=_say_nothing
+            )
+        problems = {"skipped": report.skipped, "empty": report.empty}
+        outcome, reason = next(
+            ((outcome, found[0].reason) for outcome, found in problems.items() if found), (_outcome_of(report), None)
+        )
+        return {
+            "outcome": outcome,
+            "reason": reason,
+            "source_file_path": f"{ROOT}/{path.name}",
+            "chunk_count": report.chunks_written,
+        }
+
+
+def _say_nothing(_progress: IngestProgress) -> None:
+    """Nobody watches within a file: the page shows one file after the other."""
+
+
+def _outcome_of(report: IngestReport) -> str:
+    return "loaded" if report.loaded else "replaced" if report.replaced else "unchanged"
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether it names a file in a directory, whatever the directory."""
+    fits = 0 < len(name.encode("utf-8", "replace")) <= MAX_NAME_BYTES
+    return fits and name.isprintable() and "/" not in name and not name.startswith(".")
+
+
+async def _receive(request: Request, path: Path) -> None:
+    """Write the body to a file. What is too large is read no further: the ingestion refuses it by its size."""
+    size = 0
+    with path.open("wb") as file:
+        async for part in request.stream():
+            file.write(part)
+            if (size := size + len(part)) > MAX_FILE_BYTES:
+                return
+
+
+def _problem(status: int, slug: str, detail: str) -> Response:
+    problem = {"type": f"urn:gleaner:problem:{slug}", "status": status, "detail": detail}
+    return JSONResponse(problem, status, media_type="application/problem+json")

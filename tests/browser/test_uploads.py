@@ -1,0 +1,66 @@
+"""On one's own machine, the page takes documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ask_and_wait
+from tests.e2e.commands import serving
+
+pytestmark = pytest.mark.slow
+
+ZEBRAS = "# Zebras\n\n## Why do zebras have stripes?\n\nZebras have stripes because flies avoid them.\n"
+
+
+@pytest.fixture(scope="module")
+def empty_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service without documents and with the model of this machine."""
+    with serving(tmp_path_factory.mktemp("empty") / "data") as address:
+        yield address
+
+
+def test_documents_are_loaded_from_an_empty_page_on_and_answer_questions(
+    open_page: Callable[..., Page], empty_service: str, tmp_path: Path
+) -> None:
+    page = open_page(empty_service)
+    welcome = page.locator(".welcome")
+    expect(welcome).to_contain_text("This knowledge base is empty.")
+    names = {"zebras.md": ZEBRAS, "picture.png": "no text", "broken.pdf": "not a PDF"}
+    for name, text in names.items():
+        (tmp_path / name).write_text(text)
+    page.get_by_label("Choose files").set_input_files([tmp_path / name for name in names])
+    progress = welcome.locator(".uploads")
+    expect(progress).to_contain_text("3 files are done.")
+    expect(progress.locator("li.loaded")).to_have_text("zebras.md loaded 1 passage")
+    expect(progress.locator("li.skipped")).to_have_count(2)
+    expect(progress.locator("li.skipped").first).to_contain_text("picture.png skipped: has no known file type")
+    suggestion = page.locator(".suggestion").first
+    expect(suggestion).to_have_text("Why do zebras have stripes?")
+    suggestion.click()
+    expect(page.locator(".turn .content")).to_contain_text("because flies avoid them")
+    expect(page.locator(".sources .verdict")).to_have_text("supports it")
+
+
+def test_files_are_dropped_and_a_file_that_misses_does_not_replace_the_page(
+    open_page: Callable[..., Page], empty_service: str
+) -> None:
+    page = open_page(empty_service)
+    page.get_by_role("button", name="Documents").click()
+    files = page.evaluate_handle(
+        """() => {
+          const data = new DataTransfer();
+          data.items.add(new File(["# Okapis\\n\\nOkapis live in the forest.\\n"], "okapis.md"));
+          return data;
+        }"""
+    )
+    page.locator("main").dispatch_event("drop", {"dataTransfer": files})
+    expect(page.locator("#question")).to_be_visible()
+    page.locator("#panel .drop").dispatch_event("drop", {"dataTransfer": files})
+    expect(page.locator("#panel .uploads")).to_contain_text("okapis.md loaded 1 passage")
+    expect(page.locator(".documents")).to_contain_text("Okapis")
+    ask_and_wait(page, "Where do okapis live?")
+    expect(page.locator(".turn .content")).to_contain_text("in the forest")
