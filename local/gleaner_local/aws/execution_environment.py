@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import queue
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +17,7 @@ from gleaner_local.aws._function_process import CHUNK, FAILED
 
 Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody reads it
 
+_PATIENCE_SECONDS = 0.2  # a call waits so long for a running environment before it starts another: a start takes longer
 START_SECONDS = 60.0
 _FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
 
@@ -77,14 +78,12 @@ class ExecutionEnvironments:
         self._env = dict(env)
         self._log_path = log_path
         self._timeout_seconds = timeout_seconds
-        self._idle: queue.LifoQueue[_Environment | None] = queue.LifoQueue()
+        self._idle = _Idle(concurrency)
         self._is_stopping = False
-        for _ in range(concurrency):
-            self._idle.put(None)  # a slot without an environment
 
     def warm_up(self) -> None:
         """Start one environment. Raises HandlerFailed with the reason if its handler cannot be loaded."""
-        environment = self._idle.get()
+        environment = self._idle.take()
         try:
             environment = self._revive(environment)
         finally:
@@ -106,7 +105,7 @@ class ExecutionEnvironments:
         self._invoke(event, request_id, self._streamed_timeout_seconds, deliver)
 
     def _invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
-        environment = self._idle.get()
+        environment = self._idle.take()
         try:
             if self._is_stopping:
                 raise NoEnvironment("The service stops.")
@@ -125,10 +124,8 @@ class ExecutionEnvironments:
 
     def stop(self) -> None:
         """End the idle environments; call it when no more events come."""
-        while not self._idle.empty():
-            environment = self._idle.get()
-            if environment is not None:
-                environment.stop()
+        for environment in self._idle.take_all():
+            environment.stop()
 
     def _revive(self, environment: _Environment | None) -> _Environment:
         """The environment, or a new one if there is none or its process has ended."""
@@ -143,6 +140,41 @@ class ExecutionEnvironments:
             return _Environment(self._handler, self._env, self._log_path)
         except OSError as error:  # too many open files or processes, or no memory
             raise NoEnvironment(f"No process can be started: {error.strerror}.") from error
+
+
+class _Idle:
+    """Environments that wait for events, and slots for those that have not started."""
+
+    def __init__(self, slots: int) -> None:
+        self._all = self._slots = slots
+        self._environments: list[_Environment] = []
+        self._changed = threading.Condition()
+
+    def take(self) -> _Environment | None:
+        """The environment that was used last, or None: a slot for another one."""
+        with self._changed:
+            if self._slots < self._all:  # a browser asks for a page in many requests, which take milliseconds
+                self._changed.wait_for(lambda: self._environments, _PATIENCE_SECONDS)
+            self._changed.wait_for(lambda: self._environments or self._slots)
+            if self._environments:
+                return self._environments.pop()
+            self._slots -= 1
+            return None
+
+    def put(self, environment: _Environment | None) -> None:
+        """Give an environment back, or the slot of one that has ended."""
+        with self._changed:
+            if environment is None:
+                self._slots += 1
+            else:
+                self._environments.append(environment)
+            self._changed.notify_all()
+
+    def take_all(self) -> list[_Environment]:
+        """All environments; they have no slots any more."""
+        with self._changed:
+            environments, self._environments = self._environments, []
+            return environments
 
 
 class _Environment:

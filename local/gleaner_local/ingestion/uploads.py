@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.errors import GleanerError, KnowledgeBaseUnavailable
+from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
 from gleaner_documents.source_files import MAX_FILE_BYTES
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
@@ -20,7 +20,6 @@ from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 MAX_NAME_BYTES = 255  # of a file name on the usual file systems
 _CONTENT_TYPE = "application/octet-stream"  # pages of other sites cannot send it unasked
-_FAILURES = {KnowledgeBaseUnavailable: (503, "knowledge-base-unavailable")}
 
 
 class Uploads:
@@ -57,9 +56,10 @@ class Uploads:
                 return JSONResponse(await run_in_threadpool(self._load, path, kb_id))
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody reads it
-            except GleanerError as error:
-                status, slug = _FAILURES.get(type(error), (400, "validation-failed"))
-                return _problem(status, slug, str(error))
+            except KnowledgeBaseUnavailable as error:
+                return _problem(503, "knowledge-base-unavailable", str(error))
+            except InvalidInput as error:
+                return _problem(400, "validation-failed", str(error))
 
     def _load(self, path: Path, kb_id: str) -> JsonObject:
         if self._knowledge_base is None:
@@ -68,10 +68,7 @@ class Uploads:
             report = ingest(
                 [path], kb_id=kb_id, knowledge_base=self._knowledge_base, prune=False, progress=_say_nothing
             )
-        problems = {"skipped": report.skipped, "empty": report.empty}
-        outcome, reason = next(
-            ((outcome, found[0].reason) for outcome, found in problems.items() if found), (_outcome_of(report), None)
-        )
+        outcome, reason = _outcome_of(report)
         return {
             "outcome": outcome,
             "reason": reason,
@@ -84,8 +81,13 @@ def _say_nothing(_progress: IngestProgress) -> None:
     """Nobody watches within a file: the page shows one file after the other."""
 
 
-def _outcome_of(report: IngestReport) -> str:
-    return "loaded" if report.loaded else "replaced" if report.replaced else "unchanged"
+def _outcome_of(report: IngestReport) -> tuple[str, str | None]:
+    """What became of the one file of a run, and the reason if it was not loaded."""
+    if report.skipped:
+        return "skipped", report.skipped[0].reason
+    if report.empty:
+        return "empty", report.empty[0].reason
+    return ("loaded" if report.loaded else "replaced" if report.replaced else "unchanged"), None
 
 
 def _is_file_name(name: str) -> bool:

@@ -1,0 +1,131 @@
+"""Documents that the page sends are loaded as by the command, within the same limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gleaner.clients import pinecone
+from gleaner.clients.pinecone import KnowledgeBase
+from gleaner_local.aws import api_gateway
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.ingestion import uploads
+from gleaner_local.ingestion.uploads import Uploads
+from gleaner_local.servers import pinecone_server
+from gleaner_local.servers.asgi import AsgiServer
+
+LAMPS = b"# Lamps\n\nThe lamp is trimmed every morning.\n"
+BYTES = "application/octet-stream"
+
+
+@pytest.fixture
+def knowledge_base(tmp_path: Path) -> Iterator[KnowledgeBase]:
+    embedded = EmbeddedIndex(tmp_path / "index", None)
+    server = AsgiServer(pinecone_server.create_app(embedded))
+    server.start()
+    yield pinecone.connect(host=server.url, api_key=lambda: "k")
+    server.stop()
+    embedded.close()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def client(data_dir: Path, knowledge_base: KnowledgeBase) -> Iterator[httpx.Client]:
+    """Calls a gateway whose function never gets anything."""
+    receiver = Uploads(data_dir)
+    receiver.open(knowledge_base, "default_kb")
+    server = AsgiServer(api_gateway.create_app(lambda _event, _id: {"statusCode": 418}, take_upload=receiver.take))
+    server.start()
+    with httpx.Client(base_url=server.url, timeout=60) as http:
+        yield http
+    server.stop()
+
+
+def send(client: httpx.Client, name: str, content: bytes = LAMPS, *, kind: str = BYTES, **more: str) -> httpx.Response:
+    headers = {"content-type": kind} | {key: more.pop(key) for key in ("origin", "host") if key in more}
+    return client.post(api_gateway.UPLOAD_PATH, params={"name": name, **more}, content=content, headers=headers)
+
+
+def test_a_file_is_loaded_once_and_replaced_when_it_changed(
+    client: httpx.Client, knowledge_base: KnowledgeBase, data_dir: Path
+) -> None:
+    outcomes = [send(client, "lamps.md", content).json() for content in (LAMPS, LAMPS, LAMPS + b"\nAnd cleaned.\n")]
+    assert [one["outcome"] for one in outcomes] == ["loaded", "unchanged", "replaced"]
+    assert outcomes[0] == {
+        "outcome": "loaded",
+        "reason": None,
+        "source_file_path": "uploads/lamps.md",
+        "chunk_count": 1,
+    }
+    [hit] = knowledge_base.search("default_kb", "lamp", top_k=3, timeout=5)
+    assert "And cleaned." in hit.record.text
+    assert list(data_dir.iterdir()) == []  # the files themselves are not kept
+
+
+def test_a_file_goes_to_the_knowledge_base_that_is_named(client: httpx.Client, knowledge_base: KnowledgeBase) -> None:
+    assert send(client, "lamps.md", kb_id="other").json()["outcome"] == "loaded"
+    assert knowledge_base.search("other", "lamp", top_k=3, timeout=5)
+    assert not knowledge_base.search("default_kb", "lamp", top_k=3, timeout=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "outcome", "reason"),
+    [
+        ("photo.png", b"\x89PNG", "skipped", "has no known file type"),
+        ("book.pdf", b"no PDF", "skipped", ""),
+        ("section.md", b"---\ntitle: Section\n---\n", "empty", ""),
+    ],
+)
+def test_what_is_not_loaded_is_named_with_the_reason(
+    client: httpx.Client, name: str, content: bytes, outcome: str, reason: str
+) -> None:
+    answer = send(client, name, content).json()
+    assert (answer["outcome"], answer["chunk_count"]) == (outcome, 0)
+    assert answer["reason"] and reason in answer["reason"]
+
+
+def test_what_is_too_large_is_skipped(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gleaner_documents.source_files.MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(uploads, "MAX_FILE_BYTES", 1000)
+    answer = send(client, "large.txt", b"x" * 100_000).json()
+    assert answer["outcome"] == "skipped" and "larger than" in answer["reason"]
+
+
+@pytest.mark.parametrize("name", ["", "../lamps.md", "a/b.md", ".hidden.md", "a\0.md", "a\n.md", "n" * 300 + ".md"])
+def test_a_name_that_is_no_file_name_is_refused(client: httpx.Client, name: str) -> None:
+    response = send(client, name)
+    assert (response.status_code, response.json()["type"]) == (400, "urn:gleaner:problem:validation-failed")
+
+
+def test_other_requests_are_refused(client: httpx.Client) -> None:
+    assert send(client, "lamps.md", kb_id="No base").status_code == 400
+    assert send(client, "lamps.md", kind="text/plain").status_code == 415
+    assert send(client, "lamps.md", origin="https://evil.example").status_code == 403
+    assert send(client, "lamps.md", host="evil.example").status_code == 403
+    assert client.get(api_gateway.UPLOAD_PATH).status_code == 405
+
+
+def test_files_are_refused_until_the_index_is_open(data_dir: Path) -> None:
+    receiver = Uploads(data_dir)
+    server = AsgiServer(api_gateway.create_app(lambda _event, _id: {"statusCode": 418}, take_upload=receiver.take))
+    server.start()
+    with httpx.Client(base_url=server.url) as client:
+        assert send(client, "lamps.md", kb_id="other").status_code == 503
+    server.stop()
+
+
+def test_a_gateway_that_takes_no_files_passes_the_path_on() -> None:
+    server = AsgiServer(api_gateway.create_app(lambda _event, _id: {"statusCode": 418}))
+    server.start()
+    with httpx.Client(base_url=server.url) as client:
+        assert send(client, "lamps.md").status_code == 418
+    server.stop()
