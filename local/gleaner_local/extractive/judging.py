@@ -110,12 +110,13 @@ class Judge:
             else 0.0
             for text in texts
         }
-        # The search mostly orders its own passages correctly; word coverage does not improve their order.
-        relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
-        ranked = sorted(
-            (text for text in texts if _names_required(text, question)),
-            key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
-        )
+        # The search mostly orders its own passages correctly. Word coverage does not improve their order, headings do.
+        relevance = {
+            text.id: evidence[text.id] if text.stored else text.prior + HEADING_SHARE * headings.get(text.id, 0.0)
+            for text in texts
+        }
+        asked_for = [text for text in texts if _names_required(text, question)]
+        ranked = sorted(asked_for, key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id))
         usable_from = ENOUGH - scale.enough + scale.usable - scale.lead_share * _lead(texts)
         return Judgement(question, tuple(ranked), evidence, usable_from)
 
