@@ -57,6 +57,12 @@ def test_words_keep_what_their_position_says(markup: str, expected: str) -> None
             "x^2+(ab)/2",
         ),
         ("<mi>E</mi><annotation encoding='application/x-tex'>{\\displaystyle E=mc^{2}}</annotation>", "E=mc^{2}"),
+        ("<mn>2</mn><mo>&#x2062;<!--INVISIBLE TIMES--></mo><mi>&#x3C0;<!-- \u03c0 --></mi>", "2\u03c0"),
+        (
+            "<munderover><mo>&#x2211;<!-- sum --></mo><mrow><mi>n</mi><mo>=</mo><mn>1</mn></mrow><mi>k</mi>"
+            "</munderover><msubsup><mi>x</mi><mi>n</mi><mn>2</mn></msubsup>",
+            "\u2211_(n=1)^kx_n^2",
+        ),
     ],
 )
 def test_formulas_are_read_once(markup: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Reads Word documents (DOCX) by way of HTML: headings, lists, tables, notes and text boxes."""
+"""Reads Word documents (DOCX) by way of HTML: headings, lists, tables, notes, text boxes, formulas and charts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gleaner_documents.model import BrokenFile, Document
 from gleaner_documents.readers._archive import open_archive
 from gleaner_documents.readers._ooxml import core_title, parse_part
 from gleaner_documents.readers._tables import has_header
+from gleaner_documents.readers._word_content import complete_text
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -45,7 +46,7 @@ def read_word(source_file_path: str, data: bytes, *, fallback_title: str, source
     archive = open_archive(source_file_path, data)
     try:
         html = mammoth.convert_to_html(
-            BytesIO(data),
+            BytesIO(complete_text(archive, data)),
             style_map="\n".join((_STYLE_MAP, _CONTENTS_STYLES, *_heading_styles(archive))),
             include_embedded_style_map=False,
             convert_image=mammoth.images.img_element(lambda _: {}),  # the alternative text alone
