@@ -39,6 +39,8 @@ ENOUGH = 0.38
 MIN_FAMILIARITY = 0.5
 # A heading with a higher cosine to the question asks the same, so that the passage answers it, in whatever words.
 MIN_HEADING_COSINE, HEADING_SHARE = 0.6, 0.8
+# A heading says less about which passage answers best than about whether one answers.
+RANK_BY_HEADING = 0.4
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
@@ -112,7 +114,7 @@ class Judge:
         }
         # The search mostly orders its own passages correctly. Word coverage does not improve their order, headings do.
         relevance = {
-            text.id: evidence[text.id] if text.stored else text.prior + HEADING_SHARE * headings.get(text.id, 0.0)
+            text.id: evidence[text.id] if text.stored else text.prior + RANK_BY_HEADING * headings.get(text.id, 0.0)
             for text in texts
         }
         asked_for = [text for text in texts if _names_required(text, question)]
