@@ -12,6 +12,7 @@ from bs4.element import NavigableString
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._links import without_addresses
+from gleaner_documents.readers._notes import find_notes, place_notes
 from gleaner_documents.readers._page_survey import PageSurvey, survey_page
 from gleaner_documents.readers._page_walk import walk
 from gleaner_documents.readers._sections import SectionCollector, shorten
@@ -55,6 +56,7 @@ def parse_html(html: str) -> BeautifulSoup:
     soup = BeautifulSoup(html, "html.parser")
     for tag in soup.find_all(["div", "span", "section", "p"], role=list(_ELEMENTS)):
         tag.name = _ELEMENTS[str(tag["role"])]
+    place_notes(find_notes(soup))
     return soup
 
 
