@@ -98,6 +98,22 @@ def test_a_footnote_stands_below_the_paragraph_that_refers_to_it(reference: str,
     assert text(page) == "The fee is 12 euros [1].\n\n[1] In cash.\n\nBerths are free."
 
 
+def test_a_table_with_headings_of_the_page_lays_it_out() -> None:
+    page = (
+        "<table><tr><td><ul><li>Menu</li></ul></td><td><table><tr><td><h1>Fees</h1><p>Twelve euros.</p>"
+        "<h2>Berths</h2><table><tr><th>Berth</th><td><h3>A1</h3></td></tr><tr><th>Fee</th><td>12</td></tr></table>"
+        "</td></tr></table></td></tr></table>"
+    )
+
+    document = read_document("a.html", page.encode())
+
+    assert [(section.chapter, section.text) for section in document.sections] == [
+        (None, "- Menu"),
+        ("Fees", "Twelve euros."),
+        ("Fees › Berths", "Berth: A1\nFee: 12"),
+    ]
+
+
 def test_notes_that_refer_to_each_other_are_kept() -> None:
     notes = "".join(
         f'<li id="n{own}">Note {own} <a href="#n{other}" role="doc-noteref">{other}</a>.</li>'
