@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 from urllib.parse import unquote, urldefrag
@@ -22,6 +22,7 @@ _NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
 _MAX_DEPTH = 6  # HTML also has six levels of headings
 
 _NUMBER = re.compile(r"^(?:\w+ )?\d+[.:)\s]+")
+_MAX_TITLE_STRINGS = 10
 _HEADING = re.compile("^h[1-6]$")
 _INLINE = frozenset("a abbr b big br cite code em i img kbd q s small span strong sub sup tt u".split())
 
@@ -64,14 +65,15 @@ def place_titles(page: BeautifulSoup, entries: Sequence[Entry]) -> None:
     Books of some programs have paragraphs instead of headings; one that holds the title becomes the heading.
     """
     depth = len(shared_titles(entries))
+    places = _find_places(page) if any(len(entry.titles) > depth for entry in entries) else {}
     for entry in entries:
-        place = _find_place(page, entry.place)
-        if len(entry.titles) == depth or not isinstance(place, Tag) or _starts_with_heading(place):
+        place = places.get(entry.place)
+        if len(entry.titles) == depth or place is None or _starts_with_heading(place):
             continue
         while place.name in _INLINE and place.parent is not None:
             place = place.parent
         name = f"h{len(entry.titles) - depth}"
-        if title_core(place.get_text()) == title_core(entry.titles[-1]):
+        if title_core(" ".join(islice(place.stripped_strings, _MAX_TITLE_STRINGS))) == title_core(entry.titles[-1]):
             place.name = name
         else:
             heading = page.new_tag(name)
@@ -79,10 +81,15 @@ def place_titles(page: BeautifulSoup, entries: Sequence[Entry]) -> None:
             place.insert_before(heading)
 
 
-def _find_place(page: BeautifulSoup, place: str) -> object:
-    if not place:
-        return (page.body or page).find()
-    return page.find(id=place) or page.find("a", attrs={"name": place})
+def _find_places(page: BeautifulSoup) -> dict[str, Tag]:
+    """The elements of a page by their id or name, and its first one by ""."""
+    places: dict[str, Tag] = {}
+    for tag in page.find_all(True):
+        for name in (tag.get("id"), tag.get("name") if tag.name == "a" else None):
+            if name:
+                places.setdefault(str(name), tag)
+    first = (page.body or page).find()
+    return {**places, "": first} if isinstance(first, Tag) else places
 
 
 def _starts_with_heading(place: Tag) -> bool:
