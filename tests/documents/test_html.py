@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gleaner_documents.model import Document
@@ -57,12 +59,68 @@ def test_words_keep_what_their_position_says(markup: str, expected: str) -> None
             "x^2+(ab)/2",
         ),
         ("<mi>E</mi><annotation encoding='application/x-tex'>{\\displaystyle E=mc^{2}}</annotation>", "E=mc^{2}"),
+        ("<mn>2</mn><mo>&#x2062;<!--INVISIBLE TIMES--></mo><mi>&#x3C0;<!-- \u03c0 --></mi>", "2\u03c0"),
+        (
+            "<munderover><mo>&#x2211;<!-- sum --></mo><mrow><mi>n</mi><mo>=</mo><mn>1</mn></mrow><mi>k</mi>"
+            "</munderover><msubsup><mi>x</mi><mi>n</mi><mn>2</mn></msubsup>",
+            "\u2211_(n=1)^kx_n^2",
+        ),
     ],
 )
 def test_formulas_are_read_once(markup: str, expected: str) -> None:
     page = f"<p>So <span><math>{markup}</math></span><span class='katex-html' aria-hidden='true'>E=mc2</span>.</p>"
 
     assert text(page) == f"So {expected}."
+
+
+@pytest.mark.parametrize(
+    ("reference", "note"),
+    [
+        (  # Pandoc
+            '<a href="#n1" class="footnote-ref" id="r1" role="doc-noteref"><sup>1</sup></a>',
+            '<ol><li id="n1"><p>In cash.<a href="#r1" class="footnote-back" role="doc-backlink">↩</a></p></li></ol>',
+        ),
+        (  # docutils and Sphinx
+            '<a class="brackets" href="#n1" id="r1" role="doc-noteref"><span>[</span>1<span>]</span></a>',
+            '<aside id="n1" role="doc-footnote"><span class="label">[<a role="doc-backlink" href="#r1">1</a>]</span>\n'
+            "<p>In cash.</p></aside>",
+        ),
+        (  # GitHub
+            '<sup><a href="#n1" id="r1" data-footnote-ref>1</a></sup>',
+            '<ol><li id="n1"><p>In cash. <a href="#r1" data-footnote-backref>↩</a></p></li></ol>',
+        ),
+        ('<a epub:type="noteref" href="#n1">1</a>', '<aside epub:type="footnote" id="n1">In cash.</aside>'),
+    ],
+)
+def test_a_footnote_stands_below_the_paragraph_that_refers_to_it(reference: str, note: str) -> None:
+    page = f"<p>The fee is 12 euros {reference}.</p><p>Berths are free.</p><section>{note}</section>"
+
+    assert text(page) == "The fee is 12 euros [1].\n\n[1] In cash.\n\nBerths are free."
+
+
+def test_a_table_with_headings_of_the_page_lays_it_out() -> None:
+    page = (
+        "<table><tr><td><ul><li>Menu</li></ul></td><td><table><tr><td><h1>Fees</h1><p>Twelve euros.</p>"
+        "<h2>Berths</h2><table><tr><th>Berth</th><td><h3>A1</h3></td></tr><tr><th>Fee</th><td>12</td></tr></table>"
+        "</td></tr></table></td></tr></table>"
+    )
+
+    document = read_document("a.html", page.encode())
+
+    assert [(section.chapter, section.text) for section in document.sections] == [
+        (None, "- Menu"),
+        ("Fees", "Twelve euros."),
+        ("Fees › Berths", "Berth: A1\nFee: 12"),
+    ]
+
+
+def test_notes_that_refer_to_each_other_are_kept() -> None:
+    notes = "".join(
+        f'<li id="n{own}">Note {own} <a href="#n{other}" role="doc-noteref">{other}</a>.</li>'
+        for own, other in ((1, 2), (2, 1), (3, 3))
+    )
+
+    assert {"Note 1", "Note 2", "Note 3"} <= {part[:6] for part in re.findall("Note .", text(f"<ol>{notes}</ol>"))}
 
 
 def test_controls_in_a_sentence_are_words() -> None:

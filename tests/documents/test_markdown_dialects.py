@@ -93,6 +93,15 @@ def test_shortcodes_and_template_tags(content: str, text: str) -> None:
         ("<>Text</>", "Text"),
         ("A List<String> of <Name> and <Icon/>.", "A List<String> of <Name> and ."),
         ("a < B and <Unclosed text", "a < B and <Unclosed text"),
+        (
+            "Fees.\n\n<Cards\n  items={[\n    { title: 'Fees', description: \"What to pay\", href: '/fees' },\n\n"
+            "    { title: 'Berths' },\n\n]}\n/>\n\nEnd.",
+            "Fees.\n\nFees: What to pay; Berths:\n\nEnd.",
+        ),
+        (
+            "| | Moor |\n| --- | --- |\n| A1 | <Check /> |\n| A2 | <Cross size={18} /> Never |",
+            "|  | Moor |\n| --- | --- |\n| A1 | ✓ |\n| A2 | ✗ Never |",
+        ),
     ],
 )
 def test_mdx(content: str, text: str) -> None:

@@ -67,6 +67,7 @@ def test_a_word_document_reads_with_its_changes_accepted_and_notes_below_their_p
         ("Harbour rules", "Harbour rules"),
         ("Microsoft Word - rules.doc", "a.docx"),
         ("Untitled", "a.docx"),
+        (".", "a.docx"),
         ("", "a.docx"),
     ],
 )

@@ -249,6 +249,38 @@ def test_a_book_is_read_in_its_order_under_the_titles_of_its_contents() -> None:
     assert texts(document) == [("1. Sea", "One."), ("1. Sea", "More."), ("Part two › Chapter 2. Ships", "Two.")]
 
 
+BERTHS = '<li><a href="one.xhtml#b">Berths</a></li>'
+
+
+@pytest.mark.parametrize(
+    ("page", "nav", "chapters"),
+    [
+        (  # paragraphs that look like headings, as converters write them
+            '<p><a id="a"></a>Fees</p><p>12.</p><div id="b"><p>Forty.</p></div>',
+            '<li><a href="one.xhtml#a">1. Fees</a></li>' + BERTHS,
+            [("Fees", "12."), ("Berths", "Forty.")],
+        ),
+        (  # headings of the page tell more than the contents
+            '<section id="a"><h1>The fees</h1><p>12.</p></section><h1><a name="b"></a>All berths</h1><p>Forty.</p>',
+            '<li><a href="one.xhtml#a">Fees</a></li>' + BERTHS,
+            [("The fees", "12."), ("All berths", "Forty.")],
+        ),
+        (  # a chapter with the parts of it that the contents name
+            '<p>Welcome.</p><p id="b"><b>Berths</b></p><p>Forty.</p>',
+            f'<li><a href="one.xhtml">Harbour</a><ol>{BERTHS}</ol></li>',
+            [("Harbour", "Welcome."), ("Harbour › Berths", "Forty.")],
+        ),
+    ],
+)
+def test_entries_of_the_contents_divide_a_page(page: str, nav: str, chapters: list[tuple[str, str]]) -> None:
+    pages = {"one.xhtml": f"<html><body>{page}</body></html>", "two.xhtml": "<html><body><p>More.</p></body></html>"}
+
+    *sections, (following, _) = texts(read_document("a.epub", make_epub(pages, nav=nav)))
+
+    assert sections == chapters
+    assert following is not None and following.endswith("Berths")  # a page without an entry belongs to the last one
+
+
 @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub", "a.ipynb", "a.eml"])
 def test_a_file_of_another_format_than_its_name_says_is_named(name: str) -> None:
     with pytest.raises(BrokenFile, match=f"^{name}: "):

@@ -39,6 +39,8 @@ ENOUGH = 0.38
 MIN_FAMILIARITY = 0.5
 # A heading with a higher cosine to the question asks the same, so that the passage answers it, in whatever words.
 MIN_HEADING_COSINE, HEADING_SHARE = 0.6, 0.8
+# A heading says less about which passage answers best than about whether one answers.
+RANK_BY_HEADING = 0.4
 # The fit of the best sentence decides between passages with similar evidence.
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
@@ -110,12 +112,13 @@ class Judge:
             else 0.0
             for text in texts
         }
-        # The search mostly orders its own passages correctly; word coverage does not improve their order.
-        relevance = {text.id: evidence[text.id] if text.stored else text.prior for text in texts}
-        ranked = sorted(
-            (text for text in texts if _names_required(text, question)),
-            key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id),
-        )
+        # The search mostly orders its own passages correctly. Word coverage does not improve their order, headings do.
+        relevance = {
+            text.id: evidence[text.id] if text.stored else text.prior + RANK_BY_HEADING * headings.get(text.id, 0.0)
+            for text in texts
+        }
+        asked_for = [text for text in texts if _names_required(text, question)]
+        ranked = sorted(asked_for, key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id))
         usable_from = ENOUGH - scale.enough + scale.usable - scale.lead_share * _lead(texts)
         return Judgement(question, tuple(ranked), evidence, usable_from)
 

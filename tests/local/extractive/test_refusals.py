@@ -159,5 +159,14 @@ def test_a_heading_that_several_documents_share_proves_nothing() -> None:
     assert next_tool(CORROSION, [RUST, same_document | {"source_file_path": "ships.md"}]) == WEB
 
 
+def test_a_passage_below_a_heading_that_asks_the_same_is_quoted_first() -> None:
+    content = "Old anchors are sold from the stock of the harbour at the end of each winter."
+    chunks = [RUST | {"id": "kb-2", "score": 0.6}, {"id": "kb-1", "content": content, "score": 0.65, "title": "Stock"}]
+    _, answer = reply(Judge.installed(), CORROSION, chunks)
+    assert answer["sources"][0] == "kb-2"
+    _, answer = reply(Judge.installed(), CORROSION, [chunk | {"title": "Anchors"} for chunk in chunks])
+    assert answer["sources"][0] == "kb-1"
+
+
 def test_a_heading_without_the_name_that_is_asked_for_proves_little() -> None:
     assert next_tool("How do I get the rust off an old Danforth anchor from Bruce in Lisbon?", [RUST]) == WEB

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
-from gleaner_documents.readers._markup_tags import match_template_tag, read_attributes
+from gleaner_documents.readers._markup_tags import match_component, match_template_tag, read_attributes
 
 MAX_BLOCK_CHARS = 20_000  # how far the end of a comment or of templated code is searched
 
@@ -42,7 +42,7 @@ _CODE_TAB = re.compile(r"\b(?:code)?lang\s*=")
 _TAB_PANE = re.compile(r"\{\{[<%]\s*tabpane\b[^\n]*")
 _TEXT_PANE = re.compile(r"\btext\s*=\s*\"?true\b")
 _COMMENT_ENDS = (("{/*", "*/}"), ("%%", "%%"))
-_ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：]$")
+_ENDS_SENTENCE = re.compile(r"[.?!:;…。？！：✓✗]$")  # or says all in one sign
 
 
 def add_block_rules(renderer: MarkdownIt) -> None:
@@ -52,6 +52,7 @@ def add_block_rules(renderer: MarkdownIt) -> None:
     for name, rule in zip(("indented", "container", "no_text", "tag_code", "closing_tag"), rules, strict=True):
         renderer.block.ruler.before("fence", name, rule, ends_paragraph)
     renderer.block.ruler.before("fence", "module", _module)
+    renderer.block.ruler.before("fence", "spaced_component", _spaced_component)
 
 
 def label(title: str) -> str:
@@ -208,6 +209,20 @@ def _module(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         last = _find_export_end(state, start, end)
     if last is None:
         return False
+    state.line = last + 1
+    return True
+
+
+def _spaced_component(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The tag of a component with a blank line in it, which would end a paragraph."""
+    begin = state.bMarks[start] + state.tShift[start]
+    tag = None if silent or state.is_code_block(start) else match_component(state.src, begin)
+    last = _find_line(state, start, end, tag.end) if tag else None
+    if tag is None or last is None or state.src[tag.end : state.eMarks[last]].strip():
+        return False
+    if not any(state.isEmpty(line) for line in range(start, last)):
+        return False
+    _push_label(state, tag.title, start)
     state.line = last + 1
     return True
 

@@ -28,6 +28,15 @@ _REQUIRED = re.compile(r"\srequired(?=[\s/>]|=\{true\})")
 _ATTRIBUTE = re.compile(
     r"""([\w:@.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|\{\s*(?:"([^"]*)"|'([^']*)'|`([^`]*)`)\s*\}|`([^`]*)`)"""
 )
+# Cards and options that a component is given as data: `cards={[{ title: "Fees", description: "What to pay" }]}`.
+_PROPERTY = re.compile(
+    rf"""\b({"|".join((*_TITLES, *_DESCRIPTIONS))})["']?\s*:\s*(?:"([^"\\]*)"|'([^'\\]*)'|`([^`\\]*)`)"""
+)
+# Icons that say yes and no in tables of what is supported.
+_ICONS = {
+    **dict.fromkeys(("check", "checkicon", "checkmark", "tick", "yes", "supported"), "✓"),
+    **dict.fromkeys(("cross", "crossicon", "crossmark", "xicon", "xmark", "no", "unsupported"), "✗"),
+}
 
 
 class MarkupTag(NamedTuple):
@@ -78,7 +87,20 @@ def _read_title(name: str, attributes: str) -> str:
         title = _add_type(title, values, is_required=_REQUIRED.search(attributes) is not None)
     description = next((values[key] for key in _DESCRIPTIONS if values.get(key)), "")
     endpoint = f"{values['method'].upper()} {values['path']}" if values.get("method") and values.get("path") else ""
-    return ": ".join(dict.fromkeys(filter(None, (endpoint, title, description)))).replace("**", "")
+    shown = ": ".join(dict.fromkeys(filter(None, (endpoint, title, description))))
+    return (shown or _read_items(attributes) or _ICONS.get(name.casefold(), "")).replace("**", "")
+
+
+def _read_items(attributes: str) -> str:
+    """The titles and descriptions in the data of a component: "Fees: What to pay; Berths"."""
+    items: list[str] = []
+    for match in _PROPERTY.finditer(attributes):
+        text = next(filter(None, match.groups()[1:]), "")
+        if items and match[1] in _DESCRIPTIONS:
+            items[-1] += f": {text}"
+        elif text:
+            items.append(text)
+    return "; ".join(items)
 
 
 def is_panel(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from xml.etree import ElementTree  # entities were refused when the archive was opened
 
@@ -11,6 +12,7 @@ _DC = "{http://purl.org/dc/elements/1.1/}"
 _CORE_PROPERTIES = "docProps/core.xml"
 # What programs write into the title themselves: names of files, and their word for a document without a name.
 _NO_TITLES = frozenset({"untitled", "powerpoint presentation", "document", "title", "word document", "presentation"})
+_WORD = re.compile(r"\w")
 _FILE_ENDINGS = (".doc", ".docx", ".dot", ".dotx", ".ppt", ".pptx", ".xls", ".xlsx", ".odt", ".rtf")
 
 
@@ -29,7 +31,7 @@ def core_title(archive: zipfile.ZipFile) -> str:
 
 
 def written_title(title: str | None) -> str:
-    """`title` on one line; empty if a program wrote it."""
+    """`title` on one line; empty if a program wrote it, or without letters and digits."""
     line = shorten(title or "")
     is_no_title = line.lower() in _NO_TITLES or line.lower().endswith(_FILE_ENDINGS)
-    return "" if is_no_title or line.startswith("Microsoft Word - ") else line
+    return "" if is_no_title or not _WORD.search(line) or line.startswith("Microsoft Word - ") else line

@@ -7,14 +7,29 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree  # entities were refused when the archive was opened
 
-from gleaner_documents.readers._number_formats import show_value
+from gleaner_documents.readers._office_charts import (
+    DIAGRAM_DATA,
+    DIAGRAM_IDS,
+    DIAGRAM_REFERENCE,
+    A,
+    C,
+    read_chart,
+    read_diagram,
+)
+from gleaner_documents.readers._office_math import write_formulas
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
-_DIAGRAM_DATA = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/diagramData"
-_DIAGRAM_IDS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
-_DIAGRAM_REFERENCE = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
-_MAX_CATEGORIES = 500
+# Where a text has a formula, the body of the slide is an alternative for programs that know formulas.
+_FORMULA = "{http://schemas.microsoft.com/office/drawing/2010/main}m"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+
+
+def unwrap_alternatives(tree: Any) -> None:
+    """Put in place of each alternative of the shape tree the shapes for programs that know all that Office does."""
+    for alternative in list(tree.iter(f"{_COMPATIBILITY}AlternateContent")):
+        choice = alternative.find(f"{_COMPATIBILITY}Choice")
+        for shape in [] if choice is None else list(choice):
+            alternative.addprevious(shape)
+        alternative.getparent().remove(alternative)
 
 
 def write_shape(shape: Any) -> str:
@@ -24,7 +39,7 @@ def write_shape(shape: Any) -> str:
     if getattr(shape, "has_table", False):
         return _write_table(shape.table)
     if getattr(shape, "has_chart", False):
-        return _write_chart(shape.chart_part.chart._chartSpace.find(f"{_C}chart"))
+        return _write_chart(shape.chart_part.chart._chartSpace.find(f"{C}chart"))
     return "".join(f"<p>{escape(text)}</p>" for text in _diagram_texts(shape))
 
 
@@ -51,10 +66,11 @@ def _write_runs(paragraph: Any) -> str:
     links = {id(run._r): _address(run) for run in paragraph.runs}
     parts: list[str] = []
     for child in paragraph._p:
-        if child.tag == f"{_A}br":
+        if child.tag == f"{A}br":
             parts.append("<br/>")
             continue
-        html = escape("".join(child.itertext(f"{_A}t")))
+        is_formula = child.tag == _FORMULA
+        html = escape(write_formulas(child) if is_formula else "".join(child.itertext(f"{A}t")))
         address = links.get(id(child))
         parts.append(f'<a href="{escape(address)}">{html}</a>' if address else html)
     return "".join(parts)
@@ -72,7 +88,7 @@ def _write_table(table: Any) -> str:
     for number, row in enumerate(table.rows):
         name = "th" if number == 0 and table.first_row else "td"
         cells = (
-            f'<{name} colspan="{cell.span_width}" rowspan="{cell.span_height}">{escape(cell.text)}</{name}>'
+            f'<{name} colspan="{cell.span_width}" rowspan="{cell.span_height}">{_write_cell(cell)}</{name}>'
             for cell in row.cells
             if not cell.is_spanned
         )
@@ -80,36 +96,14 @@ def _write_table(table: Any) -> str:
     return f"<table>{''.join(rows)}</table>"
 
 
+def _write_cell(cell: Any) -> str:
+    return "<br/>".join(map(_write_runs, cell.text_frame.paragraphs))
+
+
 def _write_chart(chart: Any) -> str:
-    """The numbers that a chart shows: a row for each category under the names of the series."""
-    title = "".join(text for title in chart.iterchildren(f"{_C}title") for text in title.itertext(f"{_A}t"))
+    title, rows = read_chart(chart)
     caption = f"<p>{escape(title)}</p>" if title else ""
-    series = list(chart.iter(f"{_C}ser"))
-    categories = next(filter(None, (_points(one, ("cat", "xVal")) for one in series)), {})
-    values = [_points(one, ("val", "yVal")) for one in series]
-    if not any(values):
-        return caption
-    names = [" ".join(_points(one, ("tx",)).values()) for one in series]
-    indexes = sorted({index for points in (categories, *values) for index in points})[:_MAX_CATEGORIES]
-    rows = [[categories.get(index, ""), *(points.get(index, "") for points in values)] for index in indexes]
-    return caption + _write_plain_table([["", *names], *rows])
-
-
-def _points(series: Any, names: Sequence[str]) -> dict[int, str]:
-    """The values that the chart keeps of the cells it was made from, by their index."""
-    return {
-        int(point.get("idx") or 0): _show_point(point.findtext(f"{_C}v") or "")
-        for name in names
-        for source in series.iterchildren(f"{_C}{name}")
-        for point in source.iter(f"{_C}pt")
-    }
-
-
-def _show_point(text: str) -> str:
-    try:
-        return show_value(float(text), "General")
-    except ValueError:
-        return text
+    return caption + _write_plain_table(rows) if rows else caption
 
 
 def _write_plain_table(rows: Sequence[Sequence[str]]) -> str:
@@ -126,11 +120,8 @@ def _write_plain_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _diagram_texts(shape: Any) -> Iterator[str]:
     """The texts of a SmartArt diagram, which stand in a part of their own."""
-    for ids in shape._element.iter(_DIAGRAM_IDS):
-        relation = shape.part.rels.get(ids.get(_DIAGRAM_REFERENCE))
-        if relation is None or relation.reltype != _DIAGRAM_DATA or relation.is_external:
+    for ids in shape._element.iter(DIAGRAM_IDS):
+        relation = shape.part.rels.get(ids.get(DIAGRAM_REFERENCE))
+        if relation is None or relation.reltype != DIAGRAM_DATA or relation.is_external:
             continue
-        diagram = ElementTree.fromstring(relation.target_part.blob)  # noqa: S314 - see the import
-        for paragraph in diagram.iter(f"{_A}p"):
-            if text := "".join(paragraph.itertext()).strip():
-                yield text
+        yield from read_diagram(ElementTree.fromstring(relation.target_part.blob))  # noqa: S314 - see the import

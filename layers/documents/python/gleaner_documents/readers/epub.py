@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from bs4.dammit import EncodingDetector
 
 from gleaner_documents.model import HEADING_SEPARATOR, BrokenFile, Document, Section
 from gleaner_documents.readers._archive import open_archive
-from gleaner_documents.readers._book_contents import read_contents
+from gleaner_documents.readers._book_contents import place_titles, read_contents, shared_titles, title_core
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._ooxml import parse_part
 from gleaner_documents.readers._sections import shorten
@@ -25,7 +24,6 @@ from gleaner_documents.readers.html import collect_sections, parse_html
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _PAGE_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml")
-_NUMBER = re.compile(r"^(?:\w+ )?\d+[.:)\s]+")
 
 
 class _Item(NamedTuple):
@@ -53,11 +51,15 @@ def read_epub(source_file_path: str, data: bytes, *, fallback_title: str, source
     first_h1 = None
     chapter: tuple[str, ...] = ()
     for path in pages:
-        chapter = contents.get(path, chapter)
-        page = _read_page(source_file_path, archive, path)
-        collector = collect_sections(parse_html(page))
-        first_h1 = first_h1 or collector.first_h1
-        sections += (replace(section, chapter=_join(chapter, section.chapter)) for section in collector.sections)
+        page = parse_html(_read_page(source_file_path, archive, path))
+        entries = contents.get(path, [])
+        first_h1 = first_h1 or next((shorten(heading.get_text()) for heading in page.find_all("h1")), None)
+        if entries:
+            chapter = shared_titles(entries)
+            place_titles(page, entries)
+        own = collect_sections(page).sections
+        sections += (replace(section, chapter=_join(chapter, section.chapter)) for section in own)
+        chapter = entries[-1].titles if entries else chapter  # of the pages that follow without an entry
     title = shorten(next((element.text or "" for element in _descendants(package, "title")), ""))
     return Document(
         source_file_path=source_file_path,
@@ -119,11 +121,6 @@ def _read_page(source_file_path: str, archive: zipfile.ZipFile, path: str) -> st
 def _join(chapter: tuple[str, ...], headings: str | None) -> str | None:
     """The titles of the contents, then the headings of the page, without those that both have."""
     names = headings.split(HEADING_SEPARATOR) if headings else []
-    cores = [_core(title) for title in chapter]
-    repeated = cores.index(_core(names[0])) if names and _core(names[0]) in cores else None
+    cores = [title_core(title) for title in chapter]
+    repeated = cores.index(title_core(names[0])) if names and title_core(names[0]) in cores else None
     return HEADING_SEPARATOR.join((*chapter[:repeated], *names)) or None
-
-
-def _core(title: str) -> str:
-    """A title without its number, which pages and contents write differently: "Chapter 1. Ships" and "1: Ships"."""
-    return _NUMBER.sub("", title).casefold() or title

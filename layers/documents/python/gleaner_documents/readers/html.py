@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Tag
@@ -12,12 +13,14 @@ from bs4.element import NavigableString
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._links import without_addresses
+from gleaner_documents.readers._notes import find_notes, place_notes
 from gleaner_documents.readers._page_survey import PageSurvey, survey_page
 from gleaner_documents.readers._page_walk import walk
 from gleaner_documents.readers._sections import SectionCollector, shorten
 from gleaner_documents.readers._text_layout import TextLayout, is_block_component, lays_out
 
 _HEADING = re.compile(r"h[1-6]")
+_MAX_TABLE_LEVELS = 3  # from a header of a table up to the table
 _LEVEL = re.compile(r"[1-9]\d?")
 # What a page may leave open, each after the last end of its kind.
 _CONSTRUCTS = (("<!--", "-->"), ("<![", "]"), ("<", ">"))
@@ -55,7 +58,29 @@ def parse_html(html: str) -> BeautifulSoup:
     soup = BeautifulSoup(html, "html.parser")
     for tag in soup.find_all(["div", "span", "section", "p"], role=list(_ELEMENTS)):
         tag.name = _ELEMENTS[str(tag["role"])]
+    place_notes(find_notes(soup))
+    _mark_layout_tables(soup)
     return soup
+
+
+def _mark_layout_tables(soup: BeautifulSoup) -> None:
+    """Give their role to tables with headings of the page in them and without headers of their own.
+
+    Pages were laid out so before style sheets could, and e-mails still are.
+    """
+    related = {
+        id(parent)
+        for header in soup.find_all(["th", "caption"])
+        for parent in islice(header.parents, _MAX_TABLE_LEVELS)
+    }
+    seen: set[int] = set()
+    for heading in soup.find_all(_HEADING):
+        for parent in heading.parents:
+            if id(parent) in seen:
+                break
+            seen.add(id(parent))
+            if parent.name == "table" and id(parent) not in related:
+                parent["role"] = "presentation"
 
 
 def collect_sections(soup: BeautifulSoup, *, base_url: str | None = None) -> SectionCollector:

@@ -17,7 +17,7 @@ from gleaner_documents.model import HEADING_SEPARATOR, BrokenFile, Document
 from gleaner_documents.readers._archive import open_archive
 from gleaner_documents.readers._ooxml import core_title
 from gleaner_documents.readers._sections import SectionCollector, shorten
-from gleaner_documents.readers._slide_shapes import write_paragraphs, write_shape
+from gleaner_documents.readers._slide_shapes import unwrap_alternatives, write_paragraphs, write_shape
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 # Titles become chapters; the rest stands on every slide.
@@ -61,6 +61,7 @@ def read_slides(source_file_path: str, data: bytes, *, fallback_title: str, sour
 
 
 def _add_slide(collector: SectionCollector, number: int, slide: Any) -> None:
+    unwrap_alternatives(slide.shapes.element)
     title = _title(slide)
     collector.open_section(1, HEADING_SEPARATOR.join(filter(None, (f"Slide {number}", title))))
     html = "".join(write_shape(shape) for shape in _shapes(slide.shapes))

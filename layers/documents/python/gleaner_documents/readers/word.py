@@ -1,9 +1,10 @@
-"""Reads Word documents (DOCX) by way of HTML: headings, lists, tables, notes and text boxes."""
+"""Reads Word documents (DOCX) by way of HTML: headings, lists, tables, notes, text boxes, formulas and charts."""
 
 from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterator
 from io import BytesIO
 from xml.etree.ElementTree import Element
 
@@ -12,8 +13,10 @@ from bs4 import BeautifulSoup, Tag
 
 from gleaner_documents.model import BrokenFile, Document
 from gleaner_documents.readers._archive import open_archive
+from gleaner_documents.readers._notes import place_notes
 from gleaner_documents.readers._ooxml import core_title, parse_part
 from gleaner_documents.readers._tables import has_header
+from gleaner_documents.readers._word_content import complete_text
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -34,7 +37,6 @@ strike => del
 _CONTENTS_STYLES = "\n".join(
     f"p[style-name='{name} {level}'] => !" for name in ("toc", "Contents") for level in range(1, 10)
 )
-_BLOCKS = ("p", "table", "ul", "ol", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 
 
 def read_word(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
@@ -45,7 +47,7 @@ def read_word(source_file_path: str, data: bytes, *, fallback_title: str, source
     archive = open_archive(source_file_path, data)
     try:
         html = mammoth.convert_to_html(
-            BytesIO(data),
+            BytesIO(complete_text(archive, data)),
             style_map="\n".join((_STYLE_MAP, _CONTENTS_STYLES, *_heading_styles(archive))),
             include_embedded_style_map=False,
             convert_image=mammoth.images.img_element(lambda _: {}),  # the alternative text alone
@@ -53,7 +55,7 @@ def read_word(source_file_path: str, data: bytes, *, fallback_title: str, source
     except (zipfile.BadZipFile, zlib.error, KeyError, OSError) as error:
         raise BrokenFile(source_file_path, "is damaged or no DOCX file") from error
     soup = parse_html(html)
-    _move_notes(soup)
+    place_notes(_find_notes(soup))
     _mark_headers(soup)
     collector = collect_sections(soup, base_url=source_url)
     return Document(
@@ -95,31 +97,22 @@ def _value(element: Element | None) -> str:
     return element.get(f"{_W}val", "") if element is not None else ""
 
 
-def _move_notes(soup: BeautifulSoup) -> None:
-    """Put each footnote and endnote below the paragraph that refers to it, which says what the note is about."""
+def _find_notes(soup: BeautifulSoup) -> Iterator[tuple[Tag, Tag]]:
+    """The references to footnotes and endnotes with the notes, as mammoth writes them."""
     notes = {
         str(item["id"]): item
         for item in soup.find_all("li", id=True)
         if str(item["id"]).startswith(("footnote-", "endnote-"))
     }
-    last: dict[int, Tag] = {}  # by the id of a block: the last note below it
     for reference in soup.find_all("a", href=True):
-        if reference.decomposed:
-            continue
-        note = notes.get(str(reference["href"]).removeprefix("#"))
-        if note is None or reference.find_parent("li") is note:
+        note = None if reference.decomposed else notes.get(str(reference["href"]).removeprefix("#"))
+        if note is None:
             continue
         for back in note.find_all("a", href=lambda href: href is not None and "note-ref-" in href):
             back.decompose()
-        block = _outermost_block(reference)
-        number = reference.get_text()
         if reference.parent is not None and reference.parent.name == "sup":
-            reference.parent.replace_with(number)
-        moved = soup.new_tag("p")
-        moved.append(f"{number} {' '.join(note.get_text(' ').split())}")
-        last.get(id(block), block).insert_after(moved)
-        last[id(block)] = moved
-        note.decompose()
+            reference.parent.unwrap()
+        yield reference, note
 
 
 def _mark_headers(soup: BeautifulSoup) -> None:
@@ -134,8 +127,3 @@ def _mark_headers(soup: BeautifulSoup) -> None:
         for row in rows:
             if not row.get_text(strip=True):
                 row.decompose()
-
-
-def _outermost_block(tag: Tag) -> Tag:
-    blocks = [parent for parent in tag.parents if parent.name in _BLOCKS]
-    return blocks[-1] if blocks else tag
