@@ -122,8 +122,8 @@ class Question:
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
     of proper names, as far as capitals tell them. `required` are the stems of which an answer must have one, if it is
     not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a
-    follow-up. One that names nothing itself `needs_kind`: "And where is it?" is answered by a place alone. `measures` are
-    the stems of what such a question asks for: "How high is it?" is answered by what says "high", if anything does.
+    follow-up. One that names nothing itself `needs_kind`: "And where is it?" is answered by a place alone. `measures`
+    are the stems of what such a question asks for: "How high is it?" is answered by what says "high", if anything does.
     """
 
     text: str

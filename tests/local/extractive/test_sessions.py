@@ -18,7 +18,10 @@ WINDMILL = (
     "He died in 1930."
 )
 FERRY = "The ferry carries 12 cars. It sails every 40 minutes. The captain of the ferry is Mona Dahl."
-OVEN = "The bread oven is heated with beech wood. It was built by Ida Lund in 1904. She also built the bakery. It is two metres high."
+OVEN = (
+    "The bread oven is heated with beech wood. It was built by Ida Lund in 1904. She also built the bakery. "
+    "It is two metres high."
+)
 PASSAGES = {"Ferry": FERRY, "Windmill": WINDMILL, "Bread oven": OVEN}
 
 
