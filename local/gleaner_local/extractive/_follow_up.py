@@ -18,6 +18,7 @@ MAX_ADDED_NAMES = 2
 # Limits of a reworded query. A longer term is not a word but encoded data.
 MAX_TERM_CHARS, MAX_TERMS = 20, 40
 
+_CAPITALIZED = r"[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*"
 _NAME = re.compile(r"`[^`]+`|\b\w+_\w+\b|\b[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)+")
 
 
@@ -97,22 +98,28 @@ def _continue(message: Message, before: Reading, names: Sequence[str], answer: s
 
 def _replace(message: Message, before: Reading) -> Reading:
     """Ask the earlier question about something else: in its place if that can be told, else beside it."""
-    exchanged = _exchange(message.text, before.asked)
+    corrects = message.leaning is Leaning.CORRECTS
+    exchanged = _exchange(message.text, before.asked, corrects=corrects)
     if exchanged is not None:
         return Reading(exchanged, exchanged, required=message.text)
-    terms = () if message.leaning is Leaning.CORRECTS else _without_known(_terms_of(before), message.text)
+    terms = () if corrects else _without_known(_terms_of(before), message.text)
     return Reading(message.text, before.asked, terms, required=message.text)
 
 
-def _exchange(new: str, question: str) -> str | None:
-    """`question` about `new` if it has one thing of the same form: one noun with an article, or one name."""
+def _exchange(new: str, question: str, *, corrects: bool) -> str | None:
+    """`question` about `new` if it has one thing of the same form: one noun with an article, or one name.
+
+    A correction also replaces the name that tells which thing was meant: "the ferry to Lona".
+    """
     phrase = new.strip(" ?!.").removesuffix(" one")
-    articles = "|".join(map(re.escape, find_language(question).phrases("articles")))
-    noun = re.compile(rf"\b(?:{articles})[ '’]\w+", re.IGNORECASE) if articles else None
-    nouns = noun.findall(question) if noun else []
-    if noun and len(nouns) == 1 and noun.match(phrase):
-        return noun.sub(lambda _: phrase, question)
-    names = re.findall(r"(?<=[\w,] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*", question)
+    language = find_language(question)
+    articles = "|".join(map(re.escape, language.phrases("articles")))
+    noun = rf"\b(?:{articles})[ '’]\w+"
+    if articles and len(re.findall(noun, question, re.IGNORECASE)) == 1 and re.match(noun, phrase, re.IGNORECASE):
+        prepositions = "|".join(map(re.escape, language.phrases("describes"))) if corrects else ""
+        description = rf"(?: (?:{prepositions}) (?-i:{_CAPITALIZED}))?" if prepositions else ""
+        return re.sub(noun + description, lambda _: phrase, question, flags=re.IGNORECASE)
+    names = re.findall(rf"(?<=[\w,] ){_CAPITALIZED}", question)
     bare = re.sub(rf"^(?:{articles})[ '’]", "", phrase, flags=re.IGNORECASE) if articles else phrase
     if len(names) == 1 and bare[:1].isupper():
         return question.replace(names[0], bare)

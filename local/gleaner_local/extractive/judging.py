@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive._headings import find_own_headings
+from gleaner_local.extractive._sentence_lead import MAX_BONUS, sentence_lead_bonus
 from gleaner_local.extractive.question import Question, read_question
 from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
 from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
@@ -53,12 +54,14 @@ MAX_TOPIC_CHARS = 300
 class Judgement:
     """The passages with their evidence, best first.
 
-    Evidence says how relevant a passage is to the question, on one scale for both kinds of passage.
+    Evidence says how relevant a passage is to the question, on one scale for both kinds of passage. From `enough_from`
+    on it answers the question; `usable_from` is the bound where the web cannot be asked.
     """
 
     question: Question
     ranked: tuple[ScoredText, ...]
     evidence: dict[str, float]
+    enough_from: float
     usable_from: float
 
     @property
@@ -69,7 +72,7 @@ class Judgement:
     @property
     def enough(self) -> bool:
         """Whether the passages answer the question, so that no web search is needed."""
-        return self.strongest >= ENOUGH
+        return self.strongest >= self.enough_from
 
     @property
     def usable(self) -> bool:
@@ -119,8 +122,11 @@ class Judge:
         }
         asked_for = [text for text in texts if _names_required(text, question)]
         ranked = sorted(asked_for, key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id))
-        usable_from = ENOUGH - scale.enough + scale.usable - scale.lead_share * _lead(texts)
-        return Judgement(question, tuple(ranked), evidence, usable_from)
+        judgement = Judgement(question, tuple(ranked), evidence, ENOUGH, _usable_from(ENOUGH, scale, texts))
+        if scale is not _KNOWN or not _is_uncertain(judgement) or any(text.stored for text in texts):
+            return judgement
+        enough_from = ENOUGH - sentence_lead_bonus(self._vector, query, ranked, find_own_headings(passages))
+        return replace(judgement, enough_from=enough_from, usable_from=_usable_from(enough_from, scale, texts))
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -159,6 +165,15 @@ class Judge:
 
 def _names_required(text: ScoredText, question: Question) -> bool:
     return not question.required or not question.required.isdisjoint(text.matches)
+
+
+def _usable_from(enough_from: float, scale: _Scale, texts: Sequence[ScoredText]) -> float:
+    return enough_from - scale.enough + scale.usable - scale.lead_share * _lead(texts)
+
+
+def _is_uncertain(judgement: Judgement) -> bool:
+    """Whether a lead of the best sentence could decide."""
+    return judgement.usable_from - MAX_BONUS <= judgement.strongest < judgement.enough_from + MAX_BONUS
 
 
 def _lead(texts: Sequence[ScoredText]) -> float:

@@ -122,7 +122,8 @@ class Question:
     `beginnings` says how inflections of its words begin, by stem; it is empty if stems tell them. `names` are the stems
     of proper names, as far as capitals tell them. `required` are the stems of which an answer must have one, if it is
     not empty: "And the windmill?" is not answered by the ferry. What was `said` before is a worse answer to a
-    follow-up. One that names nothing itself `needs_kind`: "And where is it?" is answered by a place alone.
+    follow-up. One that names nothing itself `needs_kind`: "And where is it?" is answered by a place alone. `measures`
+    are the stems of what such a question asks for: "How high is it?" is answered by what says "high", if anything does.
     """
 
     text: str
@@ -134,6 +135,7 @@ class Question:
     required: frozenset[str] = frozenset()
     said: str = ""
     needs_kind: bool = False
+    measures: frozenset[str] = frozenset()
 
     @property
     def has_topic(self) -> bool:
@@ -182,6 +184,7 @@ def read_question(
         required=must_have,
         said=said if own or needs_kind else "",
         needs_kind=needs_kind,
+        measures=_measures_of(text) if needs_kind else frozenset(),
     )
 
 
@@ -199,9 +202,13 @@ def _names_of(text: str) -> set[str]:
     return {stem(word) for name in _NAME.findall(text) for word in words(name)}
 
 
+def _measures_of(text: str) -> frozenset[str]:
+    return frozenset(stem(match["en"] or match["de"]) for match in _MEASURE.finditer(fold(text)))
+
+
 def _weigh_words(text: str) -> dict[str, float]:
     names = _names_of(text)
-    measures = {stem(match["en"] or match["de"]) for match in _MEASURE.finditer(fold(text))}
+    measures = _measures_of(text)
     function_words = _FUNCTION_WORDS | (find_stop_words(words(text)) - english_stop_words())
     weights: dict[str, float] = {}
     for word in words(text):

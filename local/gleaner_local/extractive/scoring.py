@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from gleaner.text import stem, words
 from gleaner_local.extractive._sentences import Sentence, split_passage
-from gleaner_local.extractive.question import Question, fits
+from gleaner_local.extractive.question import MAX_EARLIER_SHARE, Question, fits
 
 # A word in the heading or in the sentence before counts less than a word in the sentence itself.
 CONTEXT_SHARE = 0.4
@@ -146,10 +146,20 @@ def _rarity_weights(question: Question, texts: Sequence[Text]) -> dict[str, floa
     stems = [set(_aligned(sentence.text, question)) for text in texts for sentence in _sentences(text.content)]
     total = len(stems)
     weights = {}
-    for key, weight in question.weights.items():
+    for key, weight in _weights_among(stems, question).items():
         matches = sum(key in sentence for sentence in stems)
         weights[key] = weight * math.log(2.0 + (total - matches) / (matches + 1.0))
     return weights
+
+
+def _weights_among(sentences: Sequence[set[str]], question: Question) -> Mapping[str, float]:
+    """The question's weights, where the measure that it asks for outweighs the earlier turns if a sentence names it."""
+    named = frozenset().union(*sentences) & question.measures
+    if not named:
+        return question.weights
+    earlier = sum(weight for key, weight in question.weights.items() if key not in named) or 1.0
+    share = MAX_EARLIER_SHARE * len(named) / earlier
+    return {key: 1.0 if key in named else share * weight for key, weight in question.weights.items()}
 
 
 def _score_text(question: Question, weights: Mapping[str, float], text: Text) -> ScoredText:

@@ -105,6 +105,9 @@ def test_an_incomplete_question_gets_the_topic(first: str, question: str, term: 
     ("first", "correction", "query"),
     [
         ("How often does the ferry sail?", "No, the windmill.", "How often does the windmill sail?"),
+        ("When does the ferry to Lona leave?", "No, the library.", "When does the library leave?"),
+        ("When does the ferry leave on Sundays?", "No, the bus.", "When does the bus leave on Sundays?"),
+        ("Wann fährt die Fähre nach Lona ab?", "Nein, der Bus.", "Wann fährt der Bus ab?"),
         ("How often does the ferry sail?", "Sorry, I meant the windmill", "How often does the windmill sail?"),
         ("How often does the ferry sail?", "Not the ferry, the windmill.", "How often does the windmill sail?"),
         ("When does the Vigo office open?", "And the Ghent one?", "When does the Ghent office open?"),

@@ -18,7 +18,10 @@ WINDMILL = (
     "He died in 1930."
 )
 FERRY = "The ferry carries 12 cars. It sails every 40 minutes. The captain of the ferry is Mona Dahl."
-OVEN = "The bread oven is heated with beech wood. It was built by Ida Lund in 1904. She also built the bakery."
+OVEN = (
+    "The bread oven is heated with beech wood. It was built by Ida Lund in 1904. She also built the bakery. "
+    "It is two metres high."
+)
 PASSAGES = {"Ferry": FERRY, "Windmill": WINDMILL, "Bread oven": OVEN}
 
 
@@ -55,6 +58,7 @@ def ask(*turns: str) -> dict[str, Any]:
         (("Who is the captain of the ferry?", "Thanks!", "And how many cars does it carry?"), "carries 12 cars"),
         (("Who moved the windmill?", "What about the ferry, who is its captain?"), "Mona Dahl. [kb-1]"),
         (("Who moved the windmill?", "When did he die?", "And how long are its sails?"), "22 metres"),
+        (("Who built the bread oven?", "When did she build it?", "How high is it?"), "two metres high"),
         (("Who moved the windmill?", "And who is the captain of the ferry?"), "Mona Dahl. [kb-1]"),
     ],
 )
