@@ -22,8 +22,10 @@ from gleaner.model import JsonObject
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
 _GATHER_SECONDS = 0.01
-_READING_SECONDS = 0.002  # between two pauses: what came meanwhile is read in this time
+_READING_SHARE = 1 / 5  # of a pause, in which what came meanwhile is read
 _AT_ONCE_SECONDS = 0.0001  # a chunk that was here already
+_WAITED_SECONDS = 0.003  # a chunk that was not, whatever else the machine does
+_MAX_SHARE = 1 / 4  # of the time that a stream has taken so far, by which a pause may delay it
 
 
 class AnswerStream(Protocol):
@@ -121,7 +123,7 @@ class _Reading:
 
     def _bounded_chunks(self) -> Iterator[bytes]:
         size = 0
-        for chunk in _gather(self._chunks):
+        for chunk in _gather(self._chunks, lambda: self._partials.patience):
             self._partials.require_open()
             size += len(chunk)
             if size > MAX_STREAM_BYTES:
@@ -131,19 +133,23 @@ class _Reading:
             yield chunk
 
 
-def _gather(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _gather(chunks: Iterator[bytes], read_patience: Callable[[], float]) -> Iterator[bytes]:
     """The same chunks; while they come faster than a reader can tell, the network is read at intervals only.
 
-    To wake up for each of them would cost as much as the rest of what is done with it. A model that writes less than
-    100 events a second is never waited for.
+    To wake up for each of them would cost more than the rest of what is done with it. A model that writes less than
+    100 events a second is waited for only as long as `read_patience` returns, seconds for which nobody needs more.
     """
-    paused_at = asked_at = time.monotonic()
+    began_at = paused_at = asked_at = time.monotonic()
     for chunk in chunks:
         waited = time.monotonic() - asked_at
         yield chunk
         asked_at = time.monotonic()
-        if _AT_ONCE_SECONDS < waited < _GATHER_SECONDS and asked_at - paused_at > _READING_SECONDS:
-            time.sleep(_GATHER_SECONDS)
+        pause = min(read_patience(), _MAX_SHARE * (asked_at - began_at))
+        if _AT_ONCE_SECONDS < waited < _GATHER_SECONDS:
+            pause = max(pause, _GATHER_SECONDS)
+        has_read = asked_at - paused_at > _READING_SHARE * pause
+        if pause > 0 and (waited > _WAITED_SECONDS or (waited > _AT_ONCE_SECONDS and has_read)):
+            time.sleep(pause)
             asked_at = paused_at = time.monotonic()
 
 
