@@ -29,15 +29,24 @@ def read(
 ) -> Iterator[float]:
     """The seconds that each chunk of a model that sends one at each interval waits until it is read.
 
-    `reading` seconds are spent on each, and `step` on getting it, even if it is here already.
+    As the HTTP client does, all that is on the network is taken at once. `reading` seconds are spent on each chunk, and
+    `step` on getting it, even if it was taken before.
     """
+    taken = 0
+
+    def arrived() -> int:
+        return min(count, int(clock.now / interval) + 1)
 
     def chunks() -> Iterator[bytes]:
+        nonlocal taken
         for number in range(count):
-            clock.now = max(clock.now, number * interval) + step
+            if number == taken:
+                clock.now = max(clock.now, number * interval)
+                taken = arrived()
+            clock.now += step
             yield str(number).encode()
 
-    for chunk in _streamed_answer._gather(chunks(), lambda: patience):
+    for chunk in _streamed_answer._gather(chunks(), lambda: patience, lambda: arrived() > taken):
         yield clock.now - int(chunk) * interval
         clock.now += reading
 
@@ -62,10 +71,10 @@ def test_with_patience_a_slow_model_is_read_in_few_pauses(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("patience", [0, 0.1])
-@pytest.mark.parametrize(("reading", "step"), [(0.00005, 0), (0.0005, 0), (0.0005, 0.0002)])  # the last: a busy machine
-def test_a_fast_model_is_read_in_few_pauses_and_never_falls_behind(
+@pytest.mark.parametrize(("reading", "step"), [(0.00005, 0), (0.0005, 0), (0.0005, 0.0002), (0.001, 0.0005)])
+def test_a_fast_model_is_read_in_few_pauses_and_nothing_falls_behind(
     clock: Clock, patience: float, reading: float, step: float
 ) -> None:
     delays = list(read(clock, interval=0.002, count=2000, patience=patience, reading=reading, step=step))
     assert 0 < len(clock.pauses) < 500
-    assert max(delays) <= max(patience, 0.01) * 2.5
+    assert max(delays) <= 5 * max(patience, 0.01)  # also on a machine that is busy for three quarters of the time
