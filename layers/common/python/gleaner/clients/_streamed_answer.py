@@ -110,7 +110,7 @@ class _Reading:
                     self._partials.tell(position, call)
                 if self._stream.is_complete:
                     break
-        except httpx2.RequestError:
+        except (httpx2.RequestError, UnreadableAnswer):
             if not self._stream.has_ended:
                 raise
         if self._beginning is not None:
