@@ -32,7 +32,13 @@ WITHOUT_COLLECTION = (
     "redaction.py",
     "reuse.py",
 )
-WITH_COLLECTION = ("retrieval.py", "extractive.py --limit 100", "keywords.py learning", "support.py")
+WITH_COLLECTION = (
+    "retrieval.py",
+    "extractive.py --limit 100",
+    "streamed_answers.py --limit 100",
+    "keywords.py learning",
+    "support.py",
+)
 
 
 def main() -> None:

@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/streaming.py [--questions 20] [--streams 32]
 
 A real `gleaner serve` asks a scripted model, which writes 50 pieces of four characters a second, as a model of 50
-tokens does. The same question is asked on the route that streams and on the one that does not. Then the model writes at
-once, and the CPU time of the service's processes for a question is compared: streaming may cost 1.3 times as much. At
-last many readers ask at the same moment, and all must get the whole answer.
+tokens does. The same question is asked on the route that streams and on the one that does not, and the CPU time of the
+service's processes for a question is compared, with a model that writes at once and with one that takes its time. At
+once, streaming may cost 1.3 times as much. The routes take turns, so that what else the machine does slows down both,
+and the median of the rounds counts. At last many readers ask at the same moment, and all must get the whole answer.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,10 @@ ANSWER = " ".join(f"Keyword {number} is merged by a conditional write of its own
 ARGUMENTS = {"sources": ["kb-1"], "answer": ANSWER, "used_internal_kb": True, "used_external_kb": False}
 QUESTION = {"query": "How are duplicate keywords merged?"}
 MAX_CPU = 1.3  # of a streamed question, in the CPU time of one that is answered whole
-WARM_UP, CPU_ROUNDS = 8, 8
+WARM_UP = 8
+CPU_ROUNDS, CPU_QUESTIONS = 24, 5  # of a model that writes at once
+SLOW_ROUNDS = 6  # of one that takes its time, with one question each
+SETTLE_SECONDS = 0.05  # after a round, in which threads end that nobody waits for
 WAVE = 4  # function processes that start at once
 SECONDS = 120.0
 
@@ -69,7 +74,8 @@ def main() -> None:
             follow(url)
             ask(url)
         show_times(model, url, options.questions)
-        ratio = compare_cpu(model, url, root, options.questions)
+        compare_cpu(model, url, root, seconds=1 / PIECES_PER_SECOND, rounds=SLOW_ROUNDS, questions=1)
+        ratio = compare_cpu(model, url, root, seconds=0, rounds=CPU_ROUNDS, questions=CPU_QUESTIONS)
     with scripted_service(f"{server.url}/v1", server.url, "--concurrency", str(options.streams)) as (url, root):
         show_many(model, url, options.streams)
     server.stop()
@@ -134,27 +140,32 @@ def print_times(name: str, times: Sequence[Times]) -> None:
         print(f"{label:24}{event:14.2f}{word:14.2f}{end:10.2f}")
 
 
-def compare_cpu(model: ScriptedModel, url: str, root: int, questions: int) -> float:
-    """Print the CPU milliseconds of a question on both routes, which take turns; their ratio.
+def compare_cpu(model: ScriptedModel, url: str, root: int, *, seconds: float, rounds: int, questions: int) -> float:
+    """Print the CPU milliseconds of a question on both routes, which take turns; the median of their ratios.
 
-    Of each route the least of several rounds counts: other programs only ever add to the time, by emptying caches.
+    The model takes `seconds` for a piece.
     """
-    play(model, seconds=0)
     streamed, whole = [], []
-    for _ in range(CPU_ROUNDS):
-        streamed.append(cpu_milliseconds(root, lambda: follow(url), questions))
-        whole.append(cpu_milliseconds(root, lambda: ask(url), questions))
-    print(f"\n{'CPU ms of a question':24}{'streamed':>14}{'whole':>14}{'ratio':>10}")
+    for number in range(rounds):
+        for is_whole in (False, True) if number % 2 else (True, False):
+            play(model, seconds=seconds, is_whole=is_whole)
+            run = partial(ask if is_whole else follow, url)
+            (whole if is_whole else streamed).append(cpu_milliseconds(root, run, questions))
+    speed = f"{1 / seconds:.0f} pieces a second" if seconds else "at once"
+    print(f"\n{f'CPU ms, {speed}':32}{'streamed':>10}{'whole':>10}{'ratio':>8}")
     for role in whole[0]:
-        print_ratio(role, *(min(run[role] for run in runs) for runs in (streamed, whole)))
-    totals = [min(run.total() for run in runs) for runs in (streamed, whole)]
-    print_ratio("all", *totals)
-    return totals[0] / totals[1]
+        print_ratio(role, *(statistics.median(run[role] for run in runs) for runs in (streamed, whole)))
+    print_ratio("all", *(statistics.median(run.total() for run in runs) for runs in (streamed, whole)))
+    ratios = [one.total() / other.total() for one, other in zip(streamed, whole, strict=True)]
+    first, median, third = statistics.quantiles(ratios, n=4)
+    print(f"ratio of a round: median {median:.2f}, quartiles {first:.2f} and {third:.2f}, {rounds} rounds")
+    return median
 
 
 def print_ratio(name: str, streamed: float, whole: float) -> None:
-    """Print a line of the comparison."""
-    print(f"{name:24}{streamed:14.1f}{whole:14.1f}{streamed / max(whole, 0.1):10.2f}")
+    """Print a line of the comparison, unless nothing was done."""
+    if whole:
+        print(f"{name:32}{streamed:10.1f}{whole:10.1f}{streamed / whole:8.2f}")
 
 
 def cpu_milliseconds(root: int, run: Callable[[], object], times: int) -> Counter[str]:
@@ -162,6 +173,7 @@ def cpu_milliseconds(root: int, run: Callable[[], object], times: int) -> Counte
     before = processes.cpu_seconds(root)
     for _ in range(times):
         run()
+    time.sleep(SETTLE_SECONDS)
     after = processes.cpu_seconds(root)
     return Counter({role: (after[role] - before[role]) / times * 1000 for role in after})  # type: ignore[misc]
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 # Fields of /proc/PID/stat, counted from the state.
-_PARENT, _USER, _SYSTEM, _RESIDENT = 1, 11, 12, 21
+_PARENT, _RESIDENT = 1, 21
+_CPU_CLOCK = 2  # of the clocks of a process, that of its CPU time in nanoseconds (clock_getcpuclockid(3) of glibc)
 
 
 def cpu_seconds(root: int) -> Counter[str]:
     """User and system seconds of a process and its descendants."""
-    return _sums(root, lambda fields: (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS)
+    return _sums(root, lambda pid, _: time.clock_gettime((~pid << 3) | _CPU_CLOCK))
 
 
 def resident_bytes(root: int) -> Counter[str]:
     """Resident memory of a process and its descendants."""
-    return _sums(root, lambda fields: int(fields[_RESIDENT]) * _PAGE)
+    return _sums(root, lambda _, fields: int(fields[_RESIDENT]) * _PAGE)
 
 
-def _sums(root: int, measure: Callable[[list[str]], float]) -> Counter[str]:
+def _sums(root: int, measure: Callable[[int, list[str]], float]) -> Counter[str]:
     """The sums of `measure` over the states of the processes, by role."""
     states = {
         int(path.name): state for path in Path("/proc").iterdir() if path.name.isdigit() and (state := _state(path))
@@ -34,7 +36,8 @@ def _sums(root: int, measure: Callable[[list[str]], float]) -> Counter[str]:
         while ancestor != root and ancestor in states:
             ancestor = int(states[ancestor][_PARENT])
         if ancestor == root:
-            sums[_role(pid, root)] += measure(state)  # type: ignore[assignment]  # sums of seconds
+            with suppress(OSError):  # it has ended meanwhile
+                sums[_role(pid, root)] += measure(pid, state)  # type: ignore[assignment]  # sums of seconds
     return sums
 
 

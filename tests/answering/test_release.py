@@ -108,7 +108,7 @@ def make_workspace() -> Workspace:
 def release(workspace: Workspace, arguments: str, size: int) -> list[Event]:
     """The events while arguments arrive in pieces of `size` characters."""
     events: list[Event] = []
-    gate = AnswerRelease(workspace, events.append)
+    gate = AnswerRelease(workspace, events.append, look_seconds=0)
     gate.begin()
     for end in [*range(size, len(arguments), size), len(arguments)]:
         gate.take(PartialCall(attempt=0, position=0, tool=generate_response.NAME, arguments=arguments[:end]))
@@ -207,3 +207,19 @@ def test_a_stream_is_ended_when_the_answer_would_be_rejected(sources: list[str],
     assert len(stopped.value.arguments) < len(arguments)
     with pytest.raises(ToolCallRejected, match="Unknown source ids"):
         accept(workspace, arguments)
+
+
+def test_after_the_first_words_an_answer_is_looked_at_only_at_intervals() -> None:
+    answer = f"{FIRST}{TWELVE}{MORE}"
+    arguments = json.dumps({"sources": ["kb-1"], "answer": answer})
+    events: list[Event] = []
+    gate = AnswerRelease(make_workspace(), events.append, look_seconds=3600)
+    gate.begin()
+    waits = [
+        gate.take(PartialCall(attempt=0, position=0, tool=generate_response.NAME, arguments=arguments[:end]))
+        for end in range(1, len(arguments))
+    ]
+    assert events == [AnswerDelta(text=FIRST)]
+    assert waits == sorted(waits) and set(waits) == {0, 3600}  # the first words are never waited for
+    gate.finish(answer)
+    assert "".join(event.text for event in events if isinstance(event, AnswerDelta)) == answer

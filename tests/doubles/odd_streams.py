@@ -23,7 +23,7 @@ def delta(**fields: Any) -> Json:
     return {"model": "m", "choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
 
 
-def part(index: int | None, arguments: Any, name: str | None = None, **fields: Any) -> Json:
+def part(index: int | str | None, arguments: Any, name: str | None = None, **fields: Any) -> Json:
     """A chunk with a part of one call."""
     function = {"arguments": arguments} | ({"name": name} if name is not None else {})
     place = {} if index is None else {"index": index}
@@ -41,6 +41,7 @@ def stream(*chunks: Any, usage: Any = USAGE, done: bytes = DONE) -> bytes:
     return b"".join(map(as_event, (*chunks, *last))) + done
 
 
+NULLS = dict.fromkeys(("content", "function_call", "refusal", "role", "tool_calls"))
 HEAD = delta(role="assistant", content=None)
 # As OpenAI streams (openai-python tests/lib/chat/test_completions_streaming.py).
 PLAIN = (
@@ -171,6 +172,53 @@ CHAT: dict[str, bytes] = {
         HEAD | {"x_groq": {"id": "req_1"}}, *PLAIN[1:-1], ended(x_groq={"usage": USAGE}), usage=None
     ),
     "a usage of null after the last": stream(*PLAIN, ended(usage=USAGE), HEAD | {"usage": None}, usage=None),
+    # BerriAI/litellm#4537: the empty input of Anthropic before the real one
+    "empty arguments before the real ones": stream(
+        part(0, "{}", "search", id="a", type="function"),
+        part(0, '{"query": "x'),
+        part(0, ' y"}'),
+        part(1, "{}", "search", id="b", type="function"),
+        part(1, SECOND[1]),
+        ended(),
+    ),
+    "a whole call again at the end, without its id": stream(
+        *PLAIN[:-1], part(0, FIRST[1], "search"), part(1, SECOND[1], "search"), ended()
+    ),
+    # sgl-project/sglang#8417
+    "sglang: a finish_reason in two chunks": stream(*PLAIN, ended()),
+    # 1jehuang/jcode#1326
+    "open webui: a finish_reason after every chunk": stream(
+        *(chunk for one in PLAIN[:-1] for chunk in (one, ended("stop"))), ended()
+    ),
+    # vllm-project/vllm-ascend#8862, jeremychone/rust-genai#199
+    "glm: the last arguments with the finish_reason": stream(
+        *PLAIN[:-2], {"model": "m", "choices": [PLAIN[-2]["choices"][0] | {"finish_reason": "tool_calls"}]}
+    ),
+    # farion1231/cc-switch#5093
+    "an empty finish_reason in every chunk": stream(
+        *(chunk | {"choices": [chunk["choices"][0] | {"finish_reason": ""}]} for chunk in PLAIN[:-1]), ended()
+    ),
+    # alexbrowng/aiomodels, recorded chunks of gpt-4.1-nano as the SDK dumps them
+    "every field of a delta, as null": stream(
+        *(
+            chunk | {"choices": [chunk["choices"][0] | {"delta": NULLS | chunk["choices"][0]["delta"]}]}
+            for chunk in PLAIN
+        )
+    ),
+    "indexes with gaps": stream(part(3, FIRST[1], "search", id="a"), part(7, SECOND[1], "search", id="b"), ended()),
+    "indexes in strings": stream(
+        part("0", '{"query": "x', "search", id="a"), part("0", ' y"}'), part("1", SECOND[1], "search", id="b"), ended()
+    ),
+    "reasoning and thoughts in the text before the calls": stream(
+        HEAD, delta(reasoning="Hm."), delta(reasoning_content="Hm."), delta(content="<think></think>"), *PLAIN[1:]
+    ),
+    "usage before the first chunk": stream({"model": "m", "choices": [], "usage": USAGE}, *PLAIN, usage=None),
+    "choices of null": stream(*PLAIN, {"model": "m", "choices": None, "usage": USAGE}, usage=None),
+    "an end that is no JSON": stream(*PLAIN, done=b"data: DONE\n\n"),
+    "an end as an event": stream(*PLAIN, done=b"event: done\ndata: {}\n\n"),
+    "a name for every event, and CRLF": stream(*PLAIN)
+    .replace(b"data:", b"event: message\ndata:")
+    .replace(b"\n", b"\r\n"),
     # microsoft/foundry-local#144
     "foundry local: the index of the choice counts up": stream(
         *(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Collection, Sequence
 
 from gleaner.answering._looks import Looks
@@ -17,6 +19,9 @@ from gleaner.tools.answer_filters import AnswerFilters
 from gleaner.tools.workspace import Workspace
 
 STOPPED = "stopped"  # the reason why a turn ended that AnswerStopped ended
+# Once a reader has something to read, the next sentence may come as much later as nobody notices. To read and to check
+# at this interval takes a fraction of the CPU time.
+LOOK_SECONDS = 0.1
 
 
 class AnswerStopped(Exception):
@@ -34,13 +39,16 @@ class AnswerRelease:
     and `withdraw` voids what was shown. They are never called at the same time.
     """
 
-    def __init__(self, workspace: Workspace, emit: Sink) -> None:
+    def __init__(self, workspace: Workspace, emit: Sink, *, look_seconds: float = LOOK_SECONDS) -> None:
+        """`look_seconds`: the least time between two looks at an answer of which something was shown."""
         self._workspace = workspace
         self._emit = emit
         self._shown = ""
         self._filters = AnswerFilters(())
         self._attempt = 0
         self._looks = Looks()
+        self._look_seconds = look_seconds
+        self._looked_at = -math.inf  # monotonic time
         self._position: int | None = None  # of the answer among the calls
         self._is_held = False
 
@@ -53,22 +61,29 @@ class AnswerRelease:
         self._filters = AnswerFilters(self._workspace.passages())
         self._restart(attempt=0)
 
-    def take(self, call: PartialCall) -> None:
-        """Release what is certain once this part has arrived. Raises AnswerStopped."""
+    def take(self, call: PartialCall) -> float:
+        """Release what is certain once this part has arrived. Raises AnswerStopped.
+
+        Returns the seconds for which no more parts are needed.
+        """
         if call.attempt != self._attempt:
             self.withdraw()
             self._restart(call.attempt)
         if call.tool != generate_response.NAME:
             # An answer beside a search is rejected.
             self._is_held = self._is_held or call.tool != index_keywords.NAME
-            return
+            return 0.0
         if self._position is None:
             self._position = call.position
-        if self._is_held or call.position != self._position or not self._looks.are_due(call.arguments):
-            return
-        before = len(self._shown)
-        self._look(call)
-        self._looks.note(call.arguments, has_shown=len(self._shown) > before)
+        if self._is_held or call.position != self._position:
+            return 0.0
+        may_look = not self._shown or time.monotonic() >= self._looked_at + self._look_seconds
+        if may_look and self._looks.are_due(call.arguments):
+            before = len(self._shown)
+            self._look(call)
+            self._looks.note(call.arguments, has_shown=len(self._shown) > before)
+            self._looked_at = time.monotonic()
+        return self._look_seconds if self._shown else 0.0
 
     def finish(self, answer: str) -> None:
         """Show what is missing of the accepted answer, and all of it anew if it begins otherwise."""

@@ -32,7 +32,7 @@ STREAM_HEADERS: Headers = {
 KEEP_ALIVE_SECONDS = 10.0
 # Every piece costs each process on its way about as much, however short it is. So what comes this soon after a piece
 # goes out with what follows in this time. The first after a pause never waits, and nobody sees so short a delay.
-GATHER_SECONDS = 0.025
+GATHER_SECONDS = 0.04
 
 
 class AnswerStream:

@@ -9,6 +9,8 @@ from gleaner.clients._json_values import arguments_text, holds_object
 from gleaner.model import JsonObject
 from gleaner.text import drop_surrogates
 
+_EMPTY = "{}"  # arguments of a call
+
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class GrowingCall:
@@ -22,7 +24,9 @@ class GrowingCall:
     def append(self, piece: Any) -> None:
         """Add a piece of the arguments."""
         if isinstance(piece, str) and isinstance(self.arguments, str):
-            self.arguments = join_text(self.arguments, piece)
+            # Gateways to Anthropic send its empty input before the pieces of the real one (BerriAI/litellm#4537).
+            so_far = "" if self.arguments == _EMPTY and piece.startswith("{") else self.arguments
+            self.arguments = join_text(so_far, piece)
         elif piece is not None and not self.arguments:
             self.arguments = piece
 
@@ -40,6 +44,8 @@ class GrowingCall:
         if not isinstance(self.arguments, str):
             return arguments_text(self.arguments)
         text = self.arguments
+        if text == _EMPTY:
+            return ""  # it may give way to real ones
         if not (text.startswith("{") or text.lstrip().startswith("{")):
             return ""
         if text.isascii():  # known without a look at the text, which is asked for at every piece

@@ -25,13 +25,14 @@ class StreamAbandoned(Exception):
 class PartialCalls:
     """The parts of the calls of one turn. Within an attempt, the arguments of a call only ever grow."""
 
-    def __init__(self, listener: Callable[[PartialCall], None], tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, listener: Callable[[PartialCall], float | None], tools: Sequence[ToolSpec]) -> None:
         self._listener = listener
         self._tools = tools
         self._attempt = 0
         self._sent: dict[int, str] = {}  # arguments by position
         self._names: dict[str, str] = {}  # of tools, by what the model wrote
         self._is_open = False
+        self.patience = 0.0  # seconds for which the listener needs nothing more
         self._lock = threading.Lock()  # the stream is read in a thread of its own
 
     def begin(self) -> None:
@@ -40,6 +41,7 @@ class PartialCalls:
             self._attempt += 1
             self._sent = {}
             self._is_open = True
+            self.patience = 0.0
 
     def end(self) -> None:
         """Let nothing more through. Whatever is being told has been told when this returns."""
@@ -63,6 +65,6 @@ class PartialCalls:
             self.require_open()
             self._sent[position] = arguments
             try:
-                self._listener(part)
+                self.patience = self._listener(part) or 0.0
             except BaseException as reason:
                 raise StoppedByCaller(reason) from reason

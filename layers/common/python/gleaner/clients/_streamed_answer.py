@@ -22,8 +22,8 @@ from gleaner.model import JsonObject
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
 _GATHER_SECONDS = 0.01
-_READING_SECONDS = 0.002  # between two pauses: what came meanwhile is read in this time
-_AT_ONCE_SECONDS = 0.0001  # a chunk that was here already
+_AT_ONCE_SECONDS = 0.0001  # a chunk that was here already, unless the machine is busy
+_MAX_SHARE = 1 / 4  # of the time that a stream has taken so far, by which a pause may delay it
 
 
 class AnswerStream(Protocol):
@@ -110,7 +110,7 @@ class _Reading:
                     self._partials.tell(position, call)
                 if self._stream.is_complete:
                     break
-        except httpx2.RequestError:
+        except (httpx2.RequestError, UnreadableAnswer):
             if not self._stream.has_ended:
                 raise
         if self._beginning is not None:
@@ -119,9 +119,14 @@ class _Reading:
             raise UnreadableAnswer("The answer of the language model broke off.")
         return self._stream.answer()
 
+    def _is_readable(self) -> bool:
+        """Whether the network has more bytes now."""
+        stream = self._response.extensions.get("network_stream") if self._response is not None else None
+        return stream is None or bool(stream.get_extra_info("is_readable"))
+
     def _bounded_chunks(self) -> Iterator[bytes]:
         size = 0
-        for chunk in _gather(self._chunks):
+        for chunk in _gather(self._chunks, lambda: self._partials.patience, self._is_readable):
             self._partials.require_open()
             size += len(chunk)
             if size > MAX_STREAM_BYTES:
@@ -131,20 +136,31 @@ class _Reading:
             yield chunk
 
 
-def _gather(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _gather(
+    chunks: Iterator[bytes], read_patience: Callable[[], float], is_readable: Callable[[], bool]
+) -> Iterator[bytes]:
     """The same chunks; while they come faster than a reader can tell, the network is read at intervals only.
 
-    To wake up for each of them would cost as much as the rest of what is done with it. A model that writes less than
-    100 events a second is never waited for.
+    To wake up for each of them would cost more than the rest of what is done with it. A model that writes less than
+    100 events a second is waited for only as long as `read_patience` returns, seconds for which nobody needs more.
+    Between two pauses, all that came in the first is read: a busy machine would fall behind otherwise.
     """
-    paused_at = asked_at = time.monotonic()
+    began_at = asked_at = time.monotonic()
+    has_come = True  # something since the last pause
     for chunk in chunks:
         waited = time.monotonic() - asked_at
         yield chunk
         asked_at = time.monotonic()
-        if _AT_ONCE_SECONDS < waited < _GATHER_SECONDS and asked_at - paused_at > _READING_SECONDS:
-            time.sleep(_GATHER_SECONDS)
-            asked_at = paused_at = time.monotonic()
+        if waited > _AT_ONCE_SECONDS:
+            pause = min(read_patience(), _MAX_SHARE * (asked_at - began_at))
+            if waited < _GATHER_SECONDS:
+                pause = max(pause, _GATHER_SECONDS)
+            if pause > 0 and is_readable():
+                has_come = True
+            elif pause > 0 and has_come:
+                time.sleep(pause)
+                has_come = is_readable()
+                asked_at = time.monotonic()
 
 
 def _sdk_error(error: httpx2.RequestError) -> openai.OpenAIError:

@@ -94,8 +94,8 @@ class ChatStream:
         function = as_object(delta.get("function"))
         call_id, name = as_string(delta.get("id")), as_string(function.get("name"))
         call = self._find(delta.get("index"), call_id)
-        if call is not None and call_id and call_id == call.id and name and call.is_whole:
-            return  # LiteLLM repeats a whole call at the end (BerriAI/litellm#20480)
+        if call is not None and name and call.is_whole and _repeats(call, call_id, function.get("arguments")):
+            return
         if call is None or not _continues(call, delta, call_id, name):
             call = GrowingCall()
             self._calls.append(call)
@@ -142,6 +142,11 @@ class ChatStream:
             return self._by_index.get(index)
         by_id = (call for call in self._calls if call_id and call.id == call_id)
         return next(by_id, self._calls[-1] if self._calls else None)
+
+
+def _repeats(call: GrowingCall, call_id: str, arguments: Any) -> bool:
+    """Whether a delta with a name says again what a whole call says, as LiteLLM does (BerriAI/litellm#20480)."""
+    return call_id == call.id if call_id else arguments == call.arguments
 
 
 def _continues(call: GrowingCall, delta: JsonObject, call_id: str, name: str) -> bool:

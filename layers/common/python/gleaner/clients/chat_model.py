@@ -71,7 +71,7 @@ class ChatModel:
         *,
         callable_tools: Collection[str],
         deadline: Deadline,
-        on_partial: Callable[[PartialCall], None] | None = None,
+        on_partial: Callable[[PartialCall], float | None] | None = None,
     ) -> ModelTurn:
         """Ask for the next turn, in which one of the tools named in `callable_tools` must be called.
 
@@ -80,8 +80,9 @@ class ChatModel:
 
         With `on_partial`, the model is asked for a stream, and each part of a tool call is told as it arrives; the turn
         is the same. It is called in another thread, in a copy of the caller's context, and never after this returns.
-        What it raises ends the stream at once and is raised here. A provider may send a call in one piece, or refuse
-        to stream; a call that is asked for by a schema has no parts.
+        What it raises ends the stream at once and is raised here. It may return the seconds for which it needs nothing
+        more, and then what comes meanwhile may be told later. A provider may send a call in one piece, or refuse to
+        stream; a call that is asked for by a schema has no parts.
         """
         request = ModelRequest(
             messages=messages,
