@@ -56,11 +56,8 @@ def browser() -> Iterator[Browser]:
     """Chromium without a window. Where there is none, the tests are skipped, and the summary says so."""
     path = find_browser()
     if path is None:
-        reason = (
-            "No Chromium is installed, so the page was NOT tested in a browser. On Debian: apt-get install chromium"
-        )
-        warnings.warn(reason, stacklevel=1)
-        pytest.skip(reason)
+        warnings.warn(NO_BROWSER, stacklevel=1)
+        pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium

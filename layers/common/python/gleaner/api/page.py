@@ -57,8 +57,7 @@ class PageRoutes:
         )
 
     def _index(self) -> Response[str]:
-        base = self._current().base_path
-        page = Template(_read(_INDEX)).substitute(base=base, uploads=self._upload_path, preloads=_preloads(base))
+        page = Template(_read(_INDEX)).substitute(base=self._current().base_path, uploads=self._upload_path)
         return _respond(_INDEX, page, "no-cache")
 
     def _file(self, name: Annotated[str, Path(max_length=100)]) -> Response[str]:
@@ -70,12 +69,6 @@ class PageRoutes:
 def _respond(name: str, content: str, caching: str) -> Response[str]:
     kind = _TYPES[PurePosixPath(name).suffix]
     return Response(HTTPStatus.OK.value, kind, content, headers=_HEADERS | {"Cache-Control": caching})
-
-
-def _preloads(base: str) -> str:
-    """Links to all modules, so that they come at once and not as each is found in another; a language has its own."""
-    modules = (name for name in sorted(_names()) if name.endswith(".js") and not name.startswith("texts-"))
-    return "\n".join(f'<link rel="modulepreload" href="{base}/page/{name}">' for name in modules)
 
 
 @cache
