@@ -171,6 +171,8 @@ def play_answer(model: ScriptedModel, text: str = f"{MERGING} [kb-1]", *, source
 def play_learning(model: ScriptedModel, web: ScriptedWeb, *keywords: str) -> None:
     """Let the model find the answer on the web and learn these keywords."""
     web.finds("Starlette was released in 2026 [1].", result(1, "https://starlette.dev/release", "Release notes"))
+    assert isinstance(web.reply, dict)
+    web.reply["usage"]["cost"] = {"currency": "USD", "total_cost": 0.0061}
     model.plays(
         calls(search("starlette")),
         calls(web_search()),
