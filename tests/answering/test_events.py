@@ -94,6 +94,19 @@ def test_a_question_to_the_web(
     ]
 
 
+def test_a_web_search_tells_what_it_cost(
+    streaming: Services, model: ScriptedModel, scripted_web_server: tuple[ScriptedWeb, str]
+) -> None:
+    web_server = scripted_web_server[0]
+    web_server.finds("Starlette 1.0 was released in 2026 [1].", PAGE)
+    assert isinstance(web_server.reply, dict)
+    web_server.reply["usage"]["cost"] = {"currency": "USD", "total_cost": 0.0061}
+    model.plays(calls(search()), calls(web("release of starlette 1.0")), calls(answer(sources=("web-1",))))
+    finished = {event.tool: event.result for event in ask(streaming)[0] if isinstance(event, ToolFinished)}
+    assert finished["perplexity_search"] == {"ids": ["web-1"], "count": 1, "cost_usd": 0.0061}
+    assert "cost_usd" not in finished["knowledge_base_search"]
+
+
 def test_calls_have_arguments_without_secrets_and_results_without_texts(
     streaming: Services, model: ScriptedModel
 ) -> None:

@@ -56,11 +56,8 @@ def browser() -> Iterator[Browser]:
     """Chromium without a window. Where there is none, the tests are skipped, and the summary says so."""
     path = find_browser()
     if path is None:
-        reason = (
-            "No Chromium is installed, so the page was NOT tested in a browser. On Debian: apt-get install chromium"
-        )
-        warnings.warn(reason, stacklevel=1)
-        pytest.skip(reason)
+        warnings.warn(NO_BROWSER, stacklevel=1)
+        pytest.skip(NO_BROWSER)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
@@ -174,6 +171,8 @@ def play_answer(model: ScriptedModel, text: str = f"{MERGING} [kb-1]", *, source
 def play_learning(model: ScriptedModel, web: ScriptedWeb, *keywords: str) -> None:
     """Let the model find the answer on the web and learn these keywords."""
     web.finds("Starlette was released in 2026 [1].", result(1, "https://starlette.dev/release", "Release notes"))
+    assert isinstance(web.reply, dict)
+    web.reply["usage"]["cost"] = {"currency": "USD", "total_cost": 0.0061}
     model.plays(
         calls(search("starlette")),
         calls(web_search()),

@@ -114,7 +114,7 @@ def test_documents_settings_and_a_pasted_text(state: State) -> None:
     state.page.get_by_role("button", name="Ask about a text").click()
     state.check("paste")
     state.page.get_by_label("Paste a text to ask about").last.fill(PRUNING)
-    state.page.get_by_role("button", name="Ask about the selection").click()
+    state.page.get_by_role("button", name="Ask about this text").click()
     state.check("selection")
 
 

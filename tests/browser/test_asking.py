@@ -168,9 +168,9 @@ def test_one_asks_about_words_that_one_marks_in_a_passage(browser_page: Page, mo
 
 
 def test_one_asks_about_a_text_that_one_pastes(browser_page: Page, model: ScriptedModel) -> None:
-    browser_page.get_by_role("button", name="Ask about a text").click()
+    browser_page.get_by_role("button", name="Ask about a text …").click()
     browser_page.get_by_label("Paste a text to ask about").last.fill("Zebras have stripes because of flies.")
-    browser_page.get_by_role("button", name="Ask about the selection").click()
+    browser_page.get_by_role("button", name="Ask about this text").click()
     play_answer(model, "Because of flies. [kb-1]")
     with browser_page.expect_request("**/chat/stream") as request:
         ask_and_wait(browser_page, "Why do they have stripes?")

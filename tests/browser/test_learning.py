@@ -51,6 +51,13 @@ def test_keywords_are_shown_with_their_answers_and_uses(learned_page: Page) -> N
     expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
 
 
+def test_the_way_says_what_the_web_search_cost(learned_page: Page) -> None:
+    learned_page.keyboard.press("Escape")
+    learned_page.locator(".way summary").click()
+    searched = learned_page.locator(".calls > li").filter(has_text="Web searched")
+    expect(searched.locator(".outcome")).to_contain_text("about 0.0061 USD")
+
+
 def test_a_source_from_the_web_opens_with_its_page(learned_page: Page) -> None:
     learned_page.locator(".content .mark").first.click()
     panel = learned_page.locator("#panel")

@@ -54,11 +54,17 @@ class CallEvents:
             ToolFinished(
                 call_id=call_id,
                 tool=outcome.call.name,
-                result={} if outcome.error else TOOLS[outcome.call.name].summarize(outcome.result),
+                result={} if outcome.error else self._summarize(outcome),
                 error=_describe_error(outcome),
                 duration_ms=round(outcome.duration_ms, 1),
             )
         )
+
+    def _summarize(self, outcome: CallOutcome) -> JsonObject:
+        """Ids and counts, and the price of a web search, where the search engine states it."""
+        price = self._workspace.web_prices.get(outcome.result.get("perplexity_result_id", ""))
+        priced = {} if price is None else {"cost_usd": price}
+        return TOOLS[outcome.call.name].summarize(outcome.result) | priced
 
     def _show_passages(self) -> None:
         passages = self._workspace.passages()

@@ -42,7 +42,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished:
-    """A call has its outcome. `result` holds ids and counts, never a text; `error` says why there is none."""
+    """A call has its outcome. `result` holds ids, counts and a price, never a text; `error` says why there is none."""
 
     call_id: str
     tool: str

@@ -53,6 +53,8 @@ def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:
         created_at=utc_now(),
     )
     workspace.web_answers[answer.result_id] = answer
+    if result.cost_usd is not None:
+        workspace.web_prices[answer.result_id] = result.cost_usd
     # The text may still repeat what a blocked host says.
     if result.used_blocked_host or not is_worth_learning(answer):
         workspace.unlearnable_results.add(answer.result_id)

@@ -78,6 +78,7 @@ class Workspace:
     background: Background
     answer: AcceptedAnswer | None = None
     web_costs: list[float | None] = field(default_factory=list)  # USD of each paid web search, None if not stated
+    web_prices: dict[str, float] = field(default_factory=dict)  # USD of a web search, where stated, by result id
     left_out: list[int] = field(default_factory=list)  # parts of each search result that could not be read
     sharing: Counter[str] = field(default_factory=Counter)  # web searches of others that were used, and failed leases
     withheld: Counter[str] = field(default_factory=Counter)  # stored answers that do not fit, by what makes them differ

@@ -71,7 +71,7 @@ class ToolInputPart(_Part):
 
 
 class ToolOutputPart(_Part):
-    """A tool has finished. The output holds ids and counts."""
+    """A tool has finished. The output holds ids, counts and, of a web search, its price where it is known."""
 
     type: Literal["tool-output-available"]
     toolCallId: str

@@ -92,7 +92,7 @@ function askAbout(text, chapter = null) {
 
 function showPaste(body) {
   const text = el("textarea", { rows: "12", maxlength: "100000", dir: "auto", "aria-label": t.pasteSelection });
-  const use = button(t.askSelection, () => (text.value.trim() ? askAbout(text.value) : text.focus()), { class: "primary" });
+  const use = button(t.askText, () => (text.value.trim() ? askAbout(text.value) : text.focus()), { class: "primary" });
   fill(body, text, use);
   text.focus();
 }

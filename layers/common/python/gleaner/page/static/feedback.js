@@ -24,12 +24,7 @@ export function feedback(queryId) {
   const choose = async (rating) => {
     if (!(await rate(rating))) return;
     const field = el("input", { type: "text", maxlength: "2000", placeholder: t.comment, "aria-label": t.comment });
-    const form = el("form", { class: "comment" }, field, el("button", { type: "submit", class: "quiet" }, t.send));
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      if (await rate(rating, field.value)) form.remove();
-    });
-    fill(node, done, form);
+    fill(node, done, commenting(field, () => rate(rating, field.value)));
     field.focus();
   };
   fill(
@@ -39,4 +34,13 @@ export function feedback(queryId) {
     done,
   );
   return node;
+}
+
+function commenting(field, send) {
+  const form = el("form", { class: "comment" }, field, el("button", { type: "submit", class: "quiet" }, t.send));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (await send()) form.remove();
+  });
+  return form;
 }

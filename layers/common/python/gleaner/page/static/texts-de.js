@@ -81,6 +81,7 @@ export default {
   selection: "Zu diesem Text",
   pasteSelection: "Einen Text einfügen, um danach zu fragen",
   pasteShort: "Zu einem Text fragen …",
+  askText: "Zu diesem Text fragen",
   removeSelection: "Text entfernen",
   knowledgeBase: "Wissensbasis",
   knowledgeBaseHint: "Ihr Name, wie beim Laden der Dokumente.",

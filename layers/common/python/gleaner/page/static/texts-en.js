@@ -77,6 +77,7 @@ export default {
   selection: "About this text",
   pasteSelection: "Paste a text to ask about",
   pasteShort: "Ask about a text …",
+  askText: "Ask about this text",
   removeSelection: "Remove the text",
   knowledgeBase: "Knowledge base",
   knowledgeBaseHint: "Its name, as documents were loaded into it.",

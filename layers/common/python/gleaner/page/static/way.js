@@ -24,17 +24,23 @@ export class Way {
   /** A call has its outcome; `passages` holds what was found so far, by id. */
   end({ toolCallId, output, errorText }, passages) {
     const found = idsOf(output).map((id) => passages.get(id)).filter(Boolean);
-    this.calls.get(toolCallId)?.end({ found, count: output?.count, milliseconds: output?.duration_ms, error: errorText });
+    this.calls.get(toolCallId)?.end({
+      found,
+      count: output?.count,
+      milliseconds: output?.duration_ms,
+      usd: output?.cost_usd,
+      error: errorText,
+    });
   }
 
   /** The answer is there: what it took in all. */
   finish(answer) {
     const { latencyMs, cost, queryId } = answer;
-    const price = cost.estimated_usd ? t.cost(number(cost.estimated_usd, { maximumSignificantDigits: 2 })) : null;
+    const total = price(cost.estimated_usd);
     const time = latencyMs !== undefined && seconds(latencyMs, 1);
-    this.summary.textContent = [t.theWay, time, price].filter(Boolean).join(" · ");
+    this.summary.textContent = [t.theWay, time, total].filter(Boolean).join(" · ");
     const tokens = t.tokens(number(cost.input_tokens ?? 0), number(cost.output_tokens ?? 0));
-    this.totals.textContent = [tokens, t.webSearches(cost.web_searches ?? 0), price].filter(Boolean).join(" · ");
+    this.totals.textContent = [tokens, t.webSearches(cost.web_searches ?? 0), total].filter(Boolean).join(" · ");
     if (this.calls.size || !queryId) return;
     this.node.hidden = false;
     this.node.addEventListener("toggle", () => this.read(queryId), { once: true });
@@ -59,8 +65,8 @@ class CallItem {
     if (searched) this.node.append(el("q", { dir: "auto" }, String(searched)));
   }
 
-  end({ found, count, milliseconds, error }) {
-    const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2)];
+  end({ found, count, milliseconds, usd, error }) {
+    const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2), price(usd)];
     this.outcome.textContent = facts.filter(Boolean).join(" · ");
     if (error) this.node.append(el("p", { class: "failed", dir: "auto" }, error));
     const places = [...new Set(found.map(placeOf))];
@@ -77,6 +83,7 @@ function recorded(record) {
   return item;
 }
 
+const price = (usd) => (usd ? t.cost(number(usd, { maximumSignificantDigits: 2 })) : null);
 const placeOf = (passage) => passage.chapter ?? passage.title;
 const seconds = (milliseconds, digits) => t.seconds(number(milliseconds / 1000, { maximumFractionDigits: digits }));
 const idsOf = (output) => (Array.isArray(output?.ids) ? output.ids : []);
