@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -227,3 +228,17 @@ def test_the_turn_is_kept_before_the_last_event(environment: dict[str, str], mod
     looking = Looking(Client(make_api(environment)))
     Client(make_api(environment)).follow(QUESTION, reader=looking)
     assert looking.message_count == 2
+
+
+def test_only_a_response_that_streams_has_the_longer_deadline(settings: dict[str, str], model: ScriptedModel) -> None:
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "0.7", "STREAM_DEADLINE_SECONDS": "30"}))
+
+    def late(_request: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(1)
+        return calls(answer())
+
+    model.plays(calls(search()), late)
+    assert final_of(client.follow(QUESTION, reader=Reader())[1])[0] == 200
+    model.plays(calls(search()), late)
+    status, problem = final_of(client.follow(QUESTION)[1])  # sent whole: a gateway waits for it
+    assert (status, problem["type"]) == (504, "urn:gleaner:problem:deadline-exceeded")

@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0  # a busy machine takes long to load an environment
 _RUNTIME = "/2018-06-01/runtime"
 
 

@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -162,6 +163,27 @@ def test_ctrl_c_ends_it_and_restores_the_cursor(url: str) -> None:
     assert status == 130
     assert "Traceback" not in printed
     assert printed.rindex("\x1b[?25h") > printed.rindex("\x1b[?25l")
+
+
+INTERRUPTED_LOADING = """
+import signal, sys
+
+class Interrupt:
+    def find_spec(name, path=None, target=None):
+        if name == "httpx":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt)
+from gleaner_local.commands.main import main
+main()
+"""
+
+
+def test_ctrl_c_ends_it_while_it_loads() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_LOADING], capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
 
 
 def test_no_color_is_respected(url: str) -> None:

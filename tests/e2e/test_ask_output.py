@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Router, request_response
 from typer.testing import CliRunner
 
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import ENVIRONMENT, GLEANER, one_line
 
@@ -76,7 +76,7 @@ def ask(url: str, *arguments: str, **options: Any) -> subprocess.CompletedProces
 
 def printed_here(url: str, *arguments: str) -> str:
     """The output without a new process, which takes a second to start."""
-    return CliRunner().invoke(cli.app, ["ask", *arguments, "--url", url]).stdout
+    return CliRunner().invoke(program.app, ["ask", *arguments, "--url", url]).stdout
 
 
 def test_a_pipe_gets_the_text_as_it_is_without_controls(service: tuple[str, list[Any]]) -> None:

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typer.testing import CliRunner
 
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import one_line, run, serving
 
@@ -118,7 +118,7 @@ def without_field(request: Request, status: int, body: Json) -> tuple[int, Json]
 
 def verify(url: str, *options: str) -> tuple[int, dict[str, str], dict[str, str]]:
     """The exit code, and for each check by name its outcome and what it saw."""
-    result = CliRunner().invoke(cli.app, ["verify", "--url", url, "--uncovered", NOBODY_KNOWS, "--json", *options])
+    result = CliRunner().invoke(program.app, ["verify", "--url", url, "--uncovered", NOBODY_KNOWS, "--json", *options])
     checks = json.loads(result.stdout)["checks"]
     outcomes = {check["name"]: check["outcome"] for check in checks}
     return result.exit_code, outcomes, {check["name"]: check["seen"] for check in checks}

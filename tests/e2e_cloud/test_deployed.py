@@ -135,12 +135,14 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
 
 def test_the_usage_plan_throttles(cloud: Cloud) -> None:
     headers = cloud.key("ApiKeyId")
-    with ThreadPoolExecutor(2) as pool:  # the emulator starts a process for every concurrent request
-        answers = list(pool.map(lambda _: cloud.http.get("/api/sessions", headers=headers), range(60)))
+    # The gateway counts requests before it looks at their bodies, and refuses these itself: a busy machine might not
+    # invoke the function often enough to be throttled.
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda _: cloud.http.post(QUESTION, json={}, headers=headers), range(60)))
     throttled = [answer for answer in answers if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS]
     assert throttled
     assert {answer.json()["type"] for answer in throttled} == {"urn:gleaner:problem:throttled"}
-    assert {answer.status_code for answer in answers} == {HTTPStatus.OK, HTTPStatus.TOO_MANY_REQUESTS}
+    assert {answer.status_code for answer in answers} == {HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS}
     _wait_until(lambda: cloud.http.get("/api/sessions", headers=headers).status_code == HTTPStatus.OK)
 
 

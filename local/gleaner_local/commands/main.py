@@ -1,70 +1,17 @@
-"""The `gleaner` command: registers all commands and prints expected errors as one line."""
+"""Entry point of the `gleaner` command, which Ctrl-C ends without a traceback at any moment."""
 
 from __future__ import annotations
 
-import errno
-import importlib.metadata
-import io
-import os
 import sys
-from typing import Annotated
 
-import typer
-
-from gleaner.errors import GleanerError
-from gleaner_local.clients.http_api import CallFailed
-from gleaner_local.commands import ask, callers, doctor, index, ingest, keywords, serve, terminal, verify
-from gleaner_local.errors import CannotStart
-from gleaner_local.service.running import NotReady
-
-_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
-
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.command()(serve.serve)
-app.command()(ask.ask)
-app.command()(ingest.ingest)
-app.add_typer(keywords.app, name="keywords")
-app.add_typer(callers.app, name="callers")
-app.add_typer(index.app, name="index")
-app.command()(verify.verify)
-app.command()(doctor.doctor)
-
-
-def _print_version(requested: bool) -> None:
-    if requested:
-        print(f"gleaner {importlib.metadata.version('gleaner')}")
-        raise typer.Exit
-
-
-@app.callback()
-def gleaner(
-    _version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Gleaner answers questions from your documents and learns from the web what they lack."""
+_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 def main() -> None:
-    """Entry point of the `gleaner` command; expected errors are one line on standard error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # characters that the terminal lacks become question marks
+    """Load the commands, which takes most of a second, and run the one that the arguments name."""
     try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()  # an error of the last lines would otherwise show up after the end
-    except OSError as error:
-        if error.errno not in _OUTPUT_ERRORS:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the exit
-        if error.errno != errno.EPIPE:  # nobody reads on, as with `| head`
-            print(f"The output cannot be written: {error.strerror}.", file=sys.stderr)
-        sys.exit(1)
-    except UnicodeEncodeError:
-        print("An argument is not valid text: the terminal must send UTF-8.", file=sys.stderr)
-        sys.exit(1)
-    except (CannotStart, NotReady, CallFailed, GleanerError) as error:
-        print(terminal.show_line(str(error)), file=sys.stderr)
-        sys.exit(1)
+        from gleaner_local.commands import program
+
+        program.run()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typer.testing import CliRunner, Result
 
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 
 ANSWER_ID = "01KB3Z9Q6M5T8W2X4Y7R0N1C3D"
@@ -41,7 +41,7 @@ def url() -> Iterator[str]:
 def run(url: str, *arguments: str, replies: list[tuple[int, Any]], stdin: str = "") -> Result:
     CALLS.clear()
     REPLIES[:] = replies
-    return CliRunner().invoke(cli.app, [*arguments, "--url", url, "--api-key", "k"], input=stdin)
+    return CliRunner().invoke(program.app, [*arguments, "--url", url, "--api-key", "k"], input=stdin)
 
 
 def test_it_erases_until_everything_is_deleted_and_adds_up(url: str) -> None:

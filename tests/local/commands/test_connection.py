@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from gleaner_documents.reading import format_names
 from gleaner_local.clients.http_api import ApiClient, CallFailed
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.commands.connection import connect
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
@@ -71,7 +71,7 @@ def data_dir(tmp_path: Path, url: str) -> Iterator[Path]:
 
 
 def gleaner(*arguments: str, **env: str) -> Result:
-    return CliRunner().invoke(cli.app, [*arguments], env=env)
+    return CliRunner().invoke(program.app, [*arguments], env=env)
 
 
 def failure(result: Result) -> str:
@@ -201,8 +201,8 @@ class TestUndoing:
 
     @pytest.mark.parametrize("by", ["--url", "--data-dir"])
     def test_it_runs_as_printed(self, service: Service, url: str, data_dir: Path, by: str) -> None:
-        program, *arguments = self.undo(by, {"--url": url, "--data-dir": str(data_dir)}[by])
-        assert program.endswith("/gleaner")
+        first, *arguments = self.undo(by, {"--url": url, "--data-dir": str(data_dir)}[by])
+        assert first.endswith("/gleaner")
         assert gleaner(*arguments).exit_code == 0
         assert service.calls[-1] == ("/api/keywords/restore", {"run_id": RUN_ID})
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typer.testing import CliRunner
 
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 
 ANSWER_ID = "01KB3Z9Q6M5T8W2X4Y7R0N1C3D"
@@ -41,7 +41,7 @@ def url() -> Iterator[str]:
 
 
 def test_it_forgets_the_answer_and_names_its_pages(url: str) -> None:
-    run = CliRunner().invoke(cli.app, ["keywords", "forget", "--answer", ANSWER_ID, "--url", url, "--api-key", "k"])
+    run = CliRunner().invoke(program.app, ["keywords", "forget", "--answer", ANSWER_ID, "--url", url, "--api-key", "k"])
     assert run.exit_code == 0, run.output
     assert [("DELETE", f"/api/keywords/answers/{ANSWER_ID}", "k")] == CALLS
     assert "2 keywords" in run.output and "2027-02-26" in run.output
@@ -49,11 +49,11 @@ def test_it_forgets_the_answer_and_names_its_pages(url: str) -> None:
 
 
 def test_json_is_the_report(url: str) -> None:
-    run = CliRunner().invoke(cli.app, ["keywords", "forget", "--answer", ANSWER_ID, "--url", url, "--json"])
+    run = CliRunner().invoke(program.app, ["keywords", "forget", "--answer", ANSWER_ID, "--url", url, "--json"])
     assert json.loads(run.output) == REPORT
 
 
 @pytest.mark.parametrize("answer_id", ["../prune", "", "a b", "ä"])
 def test_what_is_no_id_is_refused(url: str, answer_id: str) -> None:
-    run = CliRunner().invoke(cli.app, ["keywords", "forget", "--answer", answer_id, "--url", url])
+    run = CliRunner().invoke(program.app, ["keywords", "forget", "--answer", answer_id, "--url", url])
     assert (run.exit_code, CALLS) == (2, [])

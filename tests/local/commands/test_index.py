@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.clients.pinecone_control import ControlFailed, PineconeControl
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles.pinecone_control_plane import AWS, TEXT, ControlPlane
 
@@ -33,7 +33,7 @@ def address(plane: ControlPlane) -> Iterator[str]:
 
 def create(address: str, *options: str, key: str = KEY) -> Result:
     env = {"PINECONE_API_KEY": key, "PINECONE_CONTROLLER_HOST": address}
-    return CliRunner().invoke(cli.app, ["index", "create", *options], env=env)
+    return CliRunner().invoke(program.app, ["index", "create", *options], env=env)
 
 
 def failure(result: Result) -> str:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gleaner.runtime.settings import Settings
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.diagnosis._paid_model import _find_prices, ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis.finding import Finding, Origin, State
@@ -302,7 +302,7 @@ class TestCommand:
 
     def doctor(self, path: Path, *options: str) -> list[str]:
         """What it saw, by lines; nothing else is printed."""
-        ended = CliRunner().invoke(cli.app, ["doctor", "--json", "--data-dir", str(path / "data"), *options])
+        ended = CliRunner().invoke(program.app, ["doctor", "--json", "--data-dir", str(path / "data"), *options])
         assert KEY not in ended.output
         report = json.loads(ended.output)
         assert ended.exit_code == (1 if report["problems"] else 0)
@@ -332,6 +332,6 @@ class TestCommand:
         assert self.doctor(tmp_path, "--ask").count("It was not asked, because no service runs.") == 2
 
     def test_an_address_alone_is_a_usage_error(self) -> None:
-        ended = CliRunner().invoke(cli.app, ["doctor", "--ask", "--url", "http://127.0.0.1:1"])
+        ended = CliRunner().invoke(program.app, ["doctor", "--ask", "--url", "http://127.0.0.1:1"])
         assert ended.exit_code == 2
         assert "--env" in ended.output

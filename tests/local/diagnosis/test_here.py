@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.diagnosis.finding import Finding, State
 from gleaner_local.diagnosis.here import LocalCheck
 from gleaner_local.service import running
@@ -88,7 +88,7 @@ def test_a_service_that_is_starting_is_noted(tmp_path: Path) -> None:
 
 
 def test_an_unknown_environment_is_a_usage_error_that_lists_the_environments() -> None:
-    result = CliRunner().invoke(cli.app, ["doctor", "--env", "nope"])
+    result = CliRunner().invoke(program.app, ["doctor", "--env", "nope"])
     assert result.exit_code == 2
     for environment in ENVIRONMENTS:
         assert environment.name in result.output
@@ -96,4 +96,4 @@ def test_an_unknown_environment_is_a_usage_error_that_lists_the_environments() -
 
 @pytest.mark.parametrize("options", [("--data-dir", ".", "--env", "dev"), ("--api-key", "k")])
 def test_conflicting_options_are_usage_errors(options: tuple[str, ...]) -> None:
-    assert CliRunner().invoke(cli.app, ["doctor", *options]).exit_code == 2
+    assert CliRunner().invoke(program.app, ["doctor", *options]).exit_code == 2

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gleaner.clients import pinecone
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import pinecone_server
@@ -38,7 +38,7 @@ def index(tmp_path: Path) -> Iterator[str]:
 
 
 def ingest(book: Path, data_dir: Path, **env: str) -> Result:
-    return CliRunner().invoke(cli.app, ["ingest", str(book), "--data-dir", str(data_dir)], env=HERE | env)
+    return CliRunner().invoke(program.app, ["ingest", str(book), "--data-dir", str(data_dir)], env=HERE | env)
 
 
 def is_loaded(index: str) -> bool:

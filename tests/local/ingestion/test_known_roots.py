@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from gleaner.errors import InvalidInput
 from gleaner_documents.source_files import find_roots
-from gleaner_local.commands import main as cli
+from gleaner_local.commands import program
 from gleaner_local.ingestion.known_roots import KnownRoots
 
 
@@ -31,7 +31,7 @@ def handbook(directory: Path, text: str) -> Path:
 
 
 def ingest(tmp_path: Path, *arguments: str, **env: str) -> Result:
-    return CliRunner().invoke(cli.app, ["ingest", "--data-dir", str(tmp_path / "data"), *arguments], env=env)
+    return CliRunner().invoke(program.app, ["ingest", "--data-dir", str(tmp_path / "data"), *arguments], env=env)
 
 
 def test_another_directory_of_that_name_is_rejected_and_can_be_renamed(tmp_path: Path, one: Path, other: Path) -> None:
@@ -41,7 +41,7 @@ def test_another_directory_of_that_name_is_rejected_and_can_be_renamed(tmp_path:
     message = str(rejection.exception)
     assert str(one) in message and str(other) in message
     _, *command = shlex.split(message.split("`")[1])
-    renaming = CliRunner().invoke(cli.app, command)
+    renaming = CliRunner().invoke(program.app, command)
     assert renaming.exit_code == 0
     assert "1 loaded" in renaming.output
     assert "1 unchanged" in ingest(tmp_path, str(one)).output

@@ -106,11 +106,12 @@ class Api:
         from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream, WholeResponse
 
         context = request.lambda_context
-        whole = WholeResponse()
+        whole, response = WholeResponse(), find_stream(context)
         headers = {**STREAM_HEADERS, **self._headers(event, request), **self._cors_headers(event)}
-        with AnswerStream(find_stream(context) or whole, headers) as stream:
-            deadline = _deadline(self._settings.stream_deadline_seconds, context)
-            answer = self._resolve(event, replace(request, deadline=deadline, emit=stream.emit))
+        if response is not None:  # whoever waits for a whole response waits no longer than on the other routes
+            request = replace(request, deadline=_deadline(self._settings.stream_deadline_seconds, context))
+        with AnswerStream(response or whole, headers) as stream:
+            answer = self._resolve(event, replace(request, emit=stream.emit))
             if not stream.is_started and answer["statusCode"] != HTTPStatus.OK:
                 return answer
             replayed = {name: values for name, values in answer["multiValueHeaders"].items() if name == REPLAYED}
