@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
@@ -79,6 +80,22 @@ def test_an_identity_with_a_slash_is_encoded_twice(client: Client) -> None:
     arn = "iam:arn:aws:iam::111122223333:user/ops"
     for encoded in (quote(arn, safe=":"), quote(quote(arn, safe=":"), safe=":").replace("%25", "%")):
         assert erase(client, encoded)[1]["caller_id"] == arn
+
+
+@pytest.mark.slow  # waits for the deadline of a question
+def test_the_records_of_a_question_that_ran_out_of_time_are_erased(
+    settings: dict[str, str], client: Client, model: ScriptedModel, items: Items
+) -> None:
+    def answer_late(_request: Any) -> Any:
+        time.sleep(8)
+        return calls(answer())
+
+    model.plays(calls(search()), answer_late)
+    hurried = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "6"}))
+    assert hurried.post("/api/chat/query", {"query": "x"}, caller="ann")[0] == 504
+    assert items("TOOL_CALLS_TABLE")
+    assert erase(client)[0] == 200
+    assert items("TOOL_CALLS_TABLE") == []
 
 
 def test_an_erasure_that_runs_out_of_time_is_continued(

@@ -41,7 +41,8 @@ from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
-_CLEANUP_SECONDS = 2.0  # for a failed question to check its session and delete its records
+_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
+_CLEANUP_SHARE = 0.1  # of a shorter time for a question, that is kept for this
 _WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
 _MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
@@ -84,7 +85,7 @@ def answer_question(
     kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
     history = _load_history(request, services, deadline)
     kb_check.result()
-    workspace = _make_workspace(request, query_id, kb_id, services, deadline)
+    workspace = _make_workspace(request, query_id, kb_id, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit)
@@ -99,11 +100,7 @@ def answer_question(
     except GleanerError:
         agent.release.withdraw()
         workspace.background.flush()
-        cleanup_deadline = deadline.part(_CLEANUP_SECONDS)
-        if request.session_id is None:
-            recorder.note_failure(services.conversations, cleanup_deadline)
-        else:
-            recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
+        _clean_up(recorder, services, deadline, is_in_session=request.session_id is not None)
         raise
     finally:
         # If the session is deleted while the last records are written, after its turn, they may remain.
@@ -113,6 +110,19 @@ def answer_question(
         observe(_to_observation(criteria, _cost(agent, workspace, services), workspace, started_at))
     emit(Answered(answer=answer))
     return answer
+
+
+def _before_cleanup(deadline: Deadline) -> Deadline:
+    """When a question must give up, so that erasing its caller finds what was recorded of it until then."""
+    return Deadline(deadline.at - min(_CLEANUP_SECONDS, _CLEANUP_SHARE * max(0.0, deadline.remaining())))
+
+
+def _clean_up(recorder: CallRecorder, services: Services, deadline: Deadline, *, is_in_session: bool) -> None:
+    cleanup_deadline = Deadline.after(min(_CLEANUP_SECONDS, deadline.remaining()))
+    if is_in_session:
+        recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
+    else:
+        recorder.note_failure(services.conversations, cleanup_deadline)
 
 
 def _milliseconds_since(started_at: float) -> float:
