@@ -364,13 +364,14 @@ def test_a_hanging_model_ends_in_a_504_from_the_function(settings: dict[str, str
     assert time.monotonic() - started_at < 1.4
 
 
+@pytest.mark.slow  # leaves more than a second for the answer: a busy machine needs it
 def test_the_answer_is_forced_when_little_time_is_left(settings: dict[str, str], model: ScriptedModel) -> None:
     def slow_search(_request: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(2.1)
+        time.sleep(5)
         return calls(search())
 
     model.plays(slow_search, calls(answer()))
-    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "3"}))
+    client = Client(make_api(settings | {"QUERY_DEADLINE_SECONDS": "8"}))
     status, body = client.ask()
     assert (status, body["status"]) == (200, "fallback")
     assert [tool["function"]["name"] for tool in model.requests[1]["tools"]] == ["generate_response"]
