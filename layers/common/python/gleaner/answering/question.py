@@ -95,7 +95,7 @@ def answer_question(
         stands_alone = not history and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
-        _store_turn(answer, request, asked_at, services, deadline)
+        _store_turn(answer, request, asked_at, services, deadline, is_first=not history)
     except GleanerError:
         agent.release.withdraw()
         workspace.background.flush()
@@ -248,7 +248,13 @@ def _to_answer(
 
 
 def _store_turn(
-    answer: Answer, request: QuestionRequest, asked_at: datetime, services: Services, deadline: Deadline
+    answer: Answer,
+    request: QuestionRequest,
+    asked_at: datetime,
+    services: Services,
+    deadline: Deadline,
+    *,
+    is_first: bool,
 ) -> None:
     turn = Turn(
         query_id=answer.query_id,
@@ -260,6 +266,7 @@ def _store_turn(
         asked_at=asked_at,
         answered_at=answer.created_at,
         facts=answer.facts,
+        is_first=is_first,
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
         sources=cited_sources(answer.sources, answer.supports),

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from gleaner import text
+from gleaner.guards.redaction import redact
 from gleaner.model import Answered, Passage, Support
 from gleaner.passage_ids import encode_passage
 from gleaner.runtime.pricing import Cost
 from gleaner.stores import _long_text
 from gleaner.stores.items import from_timestamp
+
+_MAX_TITLE = 100  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,7 @@ class Session:
     owner: str
     created_at: datetime
     updated_at: datetime
+    title: str | None = None  # its first question, shortened; None before there is one
     metadata: Mapping[str, Any] = field(default_factory=dict)  # set by the caller
     message_count: int = 0
     tool_call_count: int = 0
@@ -80,9 +85,15 @@ class Turn:
     asked_at: datetime
     answered_at: datetime
     facts: TurnFacts
+    is_first: bool = False  # of its session, whose title it gives
     selected_text: str | None = None
     chapter_origin: str | None = None
     sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_sources` describes them
+
+    def title(self) -> str | None:
+        """The title that the turn gives its session, in one line; None if an earlier one did."""
+        # Redact before cutting: half a secret matches no pattern.
+        return text.collapse(redact(self.question))[:_MAX_TITLE] or None if self.is_first else None
 
     def totals(self) -> dict[str, int]:
         """What the turn adds to the totals of its session."""
@@ -213,6 +224,7 @@ def to_session(item: Mapping[str, Any]) -> Session:
         owner=item["owner"],
         created_at=from_timestamp(item["created_at"]),
         updated_at=from_timestamp(item["updated_at"]),
+        title=item.get("title"),
         metadata=item.get("metadata", {}),
         **{name: item.get(name, 0) for name in totals},
     )

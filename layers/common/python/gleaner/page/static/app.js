@@ -6,7 +6,7 @@ import { button, el, fill } from "./dom.js";
 import { showLearned } from "./learned.js";
 import { Panel } from "./panel.js";
 import { Passages } from "./passage.js";
-import { SessionList, keepTitle } from "./sessions.js";
+import { SessionList } from "./sessions.js";
 import { settings, showSettings } from "./settings.js";
 import { showAccount } from "./sign-in.js";
 import { welcome } from "./suggestions.js";
@@ -32,8 +32,7 @@ const conversation = new Conversation(composer, {
   greet,
   startNew,
   showSettings: () => panel.show(t.settings, (body) => showSettings(body, change)),
-  kept: (sessionId, question) => {
-    keepTitle(sessionId, question);
+  kept: (sessionId) => {
     showAddress(sessionId);
     sessions.load();
   },

@@ -4,7 +4,6 @@ import { signIn } from "./config.js";
 import { apiKey, isSignedIn, setApiKey } from "./credentials.js";
 import { button, el } from "./dom.js";
 import { showProblem } from "./problems.js";
-import { forgetTitles } from "./sessions.js";
 import { language, t } from "./texts.js";
 
 const isCognito = signIn.kind === "cognito";
@@ -66,7 +65,6 @@ export function showAccount() {
 }
 
 async function leave() {
-  forgetTitles();
   if (isCognito) return cognito.signOut();
   setApiKey("");
   history.replaceState(null, "", location.pathname);
