@@ -230,6 +230,7 @@ def _to_answer(
         text=accepted.text,
         sources=tuple(replace(source, place=workspace.locate(source)) for source in accepted.sources),
         supports=accepted.supports,
+        supporting_texts=accepted.supporting_texts,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(
             answered=judge_answered(
@@ -269,7 +270,7 @@ def _store_turn(
         is_first=is_first,
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
-        sources=cited_sources(answer.sources, answer.supports),
+        sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
     )
     session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
     new_session = session if request.session_id is None else None

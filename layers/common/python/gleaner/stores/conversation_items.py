@@ -172,12 +172,14 @@ def answer_metadata(facts: TurnFacts, sources: Sequence[Mapping[str, Any]]) -> d
     return _message_metadata(facts) | ({"sources": list(sources)} if sources else {})
 
 
-def cited_sources(sources: Sequence[Passage], supports: Mapping[str, Support]) -> list[dict[str, Any]]:
+def cited_sources(
+    sources: Sequence[Passage], supports: Mapping[str, Support], texts: Mapping[str, Sequence[str | None]]
+) -> list[dict[str, Any]]:
     """What is kept of sources, so that a conversation that is opened again can show them and read whole passages."""
-    return [_cited_source(source, supports[source.id]) for source in sources]
+    return [_cited_source(source, supports[source.id], texts[source.id]) for source in sources]
 
 
-def _cited_source(source: Passage, support: Support) -> dict[str, Any]:
+def _cited_source(source: Passage, support: Support, texts: Sequence[str | None]) -> dict[str, Any]:
     values = {
         "id": source.id,
         "source_type": source.source_type.value,
@@ -189,6 +191,7 @@ def _cited_source(source: Passage, support: Support) -> dict[str, Any]:
         "page_label": source.page_label,
         "date": source.date,
         "support": support.value,
+        "supporting_texts": list(texts),
         "passage_id": None if source.place is None else encode_passage(source.place, source.content),
     }
     return {name: value for name, value in values.items() if value is not None}

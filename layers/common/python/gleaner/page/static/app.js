@@ -26,7 +26,7 @@ const composer = new Composer({
   paste: () => panel.show(t.pasteSelection, showPaste),
 });
 const passages = new Passages(panel, (text, chapter) => askAbout(text, chapter));
-const openSource = (source, statement, opener) => passages.show(source, statement, opener);
+const openSource = (source, sentence, opener) => passages.show(source, sentence, opener);
 const conversation = new Conversation(composer, {
   openSource,
   greet,
