@@ -67,6 +67,17 @@ def test_the_page_says_how_to_sign_in_and_may_reach_the_pool_alone(
     assert policy.count("https://") == connect.count("https://")
 
 
+@pytest.mark.parametrize(
+    ("variables", "is_loaded"), [({}, False), ({"PAGE_SIGN_IN": "api_key"}, False), (COGNITO, True)]
+)
+def test_signing_in_at_a_user_pool_is_loaded_where_it_is_used(
+    settings: dict[str, str], variables: dict[str, str], is_loaded: bool
+) -> None:
+    [scripts] = re.findall(r'data-scripts="([^"]*)"', get(Client(make_api(settings | variables)), "/")["body"])
+    assert ("cognito.js" in scripts.split()) is is_loaded
+    assert {"app.js", "sign-in.js"} < set(scripts.split()) < set(SCRIPTS)
+
+
 def test_an_address_cannot_break_out_of_the_page(client: Client) -> None:
     event = proxy_event("GET", "/", "local")
     event["requestContext"]["path"] = '//evil.example/"><script>'

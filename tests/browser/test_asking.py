@@ -131,7 +131,7 @@ def test_each_mark_of_a_source_marks_its_own_sentence(browser_page: Page, model:
     )
     ask_and_wait(browser_page)
     for _ in range(2):
-        for number, sentence in enumerate(MERGING.split(". ")):
+        for number, sentence in enumerate(reversed(MERGING.split(". "))):
             browser_page.locator(".content .mark").nth(number).click()
             expect(browser_page.locator("#panel mark")).to_contain_text(sentence)
         browser_page.reload()

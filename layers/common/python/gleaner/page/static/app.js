@@ -33,7 +33,7 @@ const conversation = new Conversation(composer, {
   startNew,
   showSettings: () => panel.show(t.settings, (body) => showSettings(body, change)),
   kept: (sessionId) => {
-    showAddress(sessionId);
+    showAddress(sessionId, { isNew: false });
     sessions.load();
   },
   opened: (sessionId) => {
@@ -45,10 +45,27 @@ const sessions = new SessionList(list, { open: (id) => conversation.open(id), de
 
 const isShown = (element) => element.checkVisibility({ visibilityProperty: true });
 
-/** The address names the conversation, so that a reload opens it again. */
-function showAddress(sessionId) {
+/** The address names the conversation, so that a reload opens it again, and the way back leads to the one before. */
+function showAddress(sessionId, { isNew = true } = {}) {
   sessions.mark(sessionId);
-  history.replaceState(null, "", sessionId ? `#${sessionId}` : location.pathname + location.search);
+  if (sessionId === sessionInAddress()) return;
+  const address = sessionId ? `#${sessionId}` : location.pathname + location.search;
+  if (isNew) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+}
+
+/** The id of the conversation in the address; null if there is none. */
+function sessionInAddress() {
+  const sessionId = location.hash.slice(1);
+  return /^[0-9A-Z]{26}$/.test(sessionId) ? sessionId : null;
+}
+
+/** Show what the address names after the reader went back or forward. */
+function follow() {
+  const sessionId = sessionInAddress();
+  if (sessionId === conversation.sessionId) return;
+  if (sessionId) conversation.open(sessionId);
+  else startNew();
 }
 
 /** Fill an empty conversation: again once the reader has loaded documents, whose progress stays in sight. */
@@ -131,10 +148,11 @@ function build() {
 }
 
 function begin() {
-  const sessionId = location.hash.slice(1);
   composer.showBase();
   sessions.load();
-  if (/^[0-9A-Z]{26}$/.test(sessionId)) conversation.open(sessionId);
+  addEventListener("popstate", follow);
+  const sessionId = sessionInAddress();
+  if (sessionId) conversation.open(sessionId);
   else startNew();
 }
 

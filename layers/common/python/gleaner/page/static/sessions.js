@@ -32,7 +32,7 @@ export class SessionList {
     return el(
       "li",
       { "data-session": session.session_id },
-      button(title, () => this.open(session.session_id), { class: "session", dir: "auto", title: `${title} · ${showTime(session.updated_at)}` }),
+      button(el("span", { dir: "auto" }, title), () => this.open(session.session_id), { class: "session", title: `${title} · ${showTime(session.updated_at)}` }),
       button("×", () => this.remove(session.session_id), { class: "icon", "aria-label": t.deleteSession(title) }),
     );
   }
