@@ -14,6 +14,5 @@ def to_listing(upload: Request) -> Request:
     kb_id = upload.query_params.get("kb_id")
     query = urlencode({"limit": 1} | ({"kb_id": kb_id} if kb_id else {}))
     headers = [(name, value) for name, value in upload.scope["headers"] if name.lower() not in _BODY_HEADERS]
-    return Request(
-        upload.scope | {"method": "GET", "path": "/api/documents", "query_string": query.encode(), "headers": headers}
-    )
+    listing = {"method": "GET", "path": "/api/documents", "query_string": query.encode(), "headers": headers}
+    return Request({**upload.scope, **listing})
