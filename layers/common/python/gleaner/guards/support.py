@@ -73,19 +73,22 @@ def find_supporting_texts(answer: str, sources: Sequence[Passage]) -> dict[str, 
     """
     sentences = _split_answer(answer)
     marked = [(_read_statements([one], common=False), _MARKS.findall(one)) for one in sentences]
+    has_numbers = any(statement.content.numbers for read, _ in marked for statement in read)
     found: dict[str, tuple[str | None, ...]] = {}
     for source in sources:
-        texts = _read_texts(source)
+        texts = _read_texts(source, with_numbers=has_numbers)
         by_mark = [read for read, marks in marked for mark in marks if mark == source.id]
         whole = [statement for read, _ in marked for statement in read]
         found[source.id] = tuple(_find_text(read, texts) for read in by_mark or [whole])[:_MAX_TEXTS]
     return found
 
 
-def _read_texts(source: Passage) -> list[tuple[str, _Content]]:
+def _read_texts(source: Passage, *, with_numbers: bool) -> list[tuple[str, _Content]]:
     """The sentences of a passage with their contents. Headings name a topic but state nothing."""
     sentences = [one.strip() for one in split_sentences(_join_lines(source.content))]
-    return [(one, _read_content(one)) for one in sentences if one and not one.startswith("#")]
+    return [
+        (one, _read_content(one, with_numbers=with_numbers)) for one in sentences if one and not one.startswith("#")
+    ]
 
 
 def _find_text(statements: Sequence[_Statement], texts: Sequence[tuple[str, _Content]]) -> str | None:
@@ -176,9 +179,11 @@ def _read_source(source: Passage) -> _Content:
     return _read_content("\n".join((source.title, source.chapter or "", source.content, *source.urls)))
 
 
-def _read_content(passage: str) -> _Content:
+def _read_content(passage: str, *, with_numbers: bool = True) -> _Content:
+    """`with_numbers`: to read them takes most of the time, which is spared where no statement has any."""
     terms = _extract_terms(text.words(passage)) | collect_addresses([passage])
-    return _Content(terms, read_numbers(extract_addresses(passage)[0], pronouns=True))
+    numbers = read_numbers(extract_addresses(passage)[0], pronouns=True) if with_numbers else frozenset()
+    return _Content(terms, numbers)
 
 
 def _extract_terms(words: Sequence[str]) -> frozenset[str]:
