@@ -33,7 +33,7 @@ const conversation = new Conversation(composer, {
   startNew,
   showSettings: () => panel.show(t.settings, (body) => showSettings(body, change)),
   kept: (sessionId) => {
-    showAddress(sessionId, { isNew: false });
+    showAddress(sessionId, "replaceState"); // the address of the empty page, or of this conversation
     sessions.load();
   },
   opened: (sessionId) => {
@@ -46,24 +46,15 @@ const sessions = new SessionList(list, { open: (id) => conversation.open(id), de
 const isShown = (element) => element.checkVisibility({ visibilityProperty: true });
 
 /** The address names the conversation, so that a reload opens it again, and the way back leads to the one before. */
-function showAddress(sessionId, { isNew = true } = {}) {
+function showAddress(sessionId, write = "pushState") {
   sessions.mark(sessionId);
-  if (sessionId === sessionInAddress()) return;
-  const address = sessionId ? `#${sessionId}` : location.pathname + location.search;
-  if (isNew) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (sessionId !== sessionInAddress()) history[write](null, "", sessionId ? `#${sessionId}` : location.pathname + location.search);
 }
 
-/** The id of the conversation in the address; null if there is none. */
-function sessionInAddress() {
-  const sessionId = location.hash.slice(1);
-  return /^[0-9A-Z]{26}$/.test(sessionId) ? sessionId : null;
-}
+const sessionInAddress = () => location.hash.match(/^#([0-9A-Z]{26})$/)?.[1] ?? null;
 
-/** Show what the address names after the reader went back or forward. */
 function follow() {
   const sessionId = sessionInAddress();
-  if (sessionId === conversation.sessionId) return;
   if (sessionId) conversation.open(sessionId);
   else startNew();
 }
@@ -151,9 +142,7 @@ function begin() {
   composer.showBase();
   sessions.load();
   addEventListener("popstate", follow);
-  const sessionId = sessionInAddress();
-  if (sessionId) conversation.open(sessionId);
-  else startNew();
+  follow();
 }
 
 build();

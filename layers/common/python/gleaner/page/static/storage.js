@@ -1,6 +1,5 @@
 /** What the browser keeps. Where it may keep nothing, or has no room, it is known until the page is left. */
 class Area {
-  /** `name` is that of an area of the browser: localStorage, or sessionStorage, which goes with the tab. */
   constructor(name) {
     this.memory = new Map();
     try {
@@ -11,15 +10,15 @@ class Area {
   }
 
   read(key) {
-    return this.memory.get(key) ?? this.area?.getItem(key) ?? null;
+    return this.memory.get(key) ?? this.area?.getItem(key);
   }
 
   write(key, value) {
+    this.memory.set(key, value);
     try {
       this.area.setItem(key, value);
-      this.memory.delete(key);
     } catch {
-      this.memory.set(key, value); // there is no area, or it is full
+      // There is no area, or it is full.
     }
   }
 
