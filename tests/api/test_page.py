@@ -17,6 +17,7 @@ NAMES = sorted(file.name for file in STATIC.iterdir())
 SCRIPTS = [name for name in NAMES if name.endswith(".js")]
 OWN_SCRIPTS = [name for name in SCRIPTS if not name.startswith("vendor-")]
 MAX_PAGE_BYTES = 150_000
+MAX_PAGE_BYTES_WITHOUT_USER_POOL = 145_000
 
 
 def get(client: Client, path: str) -> dict[str, Any]:
@@ -65,6 +66,17 @@ def test_the_page_says_how_to_sign_in_and_may_reach_the_pool_alone(
     [policy] = response["multiValueHeaders"]["Content-Security-Policy"]
     assert connect in policy
     assert policy.count("https://") == connect.count("https://")
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_loaded"), [({}, False), ({"PAGE_SIGN_IN": "api_key"}, False), (COGNITO, True)]
+)
+def test_signing_in_at_a_user_pool_is_loaded_where_it_is_used(
+    settings: dict[str, str], variables: dict[str, str], is_loaded: bool
+) -> None:
+    [scripts] = re.findall(r'data-scripts="([^"]*)"', get(Client(make_api(settings | variables)), "/")["body"])
+    assert ("cognito.js" in scripts.split()) is is_loaded
+    assert {"app.js", "sign-in.js"} < set(scripts.split()) < set(SCRIPTS)
 
 
 def test_an_address_cannot_break_out_of_the_page(client: Client) -> None:
@@ -117,10 +129,11 @@ def test_the_languages_have_the_same_texts() -> None:
 
 
 def test_what_a_visit_loads_is_small() -> None:
-    """Every file but the license, and one language."""
+    """Every file but the license, and one language; signing in at a user pool is loaded where it is used."""
     sizes = {name: len(STATIC.joinpath(name).read_bytes()) for name in NAMES if not name.endswith(".LICENSE")}
     languages = [sizes.pop(name) for name in list(sizes) if name.startswith("texts-")]
     assert sum(sizes.values()) + max(languages) < MAX_PAGE_BYTES
+    assert sum(sizes.values()) - sizes["cognito.js"] + max(languages) < MAX_PAGE_BYTES_WITHOUT_USER_POOL
 
 
 def test_the_page_learns_where_it_may_send_documents(settings: dict[str, str]) -> None:

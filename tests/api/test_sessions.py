@@ -133,6 +133,41 @@ def test_sessions_are_listed_once_most_recently_used_first(client: Client, store
     assert listed_ids == [ids[2], *[i for i in reversed(ids) if i != ids[2]]]
 
 
+def test_a_session_is_named_by_its_first_question(client: Client, model: ScriptedModel) -> None:
+    secret = "sk-proj-" + "a1B2" * 10  # pragma: allowlist secret
+    begun = begin(client)
+    assert begun["title"] is None
+    asked = f"Where does\n my key {secret} go? " + "And " * 100
+    for query in (asked, "And who merges them?"):
+        model.plays(calls(search()), calls(answer()))
+        assert client.post(f"{PATH}/{begun['session_id']}/chat", {"query": query})[0] == 200
+    model.plays(calls(search()), calls(answer()))
+    assert client.post("/api/chat/query", {"query": "How are duplicates merged?"})[0] == 200
+    titles = [session["title"] for session in all_pages(client, PATH, "sessions", 10)]
+    assert titles[0] == "How are duplicates merged?"
+    assert titles[1].startswith("Where does my key [redacted: ") and " go? And And" in titles[1]
+    assert secret[:12] not in titles[1] and len(titles[1]) <= 100
+    assert get(client, f"{PATH}/{begun['session_id']}")[1]["title"] == titles[1]
+
+
+def test_a_follow_up_in_a_session_of_an_earlier_version_gives_no_title(
+    client: Client, model: ScriptedModel, store: ConversationStore
+) -> None:
+    session_id = begin(client)["session_id"]
+    store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
+    model.plays(calls(search()), calls(answer()))
+    client.post(f"{PATH}/{session_id}/chat", {"query": "And who merges them?"})
+    assert get(client, f"{PATH}/{session_id}")[1]["title"] is None
+
+
+def test_of_two_first_questions_the_one_stored_first_gives_the_title(client: Client, store: ConversationStore) -> None:
+    session_id = begin(client)["session_id"]
+    for question in ("Who?", "When?"):
+        turn = a_turn(session_id, question=question, is_first=True)
+        store.add_turn(turn, new_session=None, deadline=Deadline.after(5))
+    assert get(client, f"{PATH}/{session_id}")[1]["title"] == "Who?"
+
+
 def test_history_is_paged_in_order(client: Client, store: ConversationStore) -> None:
     session_id = begin(client)["session_id"]
     for number in range(23):
@@ -218,7 +253,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     )
     session_id = begin(client)["session_id"]
     for _ in range(30):
-        store.add_turn(a_turn(session_id), new_session=None, deadline=Deadline.after(5))
+        store.add_turn(a_turn(session_id, is_first=True), new_session=None, deadline=Deadline.after(5))
     batches = 0
 
     def crash(**_: Any) -> None:
@@ -234,6 +269,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     events.unregister("before-call.dynamodb.BatchWriteItem", crash, "crash")
     path = f"{PATH}/{session_id}"
     assert 0 < len(items("CONVERSATIONS_TABLE")) < 61
+    assert not any("title" in item for item in items("CONVERSATIONS_TABLE"))
     assert get(client, path)[0] == 404
     assert get(client, PATH)[1]["sessions"] == []
     assert client.post(f"{path}/chat", {"query": "x"})[0] == 404

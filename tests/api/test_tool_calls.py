@@ -9,7 +9,9 @@ import pytest
 
 from gleaner.api import _cursors
 from tests.conftest import Client
-from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
+from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
+from tests.doubles.scripted_model import web as web_search
+from tests.doubles.scripted_web import ScriptedWeb, result
 
 ALL = "/api/tool-calls"
 
@@ -57,6 +59,30 @@ def test_tool_calls_of_a_session_are_shown_to_its_owner_newest_first(client: Cli
         assert (status, problem["type"]) == (404, "urn:gleaner:problem:unknown-session")
     client.request("DELETE", f"/api/sessions/{answers[0]['session_id']}")
     assert get(client, path)[0] == 404
+
+
+def test_a_record_tells_what_was_found_and_what_it_cost(client: Client, model: ScriptedModel, web: ScriptedWeb) -> None:
+    web.finds(
+        "Starlette was released in 2026 [1].", result(1, "https://starlette.dev/release", "Release notes", "n" * 9999)
+    )
+    assert isinstance(web.reply, dict)
+    web.reply["usage"]["cost"] = {"currency": "USD", "total_cost": 0.0061}
+    model.plays(
+        calls(search("")),
+        calls(search()),
+        calls(web_search()),
+        calls(index("Starlette release"), answer("Starlette was released in 2026. [web-1]", ("web-1",))),
+    )
+    _, body = client.ask()
+    records = get(client, f"/api/queries/{body['query_id']}/tool-calls")[1]["tool_calls"]
+    told = [(call["tool_name"], call["result_count"], call["found"], call["cost_usd"]) for call in records]
+    assert told == [
+        ("knowledge_base_search", None, [], None),
+        ("knowledge_base_search", 2, ["Keywords", "Keywords"], None),
+        ("perplexity_search", 1, ["Release notes"], 0.0061),
+        ("index_keywords", 1, [], None),
+        ("generate_response", 1, ["Release notes"], None),
+    ]
 
 
 def test_tool_calls_by_tool_or_status_are_shown_to_admins(client: Client, answers: Any) -> None:

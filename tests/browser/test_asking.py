@@ -8,8 +8,18 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import MERGING, PRUNING, QUESTION, accept, ask, ask_and_wait, play_answer
+from tests.browser.conftest import (
+    MERGING,
+    PRUNING,
+    QUESTION,
+    accept,
+    ask,
+    ask_and_wait,
+    play_answer,
+    play_learning,
+)
 from tests.doubles.scripted_model import ScriptedModel
+from tests.doubles.scripted_web import ScriptedWeb
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +100,41 @@ def test_a_conversation_goes_on_after_a_reload_and_can_be_deleted(browser_page: 
     expect(browser_page.locator(".session[aria-current]")).to_have_count(0)
     expect(browser_page.locator(".welcome")).to_be_visible()
     assert "#" not in browser_page.url
+
+
+def test_an_answer_that_is_opened_again_shows_the_same_way(
+    browser_page: Page, model: ScriptedModel, web: ScriptedWeb
+) -> None:
+    play_learning(model, web, "starlette reopened")
+    ask_and_wait(browser_page, "When was Starlette released?")
+    way = browser_page.locator(".way")
+    way.locator("summary").click()
+    expect(way.locator(".calls > li").nth(1)).to_contain_text("0.0061 USD")
+    shown = way.inner_text()
+    browser_page.reload()
+    way.locator("summary").click()
+    expect(way.locator(".calls > li")).to_have_count(4)
+    assert way.inner_text() == shown
+
+
+def test_another_browser_shows_the_titles_of_conversations(
+    open_page: Callable[..., Page], model: ScriptedModel
+) -> None:
+    play_answer(model)
+    ask_and_wait(open_page(), "How, then, are duplicates merged?")
+    expect(open_page().locator(".session").first).to_have_text("How, then, are duplicates merged?")
+
+
+def test_each_mark_of_a_source_marks_its_own_sentence(browser_page: Page, model: ScriptedModel) -> None:
+    play_answer(
+        model, "The second raises the usage count. [kb-1] A write is conditional when keywords are merged. [kb-1]"
+    )
+    ask_and_wait(browser_page)
+    for _ in range(2):
+        for number, sentence in enumerate(reversed(MERGING.split(". "))):
+            browser_page.locator(".content .mark").nth(number).click()
+            expect(browser_page.locator("#panel mark")).to_contain_text(sentence)
+        browser_page.reload()
 
 
 def test_another_conversation_does_not_get_the_rest_of_an_answer(browser_page: Page, model: ScriptedModel) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.guards.support import judge_support
+from gleaner.guards.support import find_supporting_texts, judge_support
 from gleaner.model import Passage, SourceType, Support
 
 MERGING = "Duplicate keywords are merged by a conditional write within 1,500 ms: the usage count rises by ninety-five."
@@ -246,3 +246,56 @@ def test_the_end_of_a_block_ends_a_sentence(between: str) -> None:
         f"Lisbon was hot and dry in the year 2003{between}Duplicate keywords are merged by a conditional write [kb-1]"
     )
     assert judge(answer) is Support.FOUND
+
+
+SETTS = """# Badgers › Setts
+
+## How do badgers dig their setts?
+
+Badgers are shy. A sett has up to 50 rooms,
+which badgers line with hay.
+
+- Cubs are born in February.
+- They stay below ground for 8 weeks.
+
+| animal | home |
+|---|---|
+| hedgehog | nest of leaves |
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [
+        ("Setts have 50 rooms [kb-1].", ["A sett has up to 50 rooms, which badgers line with hay."]),
+        ("Setts have 50 rooms. [kb-1]", ["A sett has up to 50 rooms, which badgers line with hay."]),
+        (
+            "Cubs stay below ground for 8 weeks [kb-1]. They are born in February [kb-1], and wombats fly.",
+            ["- They stay below ground for 8 weeks.", "- Cubs are born in February."],
+        ),
+        ("A hedgehog makes a nest of leaves. [kb-1][kb-2]", ["| hedgehog | nest of leaves |"]),
+        ("Wombats produce cubes. [kb-1] Badgers are shy. [kb-1]", [None, "Badgers are shy."]),
+        ("Call `lookup[kb-1]`. Badgers are shy. [kb-1]", ["Badgers are shy."]),
+        ("Yes. [kb-1]", [None]),
+        ("Badgers are shy. [kb-2]", ["Badgers are shy."]),  # a source without a mark
+        (  # a heading states nothing
+            "How do badgers dig their setts? [kb-1]",
+            ["A sett has up to 50 rooms, which badgers line with hay."],
+        ),
+    ],
+)
+def test_each_mark_has_the_sentence_that_it_rests_on(answer: str, texts: list[str | None]) -> None:
+    found = find_supporting_texts(answer, [passage(SETTS), passage("Hay.", 2)])
+    assert list(found["kb-1"]) == texts
+
+
+def test_a_supporting_sentence_is_cut_and_many_marks_are_not_all_told() -> None:
+    long = f"Badgers are shy and {'very ' * 1000}careful."
+    found = find_supporting_texts("Badgers are shy. [kb-1]\n\n" * 50, [passage(long)])["kb-1"]
+    assert len(found) == 20 and {len(text or "") for text in found} == {300}
+
+
+@given(st.text(), st.text())
+def test_what_supports_a_mark_is_text_of_its_passage(answer: str, content: str) -> None:
+    [texts] = find_supporting_texts(f"{answer} [kb-1]", [passage(content)]).values()
+    assert all(text is None or "".join(text.split()) in "".join(content.split()) for text in texts)

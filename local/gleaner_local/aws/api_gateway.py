@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router, request_response
 
 from gleaner.runtime.response_stream import is_streamed
-from gleaner_local.aws import _web_pages
+from gleaner_local.aws import _upload_rights, _web_pages
 from gleaner_local.aws._proxy_event import to_event
 from gleaner_local.aws._streamed_response import StreamedResponse
 from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
@@ -68,7 +69,7 @@ def create_app(
     Requests whose responses are streamed go to `invoke_streamed(event, request_id, deliver)`, if it is given.
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
-    `take_upload` answers requests to UPLOAD_PATH, which the function never sees.
+    `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
     """
     cross_origin = bool(origins)
 
@@ -85,8 +86,7 @@ def create_app(
         event = to_event(request, body, request_id)
 
         def to_error(failure: HandlerFailed) -> Response:
-            error = _FAILURES.get(type(failure), FUNCTION_FAILED)
-            return _error_response(error, request_id, cross_origin=cross_origin)
+            return _failure_response(failure, request_id, cross_origin=cross_origin)
 
         if invoke_streamed is not None and is_streamed(event):
             run = partial(invoke_streamed, event, request_id)
@@ -103,19 +103,29 @@ def create_app(
             del response.headers["content-length"]  # that of the response to GET is not known
         return response
 
-    own = [] if take_upload is None else [_upload_route(take_upload, origins)]
+    own = [] if take_upload is None else [_upload_route(take_upload, invoke, origins)]
     # A default instead of routes: no route pattern matches a line break in a path.
     return Router(routes=own, default=request_response(proxy))
 
 
-def _upload_route(take_upload: TakeUpload, origins: Collection[str]) -> Route:
+def _upload_route(take_upload: TakeUpload, invoke: Invoke, origins: Collection[str]) -> Route:
     async def upload(request: Request) -> Response:
-        if (objection := _web_pages.find_objection(request.headers, origins)) is None:
-            return await take_upload(request)
-        error = GatewayResponse(403, "not-allowed", objection)
-        return _error_response(error, str(uuid.uuid4()), cross_origin=False)
+        request_id = str(uuid.uuid4())
+        if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
+            return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
+        listing = to_event(_upload_rights.to_listing(request), b"", request_id)
+        try:
+            listed = await run_in_threadpool(invoke, listing, request_id)
+        except HandlerFailed as failure:
+            logger.exception("The function failed")
+            return _failure_response(failure, request_id, cross_origin=False)
+        return await take_upload(request) if listed["statusCode"] == HTTPStatus.OK else to_response(listed)
 
     return Route(UPLOAD_PATH, upload, methods=["POST"])
+
+
+def _failure_response(failure: HandlerFailed, request_id: str, *, cross_origin: bool) -> Response:
+    return _error_response(_FAILURES.get(type(failure), FUNCTION_FAILED), request_id, cross_origin=cross_origin)
 
 
 def to_response(result: dict[str, Any]) -> Response:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gleaner.clients import pinecone
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner_local.aws import api_gateway
+from gleaner_local.aws.execution_environment import HandlerTooSlow
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingestion import uploads
 from gleaner_local.ingestion.uploads import Uploads
@@ -19,6 +22,7 @@ from gleaner_local.servers.asgi import AsgiServer
 
 LAMPS = b"# Lamps\n\nThe lamp is trimmed every morning.\n"
 BYTES = "application/octet-stream"
+HEADERS = ("origin", "host", "x-api-key")
 
 
 @pytest.fixture
@@ -40,18 +44,30 @@ def data_dir(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(data_dir: Path, knowledge_base: KnowledgeBase) -> Iterator[httpx.Client]:
-    """Calls a gateway whose function never gets anything."""
+    """Calls a gateway whose function allows each caller the knowledge bases `default_kb` and `other`."""
     receiver = Uploads(data_dir)
     receiver.open(knowledge_base, "default_kb")
-    server = AsgiServer(api_gateway.create_app(lambda _event, _id: {"statusCode": 418}, take_upload=receiver.take))
+    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.take))
     server.start()
     with httpx.Client(base_url=server.url, timeout=60) as http:
         yield http
     server.stop()
 
 
+def list_documents(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
+    """What the function answers to `GET /api/documents`."""
+    assert (event["httpMethod"], event["path"], event["body"]) == ("GET", "/api/documents", None)
+    assert not {"content-type", "content-length"} & set(event["headers"])
+    caller, kb_id = event["requestContext"]["identity"]["apiKeyId"], event["queryStringParameters"].get("kb_id")
+    if caller == "slow":
+        raise HandlerTooSlow
+    allowed = kb_id in (None, "other", "No base") or (kb_id, caller) == ("secret", "insider")
+    problem = {"type": "urn:gleaner:problem:not-allowed"}
+    return {"statusCode": 200} if allowed else {"statusCode": 403, "body": json.dumps(problem)}
+
+
 def send(client: httpx.Client, name: str, content: bytes = LAMPS, *, kind: str = BYTES, **more: str) -> httpx.Response:
-    headers = {"content-type": kind} | {key: more.pop(key) for key in ("origin", "host") if key in more}
+    headers = {"content-type": kind} | {key: more.pop(key) for key in HEADERS if key in more}
     return client.post(api_gateway.UPLOAD_PATH, params={"name": name, **more}, content=content, headers=headers)
 
 
@@ -114,9 +130,24 @@ def test_other_requests_are_refused(client: httpx.Client) -> None:
     assert client.get(api_gateway.UPLOAD_PATH).status_code == 405
 
 
+def test_a_file_goes_only_where_the_api_lets_the_caller_read(
+    client: httpx.Client, knowledge_base: KnowledgeBase
+) -> None:
+    refused = send(client, "lamps.md", kb_id="secret")
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert not knowledge_base.search("secret", "lamp", top_k=3, timeout=5)
+    assert send(client, "lamps.md", kb_id="secret", **{"x-api-key": "insider"}).json()["outcome"] == "loaded"
+    assert knowledge_base.search("secret", "lamp", top_k=3, timeout=5)
+
+
+def test_nothing_is_loaded_while_nobody_can_say_who_may(client: httpx.Client, knowledge_base: KnowledgeBase) -> None:
+    assert send(client, "lamps.md", kb_id="other", **{"x-api-key": "slow"}).status_code == 504
+    assert not knowledge_base.search("other", "lamp", top_k=3, timeout=5)
+
+
 def test_files_are_refused_until_the_index_is_open(data_dir: Path) -> None:
     receiver = Uploads(data_dir)
-    server = AsgiServer(api_gateway.create_app(lambda _event, _id: {"statusCode": 418}, take_upload=receiver.take))
+    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.take))
     server.start()
     with httpx.Client(base_url=server.url) as client:
         assert send(client, "lamps.md", kb_id="other").status_code == 503

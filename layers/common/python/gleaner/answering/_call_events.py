@@ -54,23 +54,26 @@ class CallEvents:
             ToolFinished(
                 call_id=call_id,
                 tool=outcome.call.name,
-                result={} if outcome.error else self._summarize(outcome),
+                result=summarize(outcome, self._workspace),
                 error=_describe_error(outcome),
                 duration_ms=round(outcome.duration_ms, 1),
             )
         )
-
-    def _summarize(self, outcome: CallOutcome) -> JsonObject:
-        """Ids and counts, and the price of a web search, where the search engine states it."""
-        price = self._workspace.web_prices.get(outcome.result.get("perplexity_result_id", ""))
-        priced = {} if price is None else {"cost_usd": price}
-        return TOOLS[outcome.call.name].summarize(outcome.result) | priced
 
     def _show_passages(self) -> None:
         passages = self._workspace.passages()
         if new := passages[self._passage_count :]:
             self._passage_count = len(passages)
             self._emit(PassagesFound(passages=new))
+
+
+def summarize(outcome: CallOutcome, workspace: Workspace) -> JsonObject:
+    """Ids and counts, and the price of a web search, where the search engine states it; empty for a failed call."""
+    if outcome.error:
+        return {}
+    price = workspace.web_prices.get(outcome.result.get("perplexity_result_id", ""))
+    priced = {} if price is None else {"cost_usd": price}
+    return TOOLS[outcome.call.name].summarize(outcome.result) | priced
 
 
 def _read_arguments(call: ToolCall) -> JsonObject:

@@ -6,6 +6,7 @@ import json
 import logging
 from functools import partial
 
+from gleaner.answering._call_events import summarize
 from gleaner.answering._execution import CallOutcome
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable, StoreUnavailable, UnknownSession
 from gleaner.model import utc_now
@@ -31,7 +32,8 @@ class CallRecorder:
     def record(self, outcome: CallOutcome) -> None:
         """Start to write the record of a finished call."""
         retry_count = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
-        question = self._workspace.question
+        question, summary = self._workspace.question, summarize(outcome, self._workspace)
+        passages = map(self._workspace.passage, summary.get("ids", ()))
         record = ToolCallRecord(
             query_id=question.query_id,
             session_id=question.session_id,
@@ -46,6 +48,9 @@ class CallRecorder:
             duration_ms=outcome.duration_ms,
             retry_count=retry_count,
             created_at=utc_now(),
+            result_count=summary.get("count"),
+            found=tuple(passage.chapter or passage.title for passage in passages if passage),
+            cost_usd=summary.get("cost_usd"),
             stored_answers=tuple(self._find_stored_answers(outcome)),
         )
         self.outcomes.append(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -43,6 +43,7 @@ class Answer:
     text: str
     sources: tuple[Passage, ...]
     supports: Mapping[str, Support]  # by source id
+    supporting_texts: Mapping[str, Sequence[str | None]]  # by source id, one for each mark
     confidence_score: float | None
     facts: TurnFacts
 

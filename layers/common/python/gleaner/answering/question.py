@@ -96,7 +96,7 @@ def answer_question(
         stands_alone = not history and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
-        _store_turn(answer, request, asked_at, services, deadline)
+        _store_turn(answer, request, asked_at, services, deadline, is_first=not history)
     except GleanerError:
         agent.release.withdraw()
         workspace.background.flush()
@@ -240,6 +240,7 @@ def _to_answer(
         text=accepted.text,
         sources=tuple(replace(source, place=workspace.locate(source)) for source in accepted.sources),
         supports=accepted.supports,
+        supporting_texts=accepted.supporting_texts,
         confidence_score=accepted.confidence_score,
         facts=TurnFacts(
             answered=judge_answered(
@@ -258,7 +259,13 @@ def _to_answer(
 
 
 def _store_turn(
-    answer: Answer, request: QuestionRequest, asked_at: datetime, services: Services, deadline: Deadline
+    answer: Answer,
+    request: QuestionRequest,
+    asked_at: datetime,
+    services: Services,
+    deadline: Deadline,
+    *,
+    is_first: bool,
 ) -> None:
     turn = Turn(
         query_id=answer.query_id,
@@ -270,9 +277,10 @@ def _store_turn(
         asked_at=asked_at,
         answered_at=answer.created_at,
         facts=answer.facts,
+        is_first=is_first,
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
-        sources=cited_sources(answer.sources, answer.supports),
+        sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
     )
     session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
     new_session = session if request.session_id is None else None

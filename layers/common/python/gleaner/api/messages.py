@@ -138,6 +138,7 @@ class MessageRoutes:
 
 
 def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
+    sources = cited_sources(answer.sources, answer.supports, answer.supporting_texts)
     message = MessageItem(
         id=answer.message_id,
         session_id=answer.session_id,
@@ -145,7 +146,7 @@ def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
         content=answer.text,
         created_at=answer.created_at.isoformat(timespec="microseconds"),
         mode=mode.value,
-        metadata=_to_metadata(answer_metadata(answer.facts, cited_sources(answer.sources, answer.supports))),
+        metadata=_to_metadata(answer_metadata(answer.facts, sources)),
     )
     return TurnAnswer(message=message, sources=to_sources(answer))
 

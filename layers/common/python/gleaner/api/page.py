@@ -59,7 +59,7 @@ class PageRoutes:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
         values = {"base": self._current().base_path, "uploads": self._upload_path}
-        values |= {"sign_in": json.dumps(described), "scripts": _scripts()}
+        values |= {"sign_in": json.dumps(described), "scripts": _scripts(sign_in)}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")
 
@@ -79,9 +79,11 @@ class PageRoutes:
         return Response(HTTPStatus.OK.value, _TYPES[PurePosixPath(name).suffix], content, headers=headers)
 
 
-def _scripts() -> str:
-    """The modules that the page loads in any case; a language has its own."""
-    return " ".join(name for name in sorted(_names()) if name.endswith(".js") and not name.startswith("texts-"))
+def _scripts(sign_in: SignIn) -> str:
+    """The modules that the page loads in any case; a language has its own, and so has signing in at a user pool."""
+    others = () if sign_in.kind == "cognito" else ("cognito.js",)
+    scripts = (name for name in sorted(_names()) if name.endswith(".js") and not name.startswith("texts-"))
+    return " ".join(name for name in scripts if name not in others)
 
 
 @cache

@@ -166,6 +166,11 @@ class Source(BaseModel):
         "(some of them, or not every number) or none. A source that the answer does not mark is judged by the "
         "sentence that it supports best."
     )
+    supporting_texts: list[str | None] = Field(
+        description="For each mark of the source in the answer, in their order and for at most 20, the sentence of the "
+        "passage with most of the key terms and numbers of the sentence that cites it, at most 300 characters of it; "
+        "null if none has enough of them. A source that the answer does not mark has one."
+    )
 
 
 class AnswerMetadata(BaseModel):
@@ -244,10 +249,10 @@ def _to_cost(cost: Cost) -> AnswerCost:
 
 def to_sources(answer: Answer) -> list[Source]:
     """Convert the sources of an answer to their response models."""
-    return [_to_source(passage, answer.supports[passage.id]) for passage in answer.sources]
+    return [_to_source(passage, answer) for passage in answer.sources]
 
 
-def _to_source(passage: Passage, support: Support) -> Source:
+def _to_source(passage: Passage, answer: Answer) -> Source:
     return Source(
         id=passage.id,
         source_type=passage.source_type,
@@ -264,7 +269,8 @@ def _to_source(passage: Passage, support: Support) -> Source:
         text_preview=preview(passage.content, passage.chapter),
         passage_url=passage_address(passage),
         confidence_score=round(passage.score, 4),
-        support=support,
+        support=answer.supports[passage.id],
+        supporting_texts=list(answer.supporting_texts[passage.id]),
     )
 
 

@@ -38,6 +38,10 @@ class SessionItem(BaseModel):
     """A session with totals over its turns; times are ISO 8601 in UTC."""
 
     session_id: str
+    title: str | None = Field(
+        description="The first question in one line, shortened and redacted; null before there is one, and in sessions "
+        "of earlier versions."
+    )
     created_at: str
     updated_at: str
     metadata: dict[str, Any]

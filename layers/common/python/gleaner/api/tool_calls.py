@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from gleaner.api import _cursors
 from gleaner.api._pages import take_fitting
@@ -40,6 +40,9 @@ class ToolCallItem(BaseModel):
     duration_ms: float
     retry_count: int
     created_at: str
+    result_count: int | None = Field(description="How much was found, cited or learned; null if the call failed.")
+    found: list[str] = Field(description="The chapter, or else the title, of each passage of the result, shortened.")
+    cost_usd: float | None = Field(description="The price of a web search, where the search engine states it.")
 
 
 class ToolCallPage(BaseModel):
@@ -121,5 +124,6 @@ def _to_item(call: ToolCallRecord) -> ToolCallItem:
     created_at = call.created_at.isoformat(timespec="microseconds")
     return ToolCallItem(
         created_at=created_at,
-        **{name: getattr(call, name) for name in ToolCallItem.model_fields if name != "created_at"},
+        found=list(call.found),
+        **{name: getattr(call, name) for name in ToolCallItem.model_fields if name not in ("created_at", "found")},
     )

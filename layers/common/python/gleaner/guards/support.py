@@ -1,4 +1,4 @@
-"""Judges by words and numbers whether the cited passages support the statements of an answer."""
+"""Judges by words and numbers whether the cited passages support the statements of an answer, and by which sentence."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _MIN_FOUND = 0.6
 _MIN_WEAK = 0.3
 
 _NUMBER_WEIGHT = 2.0  # a term weighs 1
+
+_MAX_TEXT = 300  # characters of a supporting sentence: enough to find it in its passage
+_MAX_TEXTS = 20  # of one source
 
 _MARK = r"\[((?:kb|web)-\d+)\]"
 _MARKS = re.compile(rf"(?<!\s)\s*+{_MARK}")
@@ -55,11 +58,53 @@ def judge_support(answer: str, sources: Sequence[Passage]) -> dict[str, Support]
     none, otherwise `weak`. A source without a mark is judged by the sentence that it supports best. Only words and
     numbers are compared, so a passage in another language than the answer is rarely `found`.
     """
-    sentences = split_sentences(_MARKS_AFTER_END.sub(r"\2\1", _join_lines(answer)))
+    sentences = _split_answer(answer)
     # An answer such as "Seven." consists of common words only.
     statements = _read_statements(sentences, common=False) or _read_statements(sentences, common=True)
     contents = {source.id: _read_source(source) for source in sources}
     return {source.id: _judge_source(source.id, statements, contents) for source in sources}
+
+
+def find_supporting_texts(answer: str, sources: Sequence[Passage]) -> dict[str, tuple[str | None, ...]]:
+    """Return for each source, by its id, the sentences of its passage that the statements with its marks rest on.
+
+    There is one for each mark of the source outside code, in their order and for at most 20: None if no sentence has
+    enough of the statement. A source without a mark has the sentence that supports any of the answer best.
+    """
+    sentences = _split_answer(answer)
+    marked = [(_read_statements([one], common=False), _MARKS.findall(one)) for one in sentences]
+    has_numbers = any(statement.content.numbers for read, _ in marked for statement in read)
+    found: dict[str, tuple[str | None, ...]] = {}
+    for source in sources:
+        texts = _read_texts(source, with_numbers=has_numbers)
+        by_mark = [read for read, marks in marked for mark in marks if mark == source.id]
+        whole = [statement for read, _ in marked for statement in read]
+        found[source.id] = tuple(_find_text(read, texts) for read in by_mark or [whole])[:_MAX_TEXTS]
+    return found
+
+
+def _read_texts(source: Passage, *, with_numbers: bool) -> list[tuple[str, _Content]]:
+    """The sentences of a passage with their contents. Headings name a topic but state nothing."""
+    sentences = [one.strip() for one in split_sentences(_join_lines(source.content))]
+    return [
+        (one, _read_content(one, with_numbers=with_numbers)) for one in sentences if one and not one.startswith("#")
+    ]
+
+
+def _find_text(statements: Sequence[_Statement], texts: Sequence[tuple[str, _Content]]) -> str | None:
+    """The sentence with the largest share of any of the statements; of two, the one with less else."""
+    shares = [
+        (_measure_share(statement.content, content), -len(content.terms), sentence)
+        for statement in statements
+        for sentence, content in texts
+    ]
+    share, _, sentence = max(shares, key=lambda rated: rated[:2], default=(0.0, 0, ""))
+    return sentence[:_MAX_TEXT] if share >= _MIN_WEAK else None
+
+
+def _split_answer(answer: str) -> list[str]:
+    """The sentences of an answer, each with its marks before its end."""
+    return split_sentences(_MARKS_AFTER_END.sub(r"\2\1", _join_lines(answer)))
 
 
 def _join_lines(answer: str) -> str:
@@ -131,9 +176,14 @@ def _read_statements(sentences: Sequence[str], *, common: bool) -> list[_Stateme
 
 
 def _read_source(source: Passage) -> _Content:
-    passage = "\n".join((source.title, source.chapter or "", source.content, *source.urls))
+    return _read_content("\n".join((source.title, source.chapter or "", source.content, *source.urls)))
+
+
+def _read_content(passage: str, *, with_numbers: bool = True) -> _Content:
+    """`with_numbers`: to read them takes most of the time, which is spared where no statement has any."""
     terms = _extract_terms(text.words(passage)) | collect_addresses([passage])
-    return _Content(terms, read_numbers(extract_addresses(passage)[0], pronouns=True))
+    numbers = read_numbers(extract_addresses(passage)[0], pronouns=True) if with_numbers else frozenset()
+    return _Content(terms, numbers)
 
 
 def _extract_terms(words: Sequence[str]) -> frozenset[str]:

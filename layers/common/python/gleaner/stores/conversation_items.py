@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from gleaner import text
+from gleaner.guards.redaction import redact
 from gleaner.model import Answered, Passage, Support
 from gleaner.passage_ids import encode_passage
 from gleaner.runtime.pricing import Cost
 from gleaner.stores import _long_text
 from gleaner.stores.items import from_timestamp
+
+_MAX_TITLE = 100  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,7 @@ class Session:
     owner: str
     created_at: datetime
     updated_at: datetime
+    title: str | None = None  # its first question, shortened; None before there is one
     metadata: Mapping[str, Any] = field(default_factory=dict)  # set by the caller
     message_count: int = 0
     tool_call_count: int = 0
@@ -80,9 +85,15 @@ class Turn:
     asked_at: datetime
     answered_at: datetime
     facts: TurnFacts
+    is_first: bool = False  # of its session, whose title it gives
     selected_text: str | None = None
     chapter_origin: str | None = None
     sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_sources` describes them
+
+    def title(self) -> str | None:
+        """The title that the turn gives its session, in one line; None if an earlier one did."""
+        # Redact before cutting: half a secret matches no pattern.
+        return text.collapse(redact(self.question))[:_MAX_TITLE] or None if self.is_first else None
 
     def totals(self) -> dict[str, int]:
         """What the turn adds to the totals of its session."""
@@ -161,12 +172,14 @@ def answer_metadata(facts: TurnFacts, sources: Sequence[Mapping[str, Any]]) -> d
     return _message_metadata(facts) | ({"sources": list(sources)} if sources else {})
 
 
-def cited_sources(sources: Sequence[Passage], supports: Mapping[str, Support]) -> list[dict[str, Any]]:
+def cited_sources(
+    sources: Sequence[Passage], supports: Mapping[str, Support], texts: Mapping[str, Sequence[str | None]]
+) -> list[dict[str, Any]]:
     """What is kept of sources, so that a conversation that is opened again can show them and read whole passages."""
-    return [_cited_source(source, supports[source.id]) for source in sources]
+    return [_cited_source(source, supports[source.id], texts[source.id]) for source in sources]
 
 
-def _cited_source(source: Passage, support: Support) -> dict[str, Any]:
+def _cited_source(source: Passage, support: Support, texts: Sequence[str | None]) -> dict[str, Any]:
     values = {
         "id": source.id,
         "source_type": source.source_type.value,
@@ -178,6 +191,7 @@ def _cited_source(source: Passage, support: Support) -> dict[str, Any]:
         "page_label": source.page_label,
         "date": source.date,
         "support": support.value,
+        "supporting_texts": list(texts),
         "passage_id": None if source.place is None else encode_passage(source.place, source.content),
     }
     return {name: value for name, value in values.items() if value is not None}
@@ -213,6 +227,7 @@ def to_session(item: Mapping[str, Any]) -> Session:
         owner=item["owner"],
         created_at=from_timestamp(item["created_at"]),
         updated_at=from_timestamp(item["updated_at"]),
+        title=item.get("title"),
         metadata=item.get("metadata", {}),
         **{name: item.get(name, 0) for name in totals},
     )

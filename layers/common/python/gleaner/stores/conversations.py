@@ -131,15 +131,20 @@ class ConversationStore:
         return {item["sk"]: item["piece"] for item in self._table.get_many(keys, deadline=deadline, consistent=True)}
 
     def _session_action(self, turn: Turn, new_session: Session | None) -> dict[str, Any]:
+        title = turn.title()
+        titled = {} if title is None else {"title": title}
         if new_session is not None:
-            return self._table.new_item(_new_session(new_session) | turn.totals())
+            return self._table.new_item(_new_session(new_session) | turn.totals() | titled)
         totals = turn.totals()
+        # Of two first questions at once, that of the turn that is stored first gives the title.
+        naming = ", #title = if_not_exists(#title, :title)" if titled else ""
         return self._table.update(
             schema.session_key(turn.session_id),
-            expression=f"SET #updated_at = :now ADD {', '.join(f'#{name} :{name}' for name in totals)}",
+            expression=f"SET #updated_at = :now{naming} ADD {', '.join(f'#{name} :{name}' for name in totals)}",
             # An update without this condition would recreate a session that was deleted.
             condition="#owner = :owner AND attribute_not_exists(#deleted_at)",
-            values={":now": utc_now(), ":owner": turn.owner} | {f":{name}": n for name, n in totals.items()},
+            values={":now": utc_now(), ":owner": turn.owner}
+            | {f":{name}": value for name, value in (totals | titled).items()},
         )
 
 

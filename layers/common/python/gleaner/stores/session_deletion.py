@@ -91,7 +91,7 @@ class SessionDeletion:
     def _mark(self, session_id: str, owner: str, deadline: Deadline) -> None:
         mark = self._conversations.update(
             schema.session_key(session_id),
-            expression="SET #deleted_at = if_not_exists(#deleted_at, :now) REMOVE #updated_at",
+            expression="SET #deleted_at = if_not_exists(#deleted_at, :now) REMOVE #updated_at, #title",
             condition="#owner = :owner",  # a marked session keeps its owner, so marking can be repeated
             values={":now": utc_now(), ":owner": owner},
         )

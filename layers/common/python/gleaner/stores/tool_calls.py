@@ -18,6 +18,7 @@ from gleaner.stores.schema import Index
 Place = tuple[str, str, str]  # created_at and keys of the last call of a page
 
 _MAX_TEXT_LENGTH = 4_000  # characters of parameters or result to store: a record of what happened, not a copy
+_MAX_PLACES, _MAX_PLACE_LENGTH = 20, 300  # of what was found: a search returns at most so many passages
 _INDEX_PAGE_SIZE = 1_000
 _MAX_CALLS_PER_DELETION = MAX_TRANSACTION_ACTIONS // 2  # a query's first call is deleted together with its feedback
 MAX_NAME_LENGTH = 200  # characters of a name that the model chose; an index key holds at most 1,024 bytes
@@ -43,6 +44,9 @@ class ToolCallRecord:
     duration_ms: float
     retry_count: int
     created_at: datetime
+    result_count: int | None = None  # of what was found, cited or learned; None if the call failed
+    found: tuple[str, ...] = ()  # chapter, or else title, of each passage of the result
+    cost_usd: float | None = None  # of a web search, where the search engine states it
     stored_answers: tuple[str, ...] = ()  # ids of the stored web answers that an answer rests on
 
 
@@ -144,10 +148,8 @@ def _place(item: Mapping[str, Any]) -> Place:
 
 def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
     fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
-    stored_answers = tuple(item.get("stored_answers", ()))
-    return ToolCallRecord(
-        **fields | {"created_at": from_timestamp(item["created_at"]), "stored_answers": stored_answers}
-    )
+    lists = {name: tuple(item.get(name, ())) for name in ("found", "stored_answers")}
+    return ToolCallRecord(**fields | lists | {"created_at": from_timestamp(item["created_at"])})
 
 
 def _to_item(call: ToolCallRecord) -> dict[str, Any]:
@@ -168,6 +170,9 @@ def _to_item(call: ToolCallRecord) -> dict[str, Any]:
             "duration_ms": round(call.duration_ms, 1),
             "retry_count": call.retry_count,
             "created_at": call.created_at,
+            "result_count": call.result_count,
+            "found": [redact(place)[:_MAX_PLACE_LENGTH] for place in call.found[:_MAX_PLACES]] or None,
+            "cost_usd": call.cost_usd,
             "stored_answers": list(call.stored_answers) or None,
         }
     )

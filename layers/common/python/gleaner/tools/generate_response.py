@@ -19,7 +19,7 @@ from pydantic import (
 
 from gleaner.errors import ToolCallRejected
 from gleaner.guards.answer_text import remove_marks
-from gleaner.guards.support import judge_support
+from gleaner.guards.support import find_supporting_texts, judge_support
 from gleaner.knowledge.page_attribution import name_pages
 from gleaner.model import Answered, JsonObject, ToolSpec
 from gleaner.tools.answer_filters import AnswerFilters
@@ -109,6 +109,7 @@ def _accept(arguments: AnswerArguments, workspace: Workspace) -> JsonObject:
         text=answer,
         sources=tuple(name_pages(answer, source) for source in sources),
         supports=judge_support(answer, sources),
+        supporting_texts=find_supporting_texts(answer, sources),
         claim=arguments.answered,
         confidence_score=arguments.confidence_score,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -61,6 +61,7 @@ class AcceptedAnswer:
     text: str
     sources: tuple[Passage, ...]  # as the model ordered them
     supports: Mapping[str, Support]  # by source id
+    supporting_texts: Mapping[str, Sequence[str | None]]  # by source id, one for each mark
     claim: Answered | None  # how far the model says that it answers
     confidence_score: float | None
 

@@ -6,7 +6,7 @@ import { button, el, fill } from "./dom.js";
 import { showLearned } from "./learned.js";
 import { Panel } from "./panel.js";
 import { Passages } from "./passage.js";
-import { SessionList, keepTitle } from "./sessions.js";
+import { SessionList } from "./sessions.js";
 import { settings, showSettings } from "./settings.js";
 import { showAccount } from "./sign-in.js";
 import { welcome } from "./suggestions.js";
@@ -26,15 +26,14 @@ const composer = new Composer({
   paste: () => panel.show(t.pasteSelection, showPaste),
 });
 const passages = new Passages(panel, (text, chapter) => askAbout(text, chapter));
-const openSource = (source, statement, opener) => passages.show(source, statement, opener);
+const openSource = (source, sentence, opener) => passages.show(source, sentence, opener);
 const conversation = new Conversation(composer, {
   openSource,
   greet,
   startNew,
   showSettings: () => panel.show(t.settings, (body) => showSettings(body, change)),
-  kept: (sessionId, question) => {
-    keepTitle(sessionId, question);
-    showAddress(sessionId);
+  kept: (sessionId) => {
+    showAddress(sessionId, "replaceState"); // the address of the empty page, or of this conversation
     sessions.load();
   },
   opened: (sessionId) => {
@@ -46,10 +45,18 @@ const sessions = new SessionList(list, { open: (id) => conversation.open(id), de
 
 const isShown = (element) => element.checkVisibility({ visibilityProperty: true });
 
-/** The address names the conversation, so that a reload opens it again. */
-function showAddress(sessionId) {
+/** The address names the conversation, so that a reload opens it again, and the way back leads to the one before. */
+function showAddress(sessionId, write = "pushState") {
   sessions.mark(sessionId);
-  history.replaceState(null, "", sessionId ? `#${sessionId}` : location.pathname + location.search);
+  if (sessionId !== sessionInAddress()) history[write](null, "", sessionId ? `#${sessionId}` : location.pathname + location.search);
+}
+
+const sessionInAddress = () => location.hash.match(/^#([0-9A-Z]{26})$/)?.[1] ?? null;
+
+function follow() {
+  const sessionId = sessionInAddress();
+  if (sessionId) conversation.open(sessionId);
+  else startNew();
 }
 
 /** Fill an empty conversation: again once the reader has loaded documents, whose progress stays in sight. */
@@ -132,11 +139,10 @@ function build() {
 }
 
 function begin() {
-  const sessionId = location.hash.slice(1);
   composer.showBase();
   sessions.load();
-  if (/^[0-9A-Z]{26}$/.test(sessionId)) conversation.open(sessionId);
-  else startNew();
+  addEventListener("popstate", follow);
+  follow();
 }
 
 build();

@@ -11,7 +11,7 @@ export class Conversation {
   /**
    * `openSource` shows a passage, `greet(node)` fills an empty conversation, `showSettings()` leads there,
    * `startNew()` begins another one,
-   * `kept(sessionId, question)` is called when a turn is stored, `opened(sessionId)` when another one is shown.
+   * `kept(sessionId)` is called when a turn is stored, `opened(sessionId)` when another one is shown.
    */
   constructor(composer, page) {
     this.composer = composer;
@@ -32,7 +32,7 @@ export class Conversation {
       const parts = ask(body, { sessionId: this.sessionId, key, signal: running.signal });
       for await (const part of parts) if (this.running === running) turn.take(part);
       if (!turn.answer) throw turn.problem ?? new Problem("lost", "");
-      if (this.running === running) this.keep(turn.answer.sessionId, question);
+      if (this.running === running) this.keep(turn.answer.sessionId);
     } catch (error) {
       const problem = error.name === "AbortError" ? new Problem("aborted", "") : error;
       turn.fail(problem, (told) => this.waysOn(told, turn, question, { key, body }));
@@ -73,10 +73,10 @@ export class Conversation {
     ].filter(Boolean);
   }
 
-  keep(sessionId, question) {
+  keep(sessionId) {
     this.composer.deselect();
     this.sessionId = sessionId;
-    this.page.kept(sessionId, question);
+    this.page.kept(sessionId);
   }
 
   /** Screen readers hear whole sentences, because each is a child of its own of the log. */

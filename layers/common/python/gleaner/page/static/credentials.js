@@ -1,27 +1,29 @@
 /** The credentials of this tab: none on one machine, an API key, or the tokens of a user. */
-import * as cognito from "./cognito.js";
 import { signIn } from "./config.js";
+import { tab } from "./storage.js";
 
-const KEY = "gleaner.key"; // in the session storage: it goes with the tab
-const isCognito = signIn.kind === "cognito";
+const KEY = "gleaner.key";
 
-export const apiKey = () => sessionStorage.getItem(KEY) ?? "";
+/** Signs in at a user pool; null where nobody does. */
+export const cognito = signIn.kind === "cognito" ? await import("./cognito.js") : null;
+
+export const apiKey = () => tab.read(KEY) ?? "";
 
 export function setApiKey(key) {
-  if (key) sessionStorage.setItem(KEY, key);
-  else sessionStorage.removeItem(KEY);
+  if (key) tab.write(KEY, key);
+  else tab.remove(KEY);
 }
 
 /** Whether requests can be sent: there are credentials, or none are needed. */
-export const isSignedIn = () => signIn.kind === "none" || (isCognito ? cognito.isSignedIn() : apiKey() !== "");
+export const isSignedIn = () => signIn.kind === "none" || (cognito ? cognito.isSignedIn() : apiKey() !== "");
 
 /** The headers that say who asks. Throws Problem. */
 export async function credentials() {
-  if (isCognito) return cognito.headers();
+  if (cognito) return cognito.headers();
   return apiKey() ? { "x-api-key": apiKey() } : {};
 }
 
 /** Forget a token that the service does not accept. */
 export function reject() {
-  if (isCognito) cognito.forget();
+  if (cognito) cognito.forget();
 }

@@ -1,13 +1,16 @@
-/** Marks the sentence of a passage that a statement rests on. */
+/** Marks the sentence of a passage that a statement rests on, as the service names it. */
 import { el } from "./dom.js";
 
 const BLOCKS = "p, li, td, th, blockquote, pre, h3, h4, h5, h6";
 const MAX_TEXT = 20_000; // characters of one block in which a sentence is looked for
 const MIN_SHARED = 2; // words: one alone is in many sentences
 
-/** Mark the sentence that shares most words with the statement, and bring it into view. */
-export function markSentence(passage, statement) {
-  const wanted = new Set(words(statement));
+/**
+ * Mark the sentence whose words are those of the text, and bring it into view. The text is that of the passage before
+ * its Markdown was rendered, and may be cut.
+ */
+export function markSentence(passage, text) {
+  const wanted = new Set(words(text));
   let best = null;
   for (const block of leaves(passage)) {
     for (const sentence of segments(block.textContent, "sentence")) {
@@ -18,16 +21,6 @@ export function markSentence(passage, statement) {
     }
   }
   if (best) wrap(best.block, best.start, best.end).at(0)?.scrollIntoView({ block: "nearest" });
-}
-
-/** The sentence before a mark of a source: what the source is to support. */
-export function statementOf(mark) {
-  const block = mark.closest(BLOCKS) ?? mark.parentElement;
-  const range = document.createRange();
-  range.selectNodeContents(block);
-  range.setEndBefore(mark);
-  const before = range.toString();
-  return [...segments(before, "sentence")].pop()?.segment ?? before;
 }
 
 /** Blocks that hold words themselves, not in blocks of their own. */

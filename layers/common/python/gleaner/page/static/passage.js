@@ -15,17 +15,17 @@ export class Passages {
     this.askAbout = askAbout;
   }
 
-  /** Show the passage of a source, and mark the sentence on which `statement` rests. */
-  show(source, statement, opener) {
-    return this.panel.show(source.title, (body) => this.fill(body, source, statement), opener);
+  /** Show the passage of a source, and mark a sentence of it, if there is one. */
+  show(source, sentence, opener) {
+    return this.panel.show(source.title, (body) => this.fill(body, source, sentence), opener);
   }
 
-  async fill(body, source, statement) {
+  async fill(body, source, sentence) {
     try {
       const passage = source.passage_url ? await call("GET", source.passage_url) : asPassage(source);
       const text = el("div", { class: "text", dir: "auto", role: "region", "aria-label": t.passage }, render(withoutTitle(passage)));
       fill(body, describe(passage, source), text, this.asking(passage, text), this.around(passage));
-      if (statement && source.support !== "none") markSentence(text, statement);
+      if (sentence && source.support !== "none") markSentence(text, sentence);
     } catch (error) {
       fill(body, source.text_preview && el("p", { dir: "auto" }, source.text_preview), showProblem(error));
     }

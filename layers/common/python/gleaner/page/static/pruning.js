@@ -2,6 +2,7 @@
 import { call } from "./api.js";
 import { button, el, fill } from "./dom.js";
 import { showProblem } from "./problems.js";
+import { tab } from "./storage.js";
 import { number, showTime, t } from "./texts.js";
 
 const LAST_RUN = "gleaner.prune-run"; // in the session storage, so that a reload does not lose the way back
@@ -17,7 +18,7 @@ export function pruning(changed) {
       const report = await call("POST", "/api/keywords/prune", rules);
       fill(result, describe(report));
       if (isDry) return;
-      if (report.pruned_count) sessionStorage.setItem(LAST_RUN, report.run_id);
+      if (report.pruned_count) tab.write(LAST_RUN, report.run_id);
       result.append(restoring(result, changed) ?? "");
       changed();
     } catch (error) {
@@ -50,12 +51,12 @@ function describe(report) {
 
 /** A button that brings back what the last run pruned; nothing where there was none. */
 function restoring(result, changed) {
-  const runId = sessionStorage.getItem(LAST_RUN);
+  const runId = tab.read(LAST_RUN);
   if (!runId) return null;
   return button(t.restore, async () => {
     try {
       const restored = await call("POST", "/api/keywords/restore", { run_id: runId });
-      sessionStorage.removeItem(LAST_RUN);
+      tab.remove(LAST_RUN);
       fill(result, el("p", {}, t.restored(number(restored.restored_count))));
       changed();
     } catch (error) {

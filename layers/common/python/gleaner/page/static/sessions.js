@@ -4,10 +4,6 @@ import { button, el, fill } from "./dom.js";
 import { showProblem } from "./problems.js";
 import { showTime, t } from "./texts.js";
 
-const TITLES = "gleaner.titles"; // first questions, kept in this browser, because the list of the service has none
-const MAX_TITLES = 200;
-const MAX_TITLE = 80;
-
 export class SessionList {
   /** `open(id)` shows a conversation; `deleted(id)` is called when one is gone. */
   constructor(node, { open, deleted }) {
@@ -32,11 +28,11 @@ export class SessionList {
   }
 
   item(session) {
-    const title = titles()[session.session_id] ?? showTime(session.created_at);
+    const title = session.title ?? showTime(session.created_at);
     return el(
       "li",
       { "data-session": session.session_id },
-      button(title, () => this.open(session.session_id), { class: "session", dir: "auto", title: `${title} · ${showTime(session.updated_at)}` }),
+      button(el("span", { dir: "auto" }, title), () => this.open(session.session_id), { class: "session", title: `${title} · ${showTime(session.updated_at)}` }),
       button("×", () => this.remove(session.session_id), { class: "icon", "aria-label": t.deleteSession(title) }),
     );
   }
@@ -45,7 +41,6 @@ export class SessionList {
     if (!confirm(t.confirmDelete)) return;
     try {
       await call("DELETE", `/api/sessions/${sessionId}`);
-      forgetTitle(sessionId);
       await this.load();
       this.deleted(sessionId);
     } catch (error) {
@@ -62,31 +57,4 @@ export class SessionList {
       else opener.removeAttribute("aria-current");
     }
   }
-}
-
-function titles() {
-  try {
-    return JSON.parse(localStorage.getItem(TITLES) ?? "{}");
-  } catch {
-    return {};
-  }
-}
-
-function keep(kept) {
-  localStorage.setItem(TITLES, JSON.stringify(Object.fromEntries(Object.entries(kept).slice(-MAX_TITLES))));
-}
-
-/** Remember the first question of a conversation as its title. */
-export function keepTitle(sessionId, question) {
-  keep({ [sessionId]: question.slice(0, MAX_TITLE), ...titles() });
-}
-
-function forgetTitle(sessionId) {
-  const { [sessionId]: _gone, ...rest } = titles();
-  keep(rest);
-}
-
-/** Forget them all: the next reader may be somebody else. */
-export function forgetTitles() {
-  localStorage.removeItem(TITLES);
 }

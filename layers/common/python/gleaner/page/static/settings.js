@@ -1,13 +1,14 @@
 /** What the reader may choose: knowledge base, grounding, language, API key. */
 import { el, fill } from "./dom.js";
 import { showCredentials } from "./sign-in.js";
+import { browser } from "./storage.js";
 import { language, languages, setLanguage, t } from "./texts.js";
 
 const STORED = "gleaner.settings";
 
 function stored() {
   try {
-    return JSON.parse(localStorage.getItem(STORED) ?? "{}");
+    return JSON.parse(browser.read(STORED) ?? "{}");
   } catch {
     return {};
   }
@@ -18,7 +19,7 @@ export const settings = { kbId: "", isStrict: false, isFresh: false, ...stored()
 /** Change settings, and remember them in this browser. */
 export function keep(changes) {
   Object.assign(settings, changes);
-  localStorage.setItem(STORED, JSON.stringify(settings));
+  browser.write(STORED, JSON.stringify(settings));
 }
 
 /** Fill a panel with the settings; `changed` is called when another knowledge base or key is used. */

@@ -1,19 +1,15 @@
 /** The way in: what somebody sees who has not signed in, and the way out again. */
-import * as cognito from "./cognito.js";
 import { signIn } from "./config.js";
-import { apiKey, isSignedIn, setApiKey } from "./credentials.js";
+import { apiKey, cognito, isSignedIn, setApiKey } from "./credentials.js";
 import { button, el } from "./dom.js";
 import { showProblem } from "./problems.js";
-import { forgetTitles } from "./sessions.js";
 import { language, t } from "./texts.js";
-
-const isCognito = signIn.kind === "cognito";
 
 /** Opens the page, or the invitation to sign in. */
 export async function enter(open) {
-  const problem = isCognito ? await finish() : null;
+  const problem = cognito ? await finish() : null;
   if (isSignedIn()) return open();
-  const way = isCognito
+  const way = cognito
     ? [signInButton(), el("p", { class: "hint" }, t.signInHint)]
     : keyForm(() => {
         if (!isSignedIn()) return;
@@ -54,20 +50,19 @@ function keyForm(done) {
 
 /** The part of the settings about credentials; `changed` is called with another API key. */
 export function showCredentials(changed) {
-  if (!isCognito) return keyForm(changed);
+  if (!cognito) return keyForm(changed);
   return isSignedIn() ? el("p", {}, cognito.userName()) : signInButton();
 }
 
 /** Who is signed in, with the way out; nothing where nobody signs in. */
 export function showAccount() {
   if (signIn.kind === "none") return null;
-  const name = isCognito && el("span", { class: "hint", dir: "auto" }, cognito.userName());
+  const name = cognito && el("span", { class: "hint", dir: "auto" }, cognito.userName());
   return el("div", { class: "account" }, name, button(t.signOut, leave, { class: "quiet" }));
 }
 
 async function leave() {
-  forgetTitles();
-  if (isCognito) return cognito.signOut();
+  if (cognito) return cognito.signOut();
   setApiKey("");
   history.replaceState(null, "", location.pathname);
   return location.reload();

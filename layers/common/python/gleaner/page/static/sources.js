@@ -24,6 +24,7 @@ export function showSources(node, ordered, open) {
 function item(source, position, open) {
   const opener = button(source.title, () => open(source, opener), { class: "source", dir: "auto" });
   const place = [source.chapter?.replace(`${source.title} › `, ""), source.source_file_path, source.page_number && t.page(source.page_label ?? source.page_number), source.date];
+  const said = source.supporting_texts?.find(Boolean) ?? source.text_preview;
   const where = place.filter(Boolean).join(" · ");
   return el(
     "li",
@@ -31,6 +32,6 @@ function item(source, position, open) {
     opener,
     source.support && el("span", { class: `verdict ${source.support}` }, t.verdicts[source.support]),
     where && el("span", { class: "where", dir: "auto" }, where),
-    source.text_preview && el("span", { class: "preview", dir: "auto" }, source.text_preview),
+    said && el("span", { class: "preview", dir: "auto" }, said),
   );
 }

@@ -32,6 +32,7 @@ try {
   const { enter } = await import("./sign-in.js");
   await enter(() => import("./app.js"));
 } catch (error) {
-  document.body.append("The page could not be loaded. Reload it in a moment.");
+  const texts = await import("./texts.js").catch(() => null); // which may be what was not loaded
+  document.body.append(texts?.t.notLoaded ?? "The page could not be loaded. Reload it in a moment.");
   throw error;
 }

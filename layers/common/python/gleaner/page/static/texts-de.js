@@ -150,5 +150,6 @@ export default {
     "unknown-knowledge-base": "Diese Wissensbasis gibt es nicht. Wählen Sie in den Einstellungen eine andere.",
     "request-in-progress": "Dieselbe Frage wird noch beantwortet. Versuchen Sie es gleich wieder.",
   },
+  notLoaded: "Die Seite konnte nicht geladen werden. Laden Sie sie gleich noch einmal.",
   unknownProblem: "Das hat nicht funktioniert.",
 };

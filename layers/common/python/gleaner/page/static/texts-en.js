@@ -146,5 +146,6 @@ export default {
     "unknown-knowledge-base": "There is no such knowledge base. Choose another one in the settings.",
     "request-in-progress": "The same question is still being answered. Try again in a moment.",
   },
+  notLoaded: "The page could not be loaded. Reload it in a moment.",
   unknownProblem: "This did not work.",
 };

@@ -1,10 +1,11 @@
 /** The words of the page, in the language that was chosen, or else the first of the browser's that there is. */
+import { browser } from "./storage.js";
 
 const LANGUAGES = { en: "English", de: "Deutsch" }; // each has a file of texts, which is loaded where it is shown
 const STORED = "gleaner.language";
 
 function choose() {
-  const stored = localStorage.getItem(STORED);
+  const stored = browser.read(STORED);
   const wanted = [stored, ...navigator.languages].map((tag) => (tag ?? "").slice(0, 2).toLowerCase());
   return wanted.find((tag) => tag in LANGUAGES) ?? "en";
 }
@@ -15,7 +16,7 @@ export const languages = Object.entries(LANGUAGES);
 
 /** Shows the page in another language from now on. */
 export function setLanguage(tag) {
-  localStorage.setItem(STORED, tag);
+  browser.write(STORED, tag);
   location.reload();
 }
 

@@ -3,7 +3,6 @@ import { Problem, call } from "./api.js";
 import { button, el, fill } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { render } from "./markdown.js";
-import { statementOf } from "./marking.js";
 import { showProblem } from "./problems.js";
 import { inOrder, showSources } from "./sources.js";
 import { t } from "./texts.js";
@@ -13,7 +12,7 @@ const SENTENCE_END = /[.!?。！？।](?:\s|$)/g;
 
 /** Shows a turn while it is answered: `take` is called with each part of the stream. */
 export class Turn {
-  /** `openSource(source, statement, opener)` shows a passage beside the conversation. */
+  /** `openSource(source, sentence, opener)` shows a passage, with that sentence of it marked, beside the conversation. */
   constructor(question, { openSource, speak, about = null }) {
     this.openSource = openSource;
     this.speak = speak;
@@ -67,7 +66,7 @@ export class Turn {
     this.speakUpTo(this.text.length);
     this.status.remove();
     fill(this.notes, notes(this.answer).map((note) => el("p", { class: "notice" }, note)));
-    showSources(this.sources, this.ordered, (source, opener) => this.openSource(source, this.text, opener));
+    showSources(this.sources, this.ordered, (source, opener) => this.openSource(source, source.supporting_texts?.find(Boolean), opener));
     this.way.finish(this.answer);
     if (this.answer.queryId) fill(this.after, this.copyButton(), feedback(this.answer.queryId));
   }
@@ -115,15 +114,18 @@ export class Turn {
 
   show() {
     const numbers = new Map();
-    fill(this.content, render(this.text, (id) => this.mark(id, numbers)));
+    const seen = new Map(); // marks of each source so far
+    const count = (id) => seen.set(id, (seen.get(id) ?? -1) + 1).get(id);
+    fill(this.content, render(this.text, (id) => this.mark(id, numbers, count(id))));
   }
 
-  mark(id, numbers) {
+  /** The button of a mark, which is the one of its source after `before` others. */
+  mark(id, numbers, before) {
     const source = this.answer?.sources.find((one) => one.id === id) ?? this.passages.get(id);
     if (!source) return `[${id}]`;
     if (!numbers.has(id)) numbers.set(id, this.ordered ? this.ordered.indexOf(source) + 1 : numbers.size + 1);
     const position = numbers.get(id);
-    const opener = button(String(position), () => this.openSource(source, statementOf(opener), opener), {
+    const opener = button(String(position), () => this.openSource(source, source.supporting_texts?.[before], opener), {
       class: `mark ${source.support ?? ""}`,
       "aria-label": t.openSource(position, source.title, t.verdicts[source.support]),
       disabled: this.answer ? null : true,

@@ -23,7 +23,7 @@ export class Way {
 
   /** A call has its outcome; `passages` holds what was found so far, by id. */
   end({ toolCallId, output, errorText }, passages) {
-    const found = idsOf(output).map((id) => passages.get(id)).filter(Boolean);
+    const found = idsOf(output).map((id) => passages.get(id)).filter(Boolean).map((passage) => passage.chapter ?? passage.title);
     this.calls.get(toolCallId)?.end({
       found,
       count: output?.count,
@@ -69,26 +69,29 @@ class CallItem {
     const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2), price(usd)];
     this.outcome.textContent = facts.filter(Boolean).join(" · ");
     if (error) this.node.append(el("p", { class: "failed", dir: "auto" }, error));
-    const places = [...new Set(found.map(placeOf))];
-    if (places.length) this.node.append(el("ul", { class: "hits" }, places.map((place) => el("li", { dir: "auto" }, place))));
+    const places = [...new Set(found)].map((place) => [place, found.filter((one) => one === place).length]);
+    const hits = places.map(([place, times]) => el("li", { dir: "auto" }, times > 1 ? `${place} (${number(times)})` : place));
+    if (hits.length) this.node.append(el("ul", { class: "hits" }, hits));
   }
 }
 
 function recorded(record) {
   const item = new CallItem(record.tool_name, parse(record.parameters));
-  const result = parse(record.result);
-  const found = result.chunks ?? result.citations ?? [];
-  const count = (result.chunks ?? result.citations ?? result.indexed ?? result.metadata?.sources)?.length;
-  item.end({ found, count, milliseconds: record.duration_ms, error: record.error_message });
+  item.end({
+    found: record.found,
+    count: record.result_count ?? undefined,
+    milliseconds: record.duration_ms,
+    usd: record.cost_usd,
+    error: record.error_message,
+  });
   return item;
 }
 
 const price = (usd) => (usd ? t.cost(number(usd, { maximumSignificantDigits: 2 })) : null);
-const placeOf = (passage) => passage.chapter ?? passage.title;
 const seconds = (milliseconds, digits) => t.seconds(number(milliseconds / 1000, { maximumFractionDigits: digits }));
 const idsOf = (output) => (Array.isArray(output?.ids) ? output.ids : []);
 
-/** The record of a call is shortened, so it may end before its JSON does. */
+/** The arguments in a record are shortened, so they may end before their JSON does. */
 function parse(text) {
   try {
     return JSON.parse(text) ?? {};
