@@ -6,10 +6,7 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
+from typing import Any
 
 
 def log_output(path: str) -> None:
@@ -43,8 +40,8 @@ class _RawLog(io.RawIOBase):
     def fileno(self) -> int:
         return self._file
 
-    def write(self, data: ReadableBuffer, /) -> int:
-        """Write all of `data`, or drop the rest of it."""
+    def write(self, data: Any, /) -> int:
+        """Write all bytes of `data`, a buffer, or drop the rest of them."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         try:
