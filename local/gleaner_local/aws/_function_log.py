@@ -55,6 +55,6 @@ class _RawLog(io.RawIOBase):
         if self._has_failed:
             return
         self._has_failed = True
-        line = f"The log {self._path} cannot be written: {error.strerror}. Questions are answered without it.\n"
+        line = f"The log {self._path} cannot be written: {error.strerror}. The function runs without it.\n"
         with suppress(OSError):  # nobody reads the terminal any more
             os.write(self._terminal, line.encode())
