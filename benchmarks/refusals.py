@@ -19,6 +19,7 @@ import json
 import random
 import statistics
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,10 +59,10 @@ class CachingEmbedder(Embedder):
         super().__init__(model, tokenizer)
         self._vectors: dict[str, Vectors] = {}
 
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
+    def embed(self, texts: Sequence[str], *, stop: threading.Event | None = None) -> list[Vectors]:
         """The unit vectors of each text's windows."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
-        self._vectors.update(zip(new, super().embed(new) if new else [], strict=True))
+        self._vectors.update(zip(new, super().embed(new, stop=stop) if new else [], strict=True))
         return [self._vectors[text] for text in texts]
 
 

@@ -25,6 +25,9 @@ _ITEM_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "Transa
 _READS = ("Get", "Query", "Scan", "BatchGet", "TransactGet", "Describe", "List")
 _TABLE_CHANGES = ("CreateTable", "DeleteTable", "UpdateTable")
 _NOT_DEFINITION = ("items", dynamodb._INDEX_MEMBERS)
+_PRIMARY_CODE = 0xFF  # the rest of SQLite's result codes tells more than we need
+# Of the errors that DynamoDB declares for writes, the one for storage that takes no more. It is permanent.
+_STORAGE_FULL = "ItemCollectionSizeLimitExceededException"
 _Response = tuple[int, dict[str, str], bytes]
 
 
@@ -85,9 +88,7 @@ class DurableTables:
             logger.error("The tables cannot be written: %s", error)  # noqa: TRY400 - the message says it all
             self._file.rollback()
             self.load()  # memory must not hold more than the file
-            message = f"The local DynamoDB cannot write its file: {error}"
-            refusal: _Response = responses.error_response_json("InternalServerError", message, 500)
-            return refusal
+            return _refuse_write(error)
         return response
 
     def _save_definitions(self, action: str, body: bytes) -> None:
@@ -152,3 +153,12 @@ class DurableTables:
             tables.set_scoped(stored.account, stored.region, stored.name, table)
             self._stored_arns.add(stored.arn)
         return tables
+
+
+def _refuse_write(error: sqlite3.Error) -> _Response:
+    """An error that clients retry if the file is locked, and one that they do not if the disk is full or fails."""
+    message = f"The local DynamoDB cannot write its file: {error}"
+    is_locked = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
+    code, status = ("InternalServerError", 500) if is_locked else (_STORAGE_FULL, 400)
+    refusal: _Response = responses.error_response_json(code, message, status)
+    return refusal

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-import sys
 from multiprocessing.connection import Connection
 
 from gleaner.runtime import integration_response
 from gleaner.runtime.response_stream import ClientGone
+from gleaner_local.aws._function_log import log_output
 
 # What the process sends: a kind and its value. The parent answers a chunk by whether anybody still reads the response.
 READY, CHUNK, ANSWER, FAILED = "ready", "chunk", "answer", "failed"
@@ -18,9 +18,7 @@ READY, CHUNK, ANSWER, FAILED = "ready", "chunk", "answer", "failed"
 def run(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> None:
     """Load the handler, then handle events until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its environments itself
-    log = os.open(log_path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
+    log_output(log_path)
     os.environ.clear()
     os.environ.update(env)
     module_name, function_name = handler.rsplit(".", 1)

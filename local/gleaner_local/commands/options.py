@@ -58,10 +58,14 @@ Token = Annotated[
     str | None,
     typer.Option(help=f"Sent as bearer token. With --url, {TOKEN_VARIABLE} can hold it, too.", callback=_check_secret),
 ]
-DataDir = Annotated[Path, typer.Option(help="Directory for all data.")]
+DataDir = Annotated[Path, typer.Option(help="Directory for all data.", file_okay=False)]
 ServiceDataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", help=f"Data directory of the service that runs here; {DEFAULT_DATA_DIR} by default."),
+    typer.Option(
+        "--data-dir",
+        help=f"Data directory of the service that runs here; {DEFAULT_DATA_DIR} by default.",
+        file_okay=False,
+    ),
 ]
 AnswerId = Annotated[
     str,

@@ -65,6 +65,7 @@ class EmbeddedIndex:
         self._store = RecordStore(data_dir / FILE_NAME)
         self._namespaces: dict[str, NamespaceRows] = {}
         self._lock = threading.RLock()
+        self._stop = threading.Event()
 
     @classmethod
     def open(cls, data_dir: Path) -> EmbeddedIndex:
@@ -77,6 +78,14 @@ class EmbeddedIndex:
         except WeightsMissing as missing:
             logger.warning("%s", missing)
             return cls(data_dir, None)
+
+    def stop_embedding(self) -> None:
+        """End what embeds texts now or later, searches too, with EmbeddingStopped; nothing of such a write is stored.
+
+        To be called before the server of the index stops, which waits for its requests: a process that ends while
+        the model runs is aborted.
+        """
+        self._stop.set()
 
     def close(self) -> None:
         """Close the file. All writes are on disk already."""
@@ -148,7 +157,7 @@ class EmbeddedIndex:
     def _embed(self, texts: Sequence[str]) -> list[Vectors]:
         if self._embedder is None:
             return [_NOT_EMBEDDED] * len(texts)
-        return self._embedder.embed(texts)
+        return self._embedder.embed(texts, stop=self._stop)
 
     def _analyse(self, texts: Sequence[str]) -> list[tuple[Terms, Terms, float]]:
         """Terms, parts and familiarity of each text; a text that the embedder knows well needs no parts."""

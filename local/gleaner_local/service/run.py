@@ -126,7 +126,9 @@ class LocalService:
             raise CannotStart(f"The index in {self._data_dir} cannot be opened: {error.strerror or error}.") from error
         self._stack.callback(index.close)
         self._index = index
-        return self._serve(pinecone_server.create_app(index), part=Part.INDEX)
+        url = self._serve(pinecone_server.create_app(index), part=Part.INDEX, stop_seconds=pinecone_server.STOP_SECONDS)
+        self._stack.callback(index.stop_embedding)
+        return url
 
     def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
         server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")

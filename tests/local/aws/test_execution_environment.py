@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gleaner_local.aws.execution_environment import ExecutionEnvironments
 
@@ -24,12 +28,21 @@ def answer_slowly(_event: dict[str, Any], _context: object) -> dict[str, Any]:
     return {"process": os.getpid()}
 
 
-def run(handler: str, tmp_path: Path, count: int) -> set[int]:
+def answer_with_logs(_event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """A handler that logs in Python and beside it."""
+    for stream in (sys.stdout, sys.stderr):
+        print("a line of the log", file=stream, flush=True)
+    with suppress(OSError):
+        os.write(1, b"a line of a library\n")
+    return {"process": os.getpid()}
+
+
+def run(handler: str, log_path: Path, count: int) -> set[int]:
     """The processes that handled this many events at once."""
     environments = ExecutionEnvironments(
         f"{__name__}.{handler}",
         {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-        log_path=tmp_path / "log",
+        log_path=log_path,
         timeout_seconds=60,
         concurrency=2,
     )
@@ -41,8 +54,23 @@ def run(handler: str, tmp_path: Path, count: int) -> set[int]:
 
 
 def test_a_burst_of_short_requests_starts_no_second_environment(tmp_path: Path) -> None:
-    assert len(run("answer_quickly", tmp_path, 30)) == 1
+    assert len(run("answer_quickly", tmp_path / "log", 30)) == 1
 
 
 def test_long_requests_at_once_have_an_environment_each(tmp_path: Path) -> None:
-    assert len(run("answer_slowly", tmp_path, 2)) == 2
+    assert len(run("answer_slowly", tmp_path / "log", 2)) == 2
+
+
+def test_what_a_handler_writes_is_in_the_log(tmp_path: Path) -> None:
+    assert len(run("answer_with_logs", tmp_path / "log", 2)) == 1
+    lines = ["a line of the log", "a line of the log", "a line of a library"]
+    assert (tmp_path / "log").read_text().splitlines() == lines * 2
+
+
+@pytest.mark.parametrize("log_path", [Path("/dev/full"), Path("/nowhere/log")], ids=["full", "missing"])
+def test_a_log_that_cannot_be_written_fails_no_event_and_is_reported_once(
+    log_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert len(run("answer_with_logs", log_path, 3)) == 1
+    [line] = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"The log {log_path} cannot be written: No ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sqlite3
 import threading
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.failures import retry_within
 from gleaner_local.aws import ministack
 
 if TYPE_CHECKING:
@@ -233,18 +236,36 @@ def _as_snapshot(file: Path) -> dict[str, Any]:
     return {"__ministack_format__": 2, "payload": {"tables": tables}}
 
 
-def test_a_write_that_the_disk_refuses_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_write_to_a_locked_file_is_a_transient_error_and_changes_nothing(tmp_path: Path) -> None:
     with running(tmp_path) as (server, client):
         create(client)
         put(client, "one")
-        # Another process that holds the write lock stands for a full disk: SQLite refuses the write.
         other = sqlite3.connect(tmp_path / "state" / "tables.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(ClientError, match="cannot write"):
+        with pytest.raises(ClientError, match="cannot write") as refusal:
             put(client, "two")
+        assert retry_within(Deadline.after(60))(refusal.value) == 0.0
         assert len(stored(client)) == 1
         other.execute("ROLLBACK")
         other.close()
+        put(client, "three")
+        assert len(stored(client)) == 2 and server.is_up()
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux has it")
+def test_a_write_that_the_disk_refuses_is_a_permanent_error_and_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path) as (server, client):
+        create(client)
+        put(client, "one")
+        assert server.pid is not None
+        # A limit on the size of files stands for a full disk: the system refuses SQLite's write.
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, unlimited[1]))
+        with pytest.raises(ClientError, match="cannot write") as refusal:
+            put(client, "two")
+        assert retry_within(Deadline.after(60))(refusal.value) is None
+        assert len(stored(client)) == 1
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
         put(client, "three")
         assert len(stored(client)) == 2 and server.is_up()
 

@@ -164,6 +164,15 @@ def test_an_invalid_address_is_a_usage_error(command: tuple[str, ...], address: 
     assert "--url" in result.output
 
 
+@pytest.mark.parametrize("command", [("ask", "Why?"), ("serve",), ("ingest", "."), ("keywords", "list")])
+def test_a_file_is_no_data_directory(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "f").touch()
+    result = gleaner(*command, "--data-dir", str(tmp_path / "f"))
+    assert result.exit_code == 2
+    output = " ".join(result.output.replace("│", " ").split())  # an error stands in a box
+    assert "--data-dir" in output and "is a file" in output
+
+
 def test_url_and_data_dir_exclude_each_other(url: str, data_dir: Path) -> None:
     assert gleaner("ask", "Why?", "--url", url, "--data-dir", str(data_dir)).exit_code == 2
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from gleaner_local.index._postings import K1, Postings
 from gleaner_local.index.embedded import FILE_NAME, EmbeddedIndex
-from gleaner_local.index.embedder import Embedder
+from gleaner_local.index.embedder import Embedder, EmbeddingStopped
 from gleaner_local.index.filters import compile_filter
 from gleaner_local.index.terms import count_terms, query_terms
 from tests.examples import examples
@@ -106,6 +107,20 @@ def test_without_weights_only_words_are_searched_and_vectors_are_added_later(
     assert search_ids(lexical, "lunch") == []
     lexical.close()
     assert search_ids(EmbeddedIndex(tmp_path, embedder), "preparing pasta")[0] == "boil"
+
+
+def test_a_write_that_is_stopped_while_it_embeds_stores_nothing(tmp_path: Path, embedder: Embedder) -> None:
+    index = EmbeddedIndex(tmp_path, embedder)
+    records = [(str(number), {"text": f"Entry {number}. " + PASSAGES["boil"] * 10}) for number in range(500)]
+    with ThreadPoolExecutor(1) as pool:
+        write = pool.submit(index.upsert, "kb", records)  # half a minute of work
+        with pytest.raises(TimeoutError):
+            write.result(0.5)
+        index.stop_embedding()
+        with pytest.raises(EmbeddingStopped):
+            write.result()
+    assert index.counts() == {}
+    index.close()
 
 
 def test_a_directory_of_an_earlier_version_is_analysed_again(tmp_path: Path, embedder: Embedder) -> None:

@@ -223,3 +223,18 @@ def test_bad_requests_get_an_error_in_the_format_of_pinecone(
 
 def test_an_api_key_is_required(server: AsgiServer) -> None:
     assert httpx.post(f"{server.url}/describe_index_stats", json={}).status_code == 401
+
+
+def test_a_write_to_an_index_that_is_being_closed_is_refused_as_unavailable(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    index = EmbeddedIndex.open(tmp_path)
+    server = AsgiServer(create_app(index))
+    server.start()
+    index.stop_embedding()
+    url = f"{server.url}/records/namespaces/kb/upsert"
+    response = httpx.post(url, content='{"_id": "a", "text": "Boil the noodles."}', headers={"Api-Key": "any"})
+    server.stop()
+    assert (response.status_code, response.json()["code"]) == (503, 14)
+    assert index.counts() == {} and caplog.records == []
+    index.close()
