@@ -59,7 +59,10 @@ def test_a_search_whose_service_keeps_failing_is_not_offered_again() -> None:
     assert offered_tools(progress, make_workspace(), LoopLimits()) == ["generate_response"]
 
 
-@pytest.mark.parametrize("text", ["hello", "Thanks!", "?", "👍", "Danke schön!", "谢谢你", "شكرا جزيلا"])
+@pytest.mark.parametrize(
+    "text",
+    ["hello", "Thanks!", "?", "👍", "Danke schön!", "谢谢你", "شكرا جزيلا", "Who are you?", "Was kannst du?", "help"],
+)
 def test_small_talk_is_not_searched_on_the_web(text: str) -> None:
     offered = offered_tools(Progress(step=Step.DECIDE), make_workspace(text=text), LoopLimits())
     assert offered == ["knowledge_base_search", "generate_response"]

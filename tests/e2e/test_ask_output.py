@@ -46,6 +46,7 @@ CHANGES: dict[str, Any] = {
     "partly": {"answered": "partly"},
     "not_found": {"answered": "not_found"},
     "without sources": {"answered": "not_found", "sources": []},
+    "hello": {"answered": "not_found", "sources": []},
 }
 
 
@@ -103,6 +104,11 @@ def test_a_source_is_shown_with_its_address(service: tuple[str, list[Any]]) -> N
 )
 def test_an_answer_that_lacks_something_says_so(service: tuple[str, list[Any]], question: str, line: str) -> None:
     assert line in printed_here(service[0], question).splitlines()
+
+
+def test_a_greeting_is_not_said_to_rest_on_no_passage(service: tuple[str, list[Any]]) -> None:
+    printed = printed_here(service[0], "hello")
+    assert LONG in printed and "passage" not in printed
 
 
 def test_json_holds_no_controls(service: tuple[str, list[Any]]) -> None:

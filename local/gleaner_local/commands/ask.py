@@ -27,8 +27,9 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Ask a question and print the answer with its sources; on a terminal, as it comes."""
+    query = _read_standard_input() if question == "-" else question
     fields: dict[str, object] = {
-        "query": _read_standard_input() if question == "-" else question,
+        "query": query,
         "kb_id": kb_id,
         "session_id": session,
         "fresh": fresh or None,
@@ -36,19 +37,19 @@ def ask(
     body = {name: value for name, value in fields.items() if value is not None}
     client = connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
     console = Console(highlight=False)
-    if console.is_terminal and not as_json and _follow(client, body, console):
+    if console.is_terminal and not as_json and _follow(client, body, query, console):
         return
     answer = client.call("POST", "/api/chat/query", json=body)
     if as_json:
         print(terminal.format_json(answer))
     else:
-        presentation.show_answer(answer)
+        presentation.show_answer(answer, query)
 
 
-def _follow(client: ApiClient, body: dict[str, object], console: Console) -> bool:
+def _follow(client: ApiClient, body: dict[str, object], question: str, console: Console) -> bool:
     """Show the answer as it comes. False if the service is of a version that sends answers whole."""
     try:
-        show_as_it_comes(client.follow("/api/chat/stream", json=body), console)
+        show_as_it_comes(client.follow("/api/chat/stream", json=body), question, console)
     except NotServed:
         return False
     return True

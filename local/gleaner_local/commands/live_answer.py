@@ -38,9 +38,12 @@ _REFRESH_SECONDS = 0.1
 _OTHER_LINES = 2  # of the terminal's height, that the end of a long block leaves free
 
 
-def show_as_it_comes(parts: Iterable[dict[str, Any]], console: Console) -> None:
-    """Print the parts of a UI message stream as they come. Raises CallFailed for the problem that ends one."""
-    with LiveAnswer(console) as display:
+def show_as_it_comes(parts: Iterable[dict[str, Any]], question: str, console: Console) -> None:
+    """Print the parts of a UI message stream, the answer to `question`, as they come.
+
+    Raises CallFailed for the problem that ends one.
+    """
+    with LiveAnswer(question, console) as display:
         for part in parts:
             display.show(part)
 
@@ -48,7 +51,8 @@ def show_as_it_comes(parts: Iterable[dict[str, Any]], console: Console) -> None:
 class LiveAnswer:
     """The steps and the text of one answer. Finished blocks of the text stay; the last one is drawn as it grows."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, question: str, console: Console) -> None:
+        self._question = question
         self._console = console
         # Not refreshed by itself: rich's own thread takes no notice of what is printed meanwhile, and the two mix.
         self._live = Live(console=console, transient=True, auto_refresh=False, vertical_overflow="crop")
@@ -150,7 +154,7 @@ class LiveAnswer:
         self._status = ""
         self._draw(is_below_text=True)
         self._numbers.allow(source["id"] for source in answer["sources"])
-        show_facts(self._console, answer, self._numbers)
+        show_facts(self._console, answer, self._question, self._numbers)
 
     def _print_block(self, block: str) -> None:
         if self._has_text or self._has_lines:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.markup import escape
 
+from gleaner.small_talk import recognize
 from gleaner_local import command_line
 from gleaner_local.commands import terminal
 
@@ -21,25 +22,32 @@ _ANSWERED = {
     "partly": "The passages answer this only in part.",
     "not_found": "The passages do not answer this.",
 }
-_EXAMPLES = ("How are duplicate keywords merged?", "What is Starlette?")
+_OF_HANDBOOK = ("How are duplicate keywords merged?", "How long may a query be?")
+_OF_WEB = "What is Starlette?"
+_OF_DOCUMENTS = "A QUESTION ABOUT YOUR DOCUMENTS"
 
 
-def show_started(url: str, data_dir: Path, *, deadline_seconds: float, is_empty: bool) -> None:
-    """Print where the service is and three things to try; for an empty knowledge base, loading documents is one."""
+def show_started(url: str, data_dir: Path, *, deadline_seconds: float, is_empty: bool, has_handbook: bool) -> None:
+    """Print where the service is and three things to try; for an empty knowledge base, loading documents is one.
+
+    Questions about Gleaner are suggested only where its handbook was loaded now.
+    """
     console = Console(highlight=False)
     console.print(
         f"\nGleaner answers at [bold]{url}[/bold]. It keeps its data in {data_dir}. Stop it with Ctrl-C.\n"
         f"A question may take up to {deadline_seconds:g} s; `serve --deadline SECONDS` changes that.\n",
         soft_wrap=True,
     )
-    covered, uncovered = (command_line.format_command("ask", question, data_dir=data_dir) for question in _EXAMPLES)
+    of_documents = _OF_HANDBOOK[0] if has_handbook else _OF_DOCUMENTS
+    covered, uncovered = (
+        command_line.format_command("ask", question, data_dir=data_dir) for question in (of_documents, _OF_WEB)
+    )
     load = command_line.format_command("ingest", "PATH", data_dir=data_dir)
     first = f"{load}      (it has no documents yet: PATH is a file or a directory)" if is_empty else covered
     console.print("Three things to try, in another terminal:\n")
     console.print(f"  {first}", markup=False, soft_wrap=True)
     console.print(f"  {uncovered}      (learned from the web; ask it again)", markup=False, soft_wrap=True)
-    query = _EXAMPLES[1] if is_empty else "How long may a query be?"
-    body = json.dumps({"query": query})
+    body = json.dumps({"query": _OF_HANDBOOK[1] if has_handbook else _OF_WEB})
     console.print(
         f"  curl -s {url}/api/chat/query -H 'content-type: application/json' -d '{body}'\n",
         markup=False,
@@ -47,7 +55,7 @@ def show_started(url: str, data_dir: Path, *, deadline_seconds: float, is_empty:
     )
 
 
-def show_answer(answer: dict[str, Any]) -> None:
+def show_answer(answer: dict[str, Any], question: str) -> None:
     """Print an answer with numbered sources and the tools that were used; Markdown is rendered only on a terminal."""
     console = Console(highlight=False)
     numbers = SourceNumbers(source["id"] for source in answer["sources"])
@@ -56,13 +64,13 @@ def show_answer(answer: dict[str, Any]) -> None:
         console.print(Markdown(text, hyperlinks=False))
     else:  # for a program or a file: neither rendered nor wrapped
         print(text)
-    show_facts(console, answer, numbers)
+    show_facts(console, answer, question, numbers)
 
 
-def show_facts(console: Console, answer: dict[str, Any], numbers: SourceNumbers) -> None:
+def show_facts(console: Console, answer: dict[str, Any], question: str, numbers: SourceNumbers) -> None:
     """Print what stands below an answer: whether it answers, its sources, and how it was made."""
     answer = terminal.show_fields(answer)
-    if verdict := _describe_answered(answer):
+    if verdict := _describe_answered(answer, question):
         console.print(f"\n{verdict}", soft_wrap=True)
     if answer["sources"]:
         console.print("\n[bold]Sources[/bold]")
@@ -92,9 +100,14 @@ class SourceNumbers:
         return _SOURCE_MARK.sub(lambda mark: f"[{self.number(mark[1])}]" if mark[1] in self._ids else mark[0], text)
 
 
-def _describe_answered(answer: dict[str, Any]) -> str | None:
-    """What a reader should know beside the sources: nothing if they hold what was asked, or an older service."""
-    return _ANSWERED.get(answer.get("answered", "")) if answer["sources"] else _NO_SOURCES
+def _describe_answered(answer: dict[str, Any], question: str) -> str | None:
+    """What a reader should know beside the sources.
+
+    Nothing if they hold what was asked, of an older service, and where nothing was asked of the documents.
+    """
+    if answer["sources"]:
+        return _ANSWERED.get(answer.get("answered", ""))
+    return _NO_SOURCES if recognize(question) is None else None
 
 
 def _describe_place(source: dict[str, Any]) -> str:

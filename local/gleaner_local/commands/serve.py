@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gleaner_local.ingestion.uploads import Uploads
 
 DEFAULT_PORT = 8000
+_OF_HANDBOOK = "05-keywords-and-learning.md"  # the file that holds the answer to the suggested question
 
 
 def _check_paths(paths: list[Path] | None) -> list[Path] | None:
@@ -78,7 +79,11 @@ def serve(
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(
-            service.url, data_dir, deadline_seconds=service.deadline_seconds, is_empty=service.is_empty
+            service.url,
+            data_dir,
+            deadline_seconds=service.deadline_seconds,
+            is_empty=service.is_empty,
+            has_handbook=any((path / _OF_HANDBOOK).is_file() for path in load or ()),
         )
         stop_requested.wait()
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -82,3 +82,15 @@ def test_small_talk_gets_one_sentence_without_sources(message: str) -> None:
         assert answer["sources"] == []
         assert answer["answer"].count(".") + answer["answer"].count("!") <= 2
         assert "captain" not in answer["answer"]
+
+
+@pytest.mark.parametrize("message", ["What can you do?", "Hi, who are you?", "help", "Was kannst du?", "你是谁？"])
+def test_a_question_about_the_assistant_is_told_what_it_answers_from(message: str) -> None:
+    for turns in ((message,), ("Who is the captain of the ferry?", message)):
+        answer = ask(*turns)
+        assert answer["sources"] == []
+        assert "documents of the knowledge base" in answer["answer"] and "sources" in answer["answer"]
+
+
+def test_a_question_that_begins_like_one_about_the_assistant_is_answered_from_passages() -> None:
+    assert ask("What do you know about the captain of the ferry?")["sources"] == ["kb-1"]

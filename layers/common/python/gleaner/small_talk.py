@@ -1,4 +1,4 @@
-"""Recognizes messages that ask nothing: greetings, thanks, farewells, reactions, and messages without words."""
+"""Recognizes messages that ask nothing of the documents: greetings, thanks, "Who are you?", messages without words."""
 
 from __future__ import annotations
 
@@ -24,22 +24,24 @@ _CLAUSE = re.compile(
 
 
 class SmallTalk(StrEnum):
-    """The kinds of messages that ask nothing."""
+    """The kinds of messages that ask nothing of the documents."""
 
     GREETING = "greeting"
     THANKS = "thanks"
     FAREWELL = "farewell"
     REACTION = "reaction"
+    ASSISTANT = "assistant"  # "Who are you?", "What can you do?", "Help!"
     WORDLESS = "wordless"  # "?", "…", emoji
 
 
-_PRECEDENCE = (SmallTalk.THANKS, SmallTalk.FAREWELL, SmallTalk.GREETING, SmallTalk.REACTION)
+_PRECEDENCE = (SmallTalk.ASSISTANT, SmallTalk.THANKS, SmallTalk.FAREWELL, SmallTalk.GREETING, SmallTalk.REACTION)
 
 
 def recognize(message: str) -> SmallTalk | None:
     """Return the kind of small talk that `message` consists of, None if it holds any other word.
 
-    Thanks and farewells decide before greetings, and these before reactions: "Hello, thanks!" thanks.
+    Questions about the assistant decide before thanks and farewells, these before greetings, and these before
+    reactions: "Hello, thanks!" thanks.
     """
     if len(message) > MAX_CHARS:
         return None
@@ -51,8 +53,11 @@ def recognize(message: str) -> SmallTalk | None:
 
 
 def without_small_talk(message: str) -> str:
-    """Return `message` without small talk before and after what it asks: "Hi, when …? Thanks!" becomes "when …?"."""
-    asking = [clause for clause in _CLAUSE.finditer(message) if recognize(clause[0]) is None]
+    """Return `message` without small talk before and after what it asks: "Hi, when …? Thanks!" becomes "when …?".
+
+    A question about the assistant may be half of a real one: "What can you do, if the door is locked?" stays whole.
+    """
+    asking = [clause for clause in _CLAUSE.finditer(message) if recognize(clause[0]) in (None, SmallTalk.ASSISTANT)]
     return message[asking[0].start() : asking[-1].end()].strip() if asking else message
 
 
