@@ -41,8 +41,9 @@ from gleaner.stores.tool_calls import ToolCallStore
 from gleaner.tools.workspace import PassageSearch, Question, Workspace
 
 _MESSAGES_WITHOUT_HISTORY = 2  # the system prompt and the question
-_CLEANUP_SECONDS = 1.0  # for a failed question to check its session and delete its records
-_CLEANUP_SHARE = 0.1  # of a shorter time for a question, that is kept for this
+_MAX_CLEANUP_SECONDS = 5.0  # for a failed question to check its session and delete its records
+_KEPT_SECONDS = 1.0  # that are left for this when a question runs out of time
+_KEPT_SHARE = 0.1  # of a shorter time for a question
 _WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
 _MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
@@ -114,11 +115,11 @@ def answer_question(
 
 def _before_cleanup(deadline: Deadline) -> Deadline:
     """When a question must give up, so that erasing its caller finds what was recorded of it until then."""
-    return Deadline(deadline.at - min(_CLEANUP_SECONDS, _CLEANUP_SHARE * max(0.0, deadline.remaining())))
+    return Deadline(deadline.at - min(_KEPT_SECONDS, _KEPT_SHARE * max(0.0, deadline.remaining())))
 
 
 def _clean_up(recorder: CallRecorder, services: Services, deadline: Deadline, *, is_in_session: bool) -> None:
-    cleanup_deadline = Deadline.after(min(_CLEANUP_SECONDS, deadline.remaining()))
+    cleanup_deadline = Deadline.after(min(_MAX_CLEANUP_SECONDS, deadline.remaining()))
     if is_in_session:
         recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
     else:
