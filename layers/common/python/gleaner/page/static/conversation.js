@@ -48,7 +48,7 @@ export class Conversation {
 
   begin(question, about) {
     const turn = new Turn(question, { openSource: this.page.openSource, speak: (words) => this.speak(words), about });
-    this.turns.querySelector(".welcome, .problem")?.remove();
+    this.turns.querySelector(":scope > :is(.welcome, .problem)")?.remove(); // a problem of a turn stays in it
     this.turns.append(turn.node);
     turn.node.scrollIntoView({ block: "start", behavior: calm() });
     return turn;

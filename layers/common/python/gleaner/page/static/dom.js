@@ -1,5 +1,7 @@
 /** Builds DOM nodes. Text is only ever set as text. */
 
+const present = (children) => children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+
 /**
  * An element. `properties` are attributes, or listeners where the name begins with "on"; null and false are left out.
  * Children are nodes or texts.
@@ -11,13 +13,13 @@ export function el(tag, properties = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...present(children));
   return element;
 }
 
 /** Replaces all that a node holds. */
 export function fill(node, ...children) {
-  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(...present(children));
   return node;
 }
 
