@@ -1,6 +1,6 @@
 /** Builds DOM nodes. Text is only ever set as text. */
 
-const present = (children) => children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+const present = (children) => children.flat().filter(Boolean);
 
 /**
  * An element. `properties` are attributes, or listeners where the name begins with "on"; null and false are left out.
@@ -23,8 +23,8 @@ export function fill(node, ...children) {
   return node;
 }
 
-/** A button of one label. */
-export function button(label, onclick, properties = {}) {
+/** A button of one label, in the background unless its class says otherwise. */
+export function button(label, onclick, properties = { class: "quiet" }) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }
 
