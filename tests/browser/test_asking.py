@@ -43,6 +43,9 @@ def test_an_answer_streams_in_with_the_way_it_took(browser_page: Page, model: Sc
     expect(searched).to_contain_text("Knowledge base searched")
     expect(searched.locator("q")).to_have_text(QUESTION)
     expect(searched.locator(".outcome")).to_have_text(re.compile(r"\d results · [\d.]+ s"))
+    given = way.locator(".calls > li").last
+    expect(given).to_contain_text("Answer given")
+    expect(given.locator(".outcome")).to_be_empty()
     expect(searched.locator(".hits")).to_contain_text("How are duplicate keywords merged?")
     expect(way.locator(".totals")).to_contain_text("tokens read")
 

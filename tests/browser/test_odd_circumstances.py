@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 
 import httpx
 import pytest
@@ -55,6 +56,45 @@ def test_a_lost_line_is_told_and_the_question_can_be_asked_again(
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".turn .content")).to_contain_text(MERGING)
     expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_a_problem_stays_in_its_turn_when_another_question_is_asked(
+    open_page: Callable[..., Page], model: ScriptedModel, failed_requests_are_expected: None
+) -> None:
+    page = open_page()
+    page.context.set_offline(True)
+    ask(page)
+    problem = page.locator(".turn .problem")
+    expect(problem).to_contain_text("The connection was lost.")
+    page.context.set_offline(False)
+    play_answer(model)
+    ask_and_wait(page, "And how are keywords merged?")
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(".turn").first.locator(".problem")).to_contain_text("The connection was lost.")
+    expect(problem.get_by_role("button", name="Try again")).to_be_visible()
+
+
+@pytest.mark.parametrize("locale", ["en-US", "de-DE"])
+def test_the_sidebar_has_room_for_its_buttons_and_for_the_time_of_a_session(
+    open_page: Callable[..., Page], locale: str
+) -> None:
+    page = open_page(viewport={"width": 1200, "height": 760}, locale=locale)
+    this_year = datetime.now().astimezone().replace(month=11, day=29, hour=17, minute=23)
+    sessions = [
+        {"session_id": f"{number:026}", "title": None, "message_count": 2, "created_at": created, "updated_at": created}
+        for number, created in enumerate((this_year.isoformat(), "2019-11-29T17:23:00Z"))
+    ]
+    page.route("**/api/sessions*", lambda route: route.fulfill(json={"sessions": sessions, "next_cursor": None}))
+    page.reload()
+    names = page.locator(".session span")
+    expect(names).to_have_count(2)
+    expect(names.first).to_contain_text(re.compile(r":23"))
+    expect(names.first).not_to_contain_text(str(this_year.year))
+    expect(names.last).to_contain_text("2019")
+    height = "(all) => all.map((one) => one.scrollHeight - one.clientHeight)"
+    assert names.evaluate_all(height) == [0, 0]
+    tops = page.locator(".tools button").evaluate_all("(all) => all.map((one) => one.getBoundingClientRect().top)")
+    assert len(tops) == 3 and len(set(tops)) == 1
 
 
 def test_a_reload_while_an_answer_comes_leaves_a_page_that_works(browser_page: Page, model: ScriptedModel) -> None:

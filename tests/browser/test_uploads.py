@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask_and_wait
+from tests.browser.conftest import accept, ask_and_wait
 from tests.e2e.commands import serving
 
 pytestmark = pytest.mark.slow
@@ -64,3 +64,46 @@ def test_files_are_dropped_and_a_file_that_misses_does_not_replace_the_page(
     expect(page.locator(".documents")).to_contain_text("Okapis")
     ask_and_wait(page, "Where do okapis live?")
     expect(page.locator(".turn .content")).to_contain_text("in the forest")
+
+
+@pytest.mark.parametrize(("locale", "label"), [("en-GB", "Remove"), ("de-DE", "entfernen")])
+def test_an_uploaded_document_is_removed_by_keyboard_once_that_is_confirmed(
+    open_page: Callable[..., Page], empty_service: str, tmp_path: Path, locale: str, label: str
+) -> None:
+    page = open_page(empty_service, locale=locale)
+    (tmp_path / "quaggas.md").write_text("# Quaggas\n\nQuaggas lived in the south.\n")
+    page.locator(".tools button").first.click()
+    panel = page.locator("#panel")
+    panel.locator("input[type=file]").set_input_files(tmp_path / "quaggas.md")
+    quaggas = panel.locator(".documents > li", has_text="Quaggas")
+    opener = quaggas.get_by_role("button", name=label)
+    asked: list[str] = []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    quaggas.locator("summary").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(opener).to_be_focused()
+    assert "Quaggas" in asked[0]
+    page.once("dialog", accept)
+    with page.expect_response(lambda response: response.request.method == "DELETE") as deleted:
+        page.keyboard.press("Enter")
+    assert deleted.value.status == 204
+    expect(quaggas).to_have_count(0)
+    expect(panel.locator("h2")).to_be_focused()
+
+
+def test_only_uploaded_documents_can_be_removed_and_what_fails_is_told(
+    open_page: Callable[..., Page], empty_service: str, failed_requests_are_expected: None
+) -> None:
+    page = open_page(empty_service)
+    facts = {"chunk_count": 1, "loaded_at": None}
+    paths = ("docs/a.md", "uploads/b.md", "uploads/old/c.md")
+    documents = [{"document_id": path, "title": path, "source_file_path": path, **facts} for path in paths]
+    page.route("**/api/documents*", lambda route: route.fulfill(json={"documents": documents, "next_cursor": None}))
+    page.get_by_role("button", name="Documents").click()
+    removers = page.locator(".documents > li > button")
+    expect(removers).to_have_count(1)
+    page.once("dialog", accept)
+    removers.click()
+    expect(page.locator(".documents .problem")).to_contain_text("holds no document uploads/b.md")
+    expect(removers).to_be_focused()

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route, Router, request_response
+from starlette.routing import Router, request_response
 
 from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _upload_rights, _web_pages
@@ -25,6 +25,7 @@ from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, Hand
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
 ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
+_UPLOAD_METHODS = ("POST", "DELETE")
 _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class GatewayResponse:
 
 
 TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
+WRONG_METHOD = GatewayResponse(405, "method-not-allowed", f"This address takes {' and '.join(_UPLOAD_METHODS)}.")
 TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
 FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
@@ -103,16 +105,22 @@ def create_app(
             del response.headers["content-length"]  # that of the response to GET is not known
         return response
 
-    own = [] if take_upload is None else [_upload_route(take_upload, invoke, origins)]
+    upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
+
+    async def dispatch(request: Request) -> Response:
+        return await (upload if upload and request.scope["path"] == UPLOAD_PATH else proxy)(request)
+
     # A default instead of routes: no route pattern matches a line break in a path.
-    return Router(routes=own, default=request_response(proxy))
+    return Router(default=request_response(dispatch))
 
 
-def _upload_route(take_upload: TakeUpload, invoke: Invoke, origins: Collection[str]) -> Route:
+def _upload_endpoint(take_upload: TakeUpload, invoke: Invoke, origins: Collection[str]) -> TakeUpload:
     async def upload(request: Request) -> Response:
         request_id = str(uuid.uuid4())
         if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
             return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
+        if request.method not in _UPLOAD_METHODS:
+            return _error_response(WRONG_METHOD, request_id, cross_origin=False)
         listing = to_event(_upload_rights.to_listing(request), b"", request_id)
         try:
             listed = await run_in_threadpool(invoke, listing, request_id)
@@ -121,7 +129,7 @@ def _upload_route(take_upload: TakeUpload, invoke: Invoke, origins: Collection[s
             return _failure_response(failure, request_id, cross_origin=False)
         return await take_upload(request) if listed["statusCode"] == HTTPStatus.OK else to_response(listed)
 
-    return Route(UPLOAD_PATH, upload, methods=["POST"])
+    return upload
 
 
 def _failure_response(failure: HandlerFailed, request_id: str, *, cross_origin: bool) -> Response:
@@ -162,6 +170,8 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
         "query_id": request_id,
     }
     headers = dict.fromkeys(_ID_HEADERS, request_id)
+    if error is WRONG_METHOD:
+        headers["Allow"] = ", ".join(_UPLOAD_METHODS)
     if error.status == BUSY.status:
         headers["Retry-After"] = "1"
     if cross_origin:

@@ -69,7 +69,7 @@ def serve(
         concurrency=concurrency,
         prune_hours=hours,
         deadline_seconds=deadline,
-        take_upload=uploads.take,
+        take_upload=uploads.answer,
     )
     _raise_file_limit()
     stop_requested = threading.Event()

@@ -100,6 +100,19 @@ def ingest(
     return report
 
 
+def remove_document(source_file_path: str, *, kb_id: str, knowledge_base: KnowledgeBase) -> int:
+    """Remove one document and return the number of its chunks, 0 if there is none. Raises KnowledgeBaseUnavailable.
+
+    Chunk 0 goes first: while it is missing, no run takes the document for complete, and the removal can be repeated.
+    """
+    document = document_id(source_file_path)
+    stored = list(knowledge_base.list_ids(kb_id, prefix=f"{document}#", timeout=_REQUEST_SECONDS))
+    mark = record_id(document, 0)
+    for ids in ([i for i in stored if i == mark], [i for i in stored if i != mark]):
+        knowledge_base.delete(kb_id, ids, timeout=_REQUEST_SECONDS)
+    return len(stored)
+
+
 def _remove_deleted(
     roots: Sequence[Root], kb_id: str, knowledge_base: KnowledgeBase, *, new: Collection[str]
 ) -> list[str]:

@@ -1,9 +1,12 @@
-"""Takes documents that the page sends, one file a request, and loads them as `gleaner ingest` does."""
+"""Takes documents that the page sends, one file a request, loads them as `gleaner ingest` does, and removes them."""
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 import threading
+from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,11 +18,14 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
 from gleaner_documents.source_files import MAX_FILE_BYTES
-from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest, remove_document
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 MAX_NAME_BYTES = 255  # of a file name on the usual file systems
 _CONTENT_TYPE = "application/octet-stream"  # pages of other sites cannot send it unasked
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+logger = logging.getLogger(__name__)
 
 
 class Uploads:
@@ -36,38 +42,55 @@ class Uploads:
         self._knowledge_base = knowledge_base
         self._default_kb_id = default_kb_id
 
-    async def take(self, request: Request) -> Response:
-        """Load the body of `POST ?name=…&kb_id=…` and tell what became of it.
-
-        The answer has the `outcome` (loaded, replaced, unchanged, empty or skipped), the `reason` for the last two, the
-        `source_file_path` and the `chunk_count`. What is wrong with the request is a problem document.
-        """
+    async def answer(self, request: Request) -> Response:
+        """Load a document, or remove it: `POST` or `DELETE ?name=…&kb_id=…`. What fails is a problem document."""
         name = request.query_params.get("name", "")
         kb_id = request.query_params.get("kb_id") or self._default_kb_id
+        if (objection := _find_objection(name, kb_id)) is not None:
+            return _problem(400, "validation-failed", objection)
+        try:
+            return await (self._take(request, name, kb_id) if request.method == "POST" else self._remove(name, kb_id))
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody reads it
+        except KnowledgeBaseUnavailable as error:
+            return _problem(503, "knowledge-base-unavailable", str(error))
+        except InvalidInput as error:
+            return _problem(400, "validation-failed", str(error))
+        except OSError as error:
+            return _tell_failure(error)
+
+    async def _take(self, request: Request, name: str, kb_id: str) -> Response:
+        """Load the body and tell what became of it.
+
+        The answer has the `outcome` (loaded, replaced, unchanged, empty or skipped), the `reason` for the last two, the
+        `source_file_path` and the `chunk_count`.
+        """
         if request.headers.get("content-type") != _CONTENT_TYPE:
             return _problem(415, "unsupported-media-type", f"Send the file as {_CONTENT_TYPE}.")
-        if not _is_file_name(name) or not re.fullmatch(KB_ID_PATTERN, kb_id):
-            return _problem(400, "validation-failed", "Name the file without a directory, and a valid knowledge base.")
         with TemporaryDirectory(dir=self._data_dir, prefix="upload-") as place:
             path = Path(place, ROOT, name)
             path.parent.mkdir()
-            try:
-                await _receive(request, path)
-                return JSONResponse(await run_in_threadpool(self._load, path, kb_id))
-            except ClientDisconnect:
-                return Response(status_code=400)  # nobody reads it
-            except KnowledgeBaseUnavailable as error:
-                return _problem(503, "knowledge-base-unavailable", str(error))
-            except InvalidInput as error:
-                return _problem(400, "validation-failed", str(error))
+            await _receive(request, path)
+            return JSONResponse(await run_in_threadpool(self._load, path, kb_id))
 
-    def _load(self, path: Path, kb_id: str) -> JsonObject:
+    async def _remove(self, name: str, kb_id: str) -> Response:
+        if await run_in_threadpool(self._forget, f"{ROOT}/{name}", kb_id):
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return _problem(404, "unknown-document", f"The knowledge base holds no document {ROOT}/{name}.")
+
+    def _forget(self, source_file_path: str, kb_id: str) -> int:
+        with self._one_at_a_time:
+            return remove_document(source_file_path, kb_id=kb_id, knowledge_base=self._index())
+
+    def _index(self) -> KnowledgeBase:
         if self._knowledge_base is None:
             raise KnowledgeBaseUnavailable("The service is starting. Try again in a moment.")
+        return self._knowledge_base
+
+    def _load(self, path: Path, kb_id: str) -> JsonObject:
+        knowledge_base = self._index()
         with self._one_at_a_time:
-            report = ingest(
-                [path], kb_id=kb_id, knowledge_base=self._knowledge_base, prune=False, progress=_say_nothing
-            )
+            report = ingest([path], kb_id=kb_id, knowledge_base=knowledge_base, prune=False, progress=_say_nothing)
         outcome, reason = _outcome_of(report)
         return {
             "outcome": outcome,
@@ -90,10 +113,17 @@ def _outcome_of(report: IngestReport) -> tuple[str, str | None]:
     return ("loaded" if report.loaded else "replaced" if report.replaced else "unchanged"), None
 
 
-def _is_file_name(name: str) -> bool:
-    """Whether it names a file in a directory, whatever the directory."""
-    fits = 0 < len(name.encode("utf-8", "replace")) <= MAX_NAME_BYTES
-    return fits and name.isprintable() and "/" not in name and not name.startswith(".")
+def _find_objection(name: str, kb_id: str) -> str | None:
+    """What is wrong with the name of a file in a directory, whatever the directory, or with the knowledge base."""
+    if "/" in name or not name:
+        return "Name the file, without a directory."
+    if name.startswith("."):
+        return "The name begins with a dot, as those of hidden files do. Rename the file."
+    if not name.isprintable():
+        return "The name has a line break or another character that cannot be shown. Rename the file."
+    if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+        return f"The name is longer than {MAX_NAME_BYTES} bytes. Rename the file."
+    return None if re.fullmatch(KB_ID_PATTERN, kb_id) else "kb_id is not the name of a knowledge base."
 
 
 async def _receive(request: Request, path: Path) -> None:
@@ -104,6 +134,13 @@ async def _receive(request: Request, path: Path) -> None:
             file.write(part)
             if (size := size + len(part)) > MAX_FILE_BYTES:
                 return
+
+
+def _tell_failure(error: OSError) -> Response:
+    logger.error("A document could not be loaded: %s", error)
+    if error.errno in _FULL:
+        return _problem(507, "insufficient-storage", "The disk of this machine is full. Make room on it.")
+    return _problem(503, "service-unavailable", f"This machine failed: {error.strerror or error}.")
 
 
 def _problem(status: int, slug: str, detail: str) -> Response:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from gleaner.clients import pinecone
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.errors import KnowledgeBaseUnavailable
 from gleaner_local.aws import api_gateway
 from gleaner_local.aws.execution_environment import HandlerTooSlow
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -47,7 +50,7 @@ def client(data_dir: Path, knowledge_base: KnowledgeBase) -> Iterator[httpx.Clie
     """Calls a gateway whose function allows each caller the knowledge bases `default_kb` and `other`."""
     receiver = Uploads(data_dir)
     receiver.open(knowledge_base, "default_kb")
-    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.take))
+    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.answer))
     server.start()
     with httpx.Client(base_url=server.url, timeout=60) as http:
         yield http
@@ -69,6 +72,10 @@ def list_documents(event: dict[str, Any], _request_id: str) -> dict[str, Any]:
 def send(client: httpx.Client, name: str, content: bytes = LAMPS, *, kind: str = BYTES, **more: str) -> httpx.Response:
     headers = {"content-type": kind} | {key: more.pop(key) for key in HEADERS if key in more}
     return client.post(api_gateway.UPLOAD_PATH, params={"name": name, **more}, content=content, headers=headers)
+
+
+def remove(client: httpx.Client, name: str, *, headers: dict[str, str] | None = None, **more: str) -> httpx.Response:
+    return client.delete(api_gateway.UPLOAD_PATH, params={"name": name, **more}, headers=headers)
 
 
 def test_a_file_is_loaded_once_and_replaced_when_it_changed(
@@ -116,10 +123,94 @@ def test_what_is_too_large_is_skipped(client: httpx.Client, monkeypatch: pytest.
     assert answer["outcome"] == "skipped" and "larger than" in answer["reason"]
 
 
-@pytest.mark.parametrize("name", ["", "../lamps.md", "a/b.md", ".hidden.md", "a\0.md", "a\n.md", "n" * 300 + ".md"])
-def test_a_name_that_is_no_file_name_is_refused(client: httpx.Client, name: str) -> None:
-    response = send(client, name)
-    assert (response.status_code, response.json()["type"]) == (400, "urn:gleaner:problem:validation-failed")
+def test_a_document_is_removed_whole_and_alone(client: httpx.Client, knowledge_base: KnowledgeBase) -> None:
+    long = b"".join(b"## Part %d\n\n" % part + b"The wick burns low. " * 60 + b"\n\n" for part in range(12))
+    for name, kb in (("wicks.md", {}), ("wicks.md", {"kb_id": "other"}), ("wicks.md.md", {})):
+        assert send(client, name, long, **kb).json()["chunk_count"] > 10
+    before = set(knowledge_base.list_ids("default_kb", timeout=5))
+    assert remove(client, "wicks.md").status_code == 204
+    left = set(knowledge_base.list_ids("default_kb", timeout=5))
+    assert {one.source_file_path for one in knowledge_base.fetch("default_kb", list(left), timeout=5).values()} == {
+        "uploads/wicks.md.md"
+    }
+    assert len(left) == len(before) / 2 == len(set(knowledge_base.list_ids("other", timeout=5)))
+    again = remove(client, "wicks.md")
+    assert (again.status_code, again.json()["type"]) == (404, "urn:gleaner:problem:unknown-document")
+    assert send(client, "wicks.md", long).json()["outcome"] == "loaded"
+
+
+def test_a_removal_that_broke_off_is_completed_by_the_next_one(
+    client: httpx.Client, knowledge_base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = b"".join(b"## Part %d\n\n" % part + b"The wick burns low. " * 60 + b"\n\n" for part in range(12))
+    send(client, "wicks.md", long)
+    delete, calls = KnowledgeBase.delete, []
+
+    def break_off(*args: Any, **more: Any) -> None:
+        calls.append(args)
+        if len(calls) > 1:
+            raise KnowledgeBaseUnavailable("gone")
+        delete(*args, **more)
+
+    monkeypatch.setattr(KnowledgeBase, "delete", break_off)
+    assert remove(client, "wicks.md").status_code == 503
+    monkeypatch.undo()
+    assert send(client, "wicks.md", long).json()["outcome"] == "loaded"  # it does not count as complete
+    assert remove(client, "wicks.md").status_code == 204
+    assert not set(knowledge_base.list_ids("default_kb", timeout=5))
+
+
+def test_a_document_is_removed_only_by_whoever_may_use_its_knowledge_base(
+    client: httpx.Client, knowledge_base: KnowledgeBase
+) -> None:
+    insider = {"x-api-key": "insider"}
+    send(client, "lamps.md", kb_id="secret", **insider)
+    assert remove(client, "lamps.md", kb_id="secret").status_code == 403
+    assert remove(client, "lamps.md", kb_id="secret", headers=insider | {"host": "evil.example"}).status_code == 403
+    evil = insider | {"origin": "https://evil.example"}
+    assert remove(client, "lamps.md", kb_id="secret", headers=evil).status_code == 403
+    assert set(knowledge_base.list_ids("secret", timeout=5))
+    assert remove(client, "lamps.md", kb_id="secret", headers=insider).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "Name the file"),
+        ("../lamps.md", "without a directory"),
+        ("a/b.md", "without a directory"),
+        (".hidden.md", "begins with a dot"),
+        ("a\0.md", "character that cannot be shown"),
+        ("a\n.md", "line break"),
+        ("n" * 300 + ".md", "longer than 255 bytes"),
+        ("\u00fc" * 127 + ".md", "longer than 255 bytes"),
+    ],
+)
+def test_a_name_that_is_no_file_name_is_refused_with_the_reason(client: httpx.Client, name: str, reason: str) -> None:
+    for response in (send(client, name), remove(client, name)):
+        assert (response.status_code, response.json()["type"]) == (400, "urn:gleaner:problem:validation-failed")
+        assert reason in response.json()["detail"]
+
+
+@pytest.mark.parametrize(("number", "status"), [(errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EIO, 503)])
+def test_a_failure_of_the_disk_is_told_and_logged_in_a_line(
+    client: httpx.Client,
+    data_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+    status: int,
+) -> None:
+    async def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(uploads, "_receive", fail)
+    response = send(client, "lamps.md")
+    assert (response.status_code, response.headers["content-type"]) == (status, "application/problem+json")
+    assert response.json()["detail"]
+    [record] = [one for one in caplog.records if one.name == uploads.__name__]
+    assert os.strerror(number) in record.getMessage() and record.exc_info is None
+    assert list(data_dir.iterdir()) == []
 
 
 def test_other_requests_are_refused(client: httpx.Client) -> None:
@@ -127,7 +218,14 @@ def test_other_requests_are_refused(client: httpx.Client) -> None:
     assert send(client, "lamps.md", kind="text/plain").status_code == 415
     assert send(client, "lamps.md", origin="https://evil.example").status_code == 403
     assert send(client, "lamps.md", host="evil.example").status_code == 403
-    assert client.get(api_gateway.UPLOAD_PATH).status_code == 405
+    assert remove(client, "lamps.md", kb_id="No base").json()["detail"] == "kb_id is not the name of a knowledge base."
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "OPTIONS"])
+def test_another_method_is_told_what_there_is(client: httpx.Client, method: str) -> None:
+    response = client.request(method, api_gateway.UPLOAD_PATH)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST, DELETE")
+    assert response.json()["type"] == "urn:gleaner:problem:method-not-allowed"
 
 
 def test_a_file_goes_only_where_the_api_lets_the_caller_read(
@@ -147,10 +245,11 @@ def test_nothing_is_loaded_while_nobody_can_say_who_may(client: httpx.Client, kn
 
 def test_files_are_refused_until_the_index_is_open(data_dir: Path) -> None:
     receiver = Uploads(data_dir)
-    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.take))
+    server = AsgiServer(api_gateway.create_app(list_documents, take_upload=receiver.answer))
     server.start()
     with httpx.Client(base_url=server.url) as client:
         assert send(client, "lamps.md", kb_id="other").status_code == 503
+        assert remove(client, "lamps.md", kb_id="other").status_code == 503
     server.stop()
 
 

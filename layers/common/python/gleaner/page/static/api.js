@@ -26,14 +26,19 @@ export async function call(method, path, body) {
   return read(await send(method, path, options));
 }
 
+/** The parameters of a request about a knowledge base. */
+export function inBase(kbId, more = {}) {
+  const query = new URLSearchParams({ ...(kbId ? { kb_id: kbId } : {}), ...more }).toString();
+  return query ? `?${query}` : "";
+}
+
 /** Where this service takes documents; null where it takes none. */
 export const uploadPath = document.body.dataset.uploads || null;
 
 /** Send a file to be loaded into a knowledge base; what became of it. Throws Problem. */
 export async function upload(file, kbId) {
-  const query = new URLSearchParams({ name: file.name, ...(kbId ? { kb_id: kbId } : {}) });
   const type = { "Content-Type": "application/octet-stream" };
-  return read(await send("POST", `${uploadPath}?${query}`, { headers: type, body: file }));
+  return read(await send("POST", uploadPath + inBase(kbId, { name: file.name }), { headers: type, body: file }));
 }
 
 async function read(response) {

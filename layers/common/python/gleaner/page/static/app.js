@@ -115,7 +115,7 @@ function tool(title, show) {
   const opener = button(title, () => {
     toggleSidebar(false);
     panel.show(title, show, opener);
-  }, { class: "quiet" });
+  });
   return opener;
 }
 

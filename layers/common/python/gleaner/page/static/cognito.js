@@ -1,7 +1,4 @@
-/**
- * Signs in at the pages of a Cognito user pool: OAuth's authorization code with PKCE (RFC 7636), state, and OpenID
- * Connect's nonce. The tokens are in the session storage, so they go with the tab.
- */
+/** Signs in at a Cognito user pool: OAuth's code with PKCE (RFC 7636), state, OpenID Connect's nonce. Tokens go with the tab. */
 import { base, signIn } from "./config.js";
 import { Problem } from "./problem.js";
 
@@ -11,8 +8,8 @@ const SPARE_MS = 60_000; // a token is renewed this long before it expires
 const ENCODED = { "Content-Type": "application/x-www-form-urlencoded" };
 
 const pageUrl = () => `${location.origin}${base}/`; // exactly one of the client's callback and sign-out addresses
-const poolPage = (path, fields) => `${signIn.poolUrl}${path}?${new URLSearchParams({ client_id: signIn.clientId, ...fields })}`;
 const toForm = (fields) => new URLSearchParams({ client_id: signIn.clientId, ...fields }).toString();
+const poolPage = (path, fields) => `${signIn.poolUrl}${path}?${toForm(fields)}`;
 const stored = () => JSON.parse(sessionStorage.getItem(TOKENS));
 
 let renewal = null; // the one that is in flight
@@ -41,7 +38,7 @@ export async function finish() {
   if (!answer.has("code") && !answer.has("error")) return;
   const pending = JSON.parse(sessionStorage.getItem(PENDING));
   sessionStorage.removeItem(PENDING);
-  // First of all: a code is left neither in the address nor in the history of the browser.
+  // First of all: a code stays neither in the address nor in the history.
   history.replaceState(null, "", location.pathname + (pending?.hash ?? ""));
   if (!pending) return; // an old address that was opened again
   if (answer.get("state") !== pending.state || !answer.has("code")) throw new Problem("sign-in-failed", "");
@@ -81,7 +78,7 @@ export async function signOut() {
   const { refresh } = stored();
   forget();
   try {
-    // Without CORS, since nobody reads the response; `keepalive`, since the page is left.
+    // Nobody reads the response, and the page is left.
     const request = { method: "POST", mode: "no-cors", keepalive: true, headers: ENCODED };
     await fetch(`${signIn.poolUrl}/oauth2/revoke`, { ...request, body: toForm({ token: refresh }) });
   } finally {

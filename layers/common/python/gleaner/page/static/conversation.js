@@ -8,11 +8,7 @@ import { Turn } from "./turn.js";
 const MAX_SPOKEN = 50; // sentences that the log keeps
 
 export class Conversation {
-  /**
-   * `openSource` shows a passage, `greet(node)` fills an empty conversation, `showSettings()` leads there,
-   * `startNew()` begins another one,
-   * `kept(sessionId)` is called when a turn is stored, `opened(sessionId)` when another one is shown.
-   */
+  /** `page.greet(node)` fills an empty conversation; `kept` and `opened` are told which one was stored or shown. */
   constructor(composer, page) {
     this.composer = composer;
     this.page = page;
@@ -48,7 +44,7 @@ export class Conversation {
 
   begin(question, about) {
     const turn = new Turn(question, { openSource: this.page.openSource, speak: (words) => this.speak(words), about });
-    this.turns.querySelector(".welcome, .problem")?.remove();
+    this.turns.querySelector(":scope > :is(.welcome, .problem)")?.remove(); // a problem of a turn stays in it
     this.turns.append(turn.node);
     turn.node.scrollIntoView({ block: "start", behavior: calm() });
     return turn;
@@ -64,13 +60,13 @@ export class Conversation {
       button(label, () => {
         turn.node.remove();
         act();
-      }, { class: "quiet" });
+      });
     return [
       isWorthRetry(problem) && way(t.retry, () => this.ask(question, asked)),
       way(t.editQuestion, () => this.composer.edit(question)),
-      leadsToSettings(problem) && button(t.settings, this.page.showSettings, { class: "quiet" }),
+      leadsToSettings(problem) && button(t.settings, this.page.showSettings),
       problem.kind === "unknown-session" && way(t.startAnew, this.page.startNew),
-    ].filter(Boolean);
+    ];
   }
 
   keep(sessionId) {
@@ -109,8 +105,8 @@ export class Conversation {
       fill(this.turns, shown.map((turn) => turn.node));
       shown.at(-1)?.node.scrollIntoView({ block: "start" });
     } catch (error) {
-      const again = button(t.retry, () => this.open(sessionId), { class: "quiet" });
-      const anew = button(t.startAnew, () => this.page.startNew(), { class: "quiet" });
+      const again = button(t.retry, () => this.open(sessionId));
+      const anew = button(t.startAnew, () => this.page.startNew());
       fill(this.turns, showProblem(error, isWorthRetry(error) && again, anew));
     }
   }

@@ -1,27 +1,22 @@
-/** Shows what is loaded into the knowledge base. */
-import { call } from "./api.js";
+/** Shows what is loaded into the knowledge base, and removes what was uploaded. */
+import { call, inBase, uploadPath } from "./api.js";
 import { button, el, fill } from "./dom.js";
 import { showProblem } from "./problems.js";
 import { showTime, t } from "./texts.js";
 
-/** The parameters of a request about a knowledge base. */
-export function inBase(kbId, more = {}) {
-  const query = new URLSearchParams({ ...(kbId ? { kb_id: kbId } : {}), ...more }).toString();
-  return query ? `?${query}` : "";
-}
-
 /** Fill a node with the documents of a knowledge base. */
 export async function showDocuments(node, kbId, openPassage) {
   const list = el("ul", { class: "documents" });
+  const reload = () => showDocuments(node, kbId, openPassage);
   fill(node, list);
   const load = async (cursor) => {
     try {
       const page = await call("GET", `/api/documents${inBase(kbId, cursor ? { cursor } : {})}`);
-      list.append(...page.documents.map((one) => item(one, kbId, openPassage)));
+      list.append(...page.documents.map((one) => item(one, kbId, openPassage, reload)));
       if (!list.children.length) fill(node, el("p", {}, t.emptyBase));
       else if (page.next_cursor) node.append(moreButton(() => load(page.next_cursor)));
     } catch (error) {
-      node.append(showProblem(error, button(t.retry, () => showDocuments(node, kbId, openPassage), { class: "quiet" })));
+      node.append(showProblem(error, button(t.retry, reload)));
     }
   };
   await load(null);
@@ -32,11 +27,11 @@ function moreButton(load) {
   const more = button(t.more, () => {
     more.remove();
     load();
-  }, { class: "quiet" });
+  });
   return more;
 }
 
-function item(one, kbId, openPassage) {
+function item(one, kbId, openPassage, reload) {
   const passages = el("ol", { class: "chunks" });
   const rest = el("div");
   const facts = [one.source_file_path, `${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
@@ -58,7 +53,24 @@ function item(one, kbId, openPassage) {
     }
   };
   details.addEventListener("toggle", () => load(null), { once: true });
-  return el("li", {}, details);
+  const name = uploadPath && one.source_file_path.match(/^uploads\/([^/]+)$/)?.[1];
+  return el("li", {}, details, name && remover(one, () => call("DELETE", uploadPath + inBase(kbId, { name })), reload));
+}
+
+function remover(one, remove, reload) {
+  const label = t.removeDocument(one.title);
+  const said = el("div");
+  const act = async () => {
+    if (!confirm(`${label}?`)) return;
+    try {
+      await remove();
+      await reload();
+      document.querySelector("#panel h2").focus();
+    } catch (error) {
+      fill(said, showProblem(error));
+    }
+  };
+  return [button("×", act, { class: "icon", "aria-label": label }), said];
 }
 
 function openButton(one, passage, openPassage) {

@@ -1,5 +1,7 @@
 /** Builds DOM nodes. Text is only ever set as text. */
 
+const present = (children) => children.flat().filter(Boolean);
+
 /**
  * An element. `properties` are attributes, or listeners where the name begins with "on"; null and false are left out.
  * Children are nodes or texts.
@@ -11,18 +13,18 @@ export function el(tag, properties = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...present(children));
   return element;
 }
 
 /** Replaces all that a node holds. */
 export function fill(node, ...children) {
-  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(...present(children));
   return node;
 }
 
-/** A button of one label. */
-export function button(label, onclick, properties = {}) {
+/** A button of one label, in the background unless its class says otherwise. */
+export function button(label, onclick, properties = { class: "quiet" }) {
   return el("button", { type: "button", onclick, ...properties }, label);
 }
 

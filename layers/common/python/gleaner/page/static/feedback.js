@@ -29,8 +29,8 @@ export function feedback(queryId) {
   };
   fill(
     node,
-    button(t.good, () => choose(GOOD), { class: "quiet" }),
-    button(t.poor, () => choose(POOR), { class: "quiet" }),
+    button(t.good, () => choose(GOOD)),
+    button(t.poor, () => choose(POOR)),
     done,
   );
   return node;

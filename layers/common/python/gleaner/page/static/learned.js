@@ -19,10 +19,10 @@ async function showKeywords(node) {
     try {
       const page = await call("GET", `/api/keywords?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
       list.append(...page.keywords.map(item));
-      const more = page.next_cursor && button(t.more, () => load(page.next_cursor), { class: "quiet" });
+      const more = page.next_cursor && button(t.more, () => load(page.next_cursor));
       fill(node, list.children.length ? list : el("p", { class: "hint" }, t.noKeywords), more);
     } catch (error) {
-      fill(node, showProblem(error, button(t.retry, () => showKeywords(node), { class: "quiet" })));
+      fill(node, showProblem(error, button(t.retry, () => showKeywords(node))));
     }
   };
   await load(null);

@@ -70,11 +70,10 @@ function inline(tokens, cite, depth) {
       case "link":
         return link(token.href, inline(token.tokens, null, depth + 1));
       case "image":
+      case "escape":
         return token.text;
       case "text":
         return token.tokens ? inline(token.tokens, cite, depth + 1) : marked(token.raw, cite);
-      case "escape":
-        return token.text;
       default:
         return marked(token.raw, cite);
     }

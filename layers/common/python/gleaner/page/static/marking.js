@@ -5,10 +5,7 @@ const BLOCKS = "p, li, td, th, blockquote, pre, h3, h4, h5, h6";
 const MAX_TEXT = 20_000; // characters of one block in which a sentence is looked for
 const MIN_SHARED = 2; // words: one alone is in many sentences
 
-/**
- * Mark the sentence whose words are those of the text, and bring it into view. The text is that of the passage before
- * its Markdown was rendered, and may be cut.
- */
+/** Mark the sentence with the words of the text, which may be cut, and has the Markdown that was rendered. */
 export function markSentence(passage, text) {
   const wanted = new Set(words(text));
   let best = null;

@@ -33,7 +33,7 @@ export class Passages {
 
   /** A button that asks about the words that are marked, or else about the whole passage. */
   asking(passage, text) {
-    const ask = button(t.askPassage, () => this.askAbout(selectedIn(text) || text.innerText, passage.chapter ?? passage.title), { class: "quiet" });
+    const ask = button(t.askPassage, () => this.askAbout(selectedIn(text) || text.innerText, passage.chapter ?? passage.title));
     const update = () => {
       if (!text.isConnected) return document.removeEventListener("selectionchange", update);
       ask.textContent = selectedIn(text) ? t.askSelection : t.askPassage;
@@ -45,7 +45,7 @@ export class Passages {
 
   around(passage) {
     const open = (label, neighbour) =>
-      neighbour && button(label, () => this.show({ title: passage.title, passage_url: neighbour.passage_url }), { class: "quiet" });
+      neighbour && button(label, () => this.show({ title: passage.title, passage_url: neighbour.passage_url }));
     const buttons = [open(t.before, passage.before), open(t.after, passage.after)].filter(Boolean);
     return buttons.length > 0 && el("nav", { class: "around", "aria-label": t.neighbours }, buttons);
   }

@@ -33,7 +33,7 @@ export function pruning(changed) {
     el("p", { class: "hint" }, t.pruneHint),
     el("p", {}, el("label", { for: days.id }, t.days), days),
     el("p", {}, el("label", { for: uses.id }, t.minUses), uses),
-    el("p", { class: "choices" }, button(t.dryRun, () => run(true), { class: "quiet" }), button(t.pruneNow, () => run(false), { class: "quiet danger" })),
+    el("p", { class: "choices" }, button(t.dryRun, () => run(true)), button(t.pruneNow, () => run(false), { class: "quiet danger" })),
     result,
   );
 }
@@ -62,5 +62,5 @@ function restoring(result, changed) {
     } catch (error) {
       fill(result, showProblem(error));
     }
-  }, { class: "quiet" });
+  });
 }

@@ -19,11 +19,11 @@ export class SessionList {
       const page = await call("GET", `/api/sessions?limit=30${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`);
       const items = page.sessions.filter((one) => one.message_count > 0).map((one) => this.item(one));
       this.items = cursor ? [...this.items, ...items] : items;
-      const more = page.next_cursor && button(t.more, () => this.load(page.next_cursor), { class: "quiet" });
+      const more = page.next_cursor && button(t.more, () => this.load(page.next_cursor));
       fill(this.node, this.items.length ? el("ul", {}, this.items) : el("p", { class: "hint" }, t.noSessions), more);
       this.mark(this.current);
     } catch (error) {
-      fill(this.node, showProblem(error, button(t.retry, () => this.load(), { class: "quiet" })));
+      fill(this.node, showProblem(error, button(t.retry, () => this.load())));
     }
   }
 
@@ -44,7 +44,7 @@ export class SessionList {
       await this.load();
       this.deleted(sessionId);
     } catch (error) {
-      fill(this.node, showProblem(error, button(t.retry, () => this.load(), { class: "quiet" })));
+      fill(this.node, showProblem(error, button(t.retry, () => this.load())));
     }
   }
 

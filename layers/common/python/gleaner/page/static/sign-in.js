@@ -58,7 +58,7 @@ export function showCredentials(changed) {
 export function showAccount() {
   if (signIn.kind === "none") return null;
   const name = cognito && el("span", { class: "hint", dir: "auto" }, cognito.userName());
-  return el("div", { class: "account" }, name, button(t.signOut, leave, { class: "quiet" }));
+  return el("div", { class: "account" }, name, button(t.signOut, leave));
 }
 
 async function leave() {

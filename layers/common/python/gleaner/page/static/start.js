@@ -1,8 +1,8 @@
 /**
  * Loads the page: its files a few at a time, then the way in, then the page itself.
  *
- * A browser asks for all modules of a page at once. Each request that meets no idle instance of a function starts one,
- * and a new account of AWS may run ten. What is fetched here, the modules find in the browser's cache.
+ * A browser asks for all modules at once, each request may start an instance of a function, and a new account of AWS
+ * may run ten. The modules find what is fetched here in the browser's cache.
  */
 const MAX_AT_ONCE = 4;
 const MAX_TRIES = 4;

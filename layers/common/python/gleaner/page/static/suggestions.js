@@ -1,7 +1,6 @@
 /** What a first visitor sees: questions that the loaded documents answer, and how to load one's own. */
-import { call } from "./api.js";
+import { call, inBase } from "./api.js";
 import { button, el } from "./dom.js";
-import { inBase } from "./documents.js";
 import { showProblem } from "./problems.js";
 import { t } from "./texts.js";
 

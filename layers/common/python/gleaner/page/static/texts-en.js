@@ -10,6 +10,7 @@ export default {
   sessions: "Conversations",
   noSessions: "No conversations yet.",
   deleteSession: (title) => `Delete the conversation "${title}"`,
+  removeDocument: (title) => `Remove "${title}" from the knowledge base`,
   confirmDelete: "Delete this conversation and what only it taught? This cannot be undone.",
   documents: "Documents",
   learned: "Learned",
@@ -94,7 +95,6 @@ export default {
   signIn: "Sign in",
   signOut: "Sign out",
   good: "Good answer",
-
   poor: "Poor answer",
   comment: "What was good or missing? (optional)",
   send: "Send",

@@ -23,9 +23,12 @@ export function setLanguage(tag) {
 // Dates and numbers as the reader's region writes them, if it has the language of the page.
 const region = navigator.languages.find((tag) => tag.toLowerCase().startsWith(language)) ?? language;
 
-/** A time as people read it. */
+/** A time as people read it, without the year if it is this one. */
 export function showTime(iso) {
-  return iso ? new Date(iso).toLocaleString(region, { dateStyle: "medium", timeStyle: "short" }) : "";
+  if (!iso) return "";
+  const time = new Date(iso);
+  const year = time.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
+  return time.toLocaleString(region, { year, month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
 }
 
 /** A number as people read it. */

@@ -12,7 +12,7 @@ const SENTENCE_END = /[.!?。！？।](?:\s|$)/g;
 
 /** Shows a turn while it is answered: `take` is called with each part of the stream. */
 export class Turn {
-  /** `openSource(source, sentence, opener)` shows a passage, with that sentence of it marked, beside the conversation. */
+  /** `openSource(source, sentence, opener)` shows a passage with that sentence marked. */
   constructor(question, { openSource, speak, about = null }) {
     this.openSource = openSource;
     this.speak = speak;
@@ -141,7 +141,7 @@ export class Turn {
       } catch {
         copy.textContent = t.notCopied; // the browser forbids it
       }
-    }, { class: "quiet" });
+    });
     return copy;
   }
 

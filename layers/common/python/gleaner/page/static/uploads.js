@@ -10,7 +10,7 @@ export function loading(kbId, loaded) {
   if (!uploadPath) return el("div", { class: "load" }, el("p", {}, t.loadHint), command());
   const progress = el("div", { class: "uploads", role: "status" });
   const choose = el("input", { type: "file", multiple: true, "aria-label": t.chooseFiles, hidden: true });
-  const area = el("div", { class: "load drop" }, el("p", {}, t.dropHint), button(t.chooseFiles, () => choose.click(), { class: "quiet" }), choose, progress);
+  const area = el("div", { class: "load drop" }, el("p", {}, t.dropHint), button(t.chooseFiles, () => choose.click()), choose, progress);
   const take = async (files) => {
     if (area.getAttribute("aria-busy") === "true" || !files.length) return;
     area.setAttribute("aria-busy", "true");

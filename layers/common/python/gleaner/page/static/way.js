@@ -60,6 +60,7 @@ export class Way {
 class CallItem {
   constructor(tool, input) {
     const searched = input.query ?? (Array.isArray(input.keywords) ? input.keywords.join(", ") : "");
+    this.isAnswer = tool === "generate_response";
     this.outcome = el("span", { class: "outcome" });
     this.node = el("li", {}, el("span", { class: "tool" }, t.tools[tool] ?? tool), " ", this.outcome);
     if (searched) this.node.append(el("q", { dir: "auto" }, String(searched)));
@@ -67,7 +68,8 @@ class CallItem {
 
   end({ found, count, milliseconds, usd, error }) {
     const facts = [count !== undefined && t.found(count), milliseconds !== undefined && seconds(milliseconds, 2), price(usd)];
-    this.outcome.textContent = facts.filter(Boolean).join(" · ");
+    // The call that gives the answer finds nothing, and takes no time: writing comes before it.
+    if (!this.isAnswer) this.outcome.textContent = facts.filter(Boolean).join(" · ");
     if (error) this.node.append(el("p", { class: "failed", dir: "auto" }, error));
     const places = [...new Set(found)].map((place) => [place, found.filter((one) => one === place).length]);
     const hits = places.map(([place, times]) => el("li", { dir: "auto" }, times > 1 ? `${place} (${number(times)})` : place));
