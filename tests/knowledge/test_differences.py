@@ -60,7 +60,7 @@ def test_a_word_that_decides_makes_a_difference(stored: str, asked: str, kind: s
         *("À quoi sert wrenlog ?", "Que fait wrenlog ?", "C'est quoi wrenlog ?", "Comment marche wrenlog ?"),
         *("¿Para qué sirve wrenlog?", "Para que sirve wrenlog?", "Qué hace wrenlog?"),
         *("A cosa serve wrenlog?", "Cosa fa wrenlog?", "Cos'è wrenlog?", "Come funziona wrenlog?"),
-        *("Para que serve o wrenlog?", "O que faz o wrenlog?", "Waarvoor dient wrenlog?", "Wat doet wrenlog?"),
+        *("Para que serve o wrenlog?", "Como funciona wrenlog?", "Waarvoor dient wrenlog?", "Wat doet wrenlog?"),
         *("Vad gör wrenlog?", "Hvad gør wrenlog?", "Hva gjør wrenlog?", "Do czego służy wrenlog?"),
         *("Co robi wrenlog?", "wrenlog ne işe yarar?", "wrenlog ne yapar?", "wrenlog là gì?"),
         *("Для чего нужен wrenlog?", "Что делает WrenlogProtocolViewer?", "WrenlogProtocolViewer是什么？"),
@@ -71,6 +71,11 @@ def test_a_word_that_decides_makes_a_difference(stored: str, asked: str, kind: s
 @pytest.mark.parametrize("answer", ["Wrenlog is a viewer for the logs of a service.", "Shows logs [1]."])
 def test_an_english_answer_is_for_no_short_question_in_another_language(asked: str, answer: str) -> None:
     assert compare("What does wrenlog do?", asked, answer) == "language"
+
+
+@pytest.mark.parametrize("name", ["ben hur", "chi squared", "cosa nostra", "fa cup", "wat pho", "hoe", "kim jong"])
+def test_names_and_english_words_are_no_other_language(name: str) -> None:
+    assert compare(f"What is the {name}?", name, f"The {name} is what it is called by all who know of it.") is None
 
 
 @pytest.mark.parametrize("asked", ["Who made wrenlog?", "Why wrenlog?", "Does wrenlog sort?", "Explain wrenlog"])
