@@ -132,3 +132,30 @@ def test_the_model_knows_the_date(client: Client, model: ScriptedModel) -> None:
     client.ask()
     system = model.requests[0]["messages"][0]["content"]
     assert system.endswith(f"Today is {utc_now().date().isoformat()} (UTC).")
+
+
+@pytest.mark.parametrize(
+    ("snippet", "support"),
+    [
+        ("The Velm pool opens at 7 on Mondays.", "found"),
+        ("Swimming lessons are given by Lena Quist.", "none"),  # as it was when the answer was learned
+        ("", "weak"),  # nothing is known of the page
+    ],
+)
+def test_a_learned_answer_is_supported_by_its_pages_alone(
+    client: Client, model: ScriptedModel, web: ScriptedWeb, snippet: str, support: str
+) -> None:
+    said = "The indoor basin opens at 7 on Mondays."
+    web.finds(f"{said} [1]", result(1, "https://velm.example/pool", "Velm pool", snippet))
+    model.plays(
+        calls(search()),
+        calls(("perplexity_search", {"query": QUESTION})),
+        calls(("index_keywords", {"keywords": ["Velm pool"]}), answer(f"{said} [web-1]", ("web-1",))),
+    )
+    learned = client.ask(QUESTION)[1]["sources"]
+    model.plays(calls(search(QUESTION)), calls(answer(f"{said} [web-1]", ("web-1",))))
+    [again] = client.ask(QUESTION)[1]["sources"]
+    assert len(web.requests) == 1  # the stored answer served
+    assert again["support"] == support
+    assert again["supporting_texts"] == [said]
+    assert [source["support"] for source in learned] == [support if snippet else "none"]

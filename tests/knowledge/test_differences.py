@@ -42,10 +42,45 @@ def compare(stored: str, asked: str, answer: str = "", *, days: float = 0, hours
         ("What is vitamin C good for?", "What is vitamin K good for?", "subject"),
         ("How do I install Wrenlog?", "Which licence does Wrenlog have?", "subject"),
         ("Wann öffnet die Sauna am See?", "When does the sauna at the lake open?", "language"),
+        ("How do I run skiff without marl2?", "Does skiff support MARL/2?", "polarity"),
+        ("Does skiff support MARL/2?", "How do I run skiff without marl2?", "polarity"),
+        ("Which pets except dogs may board the ferry?", "Are dogs taken on the Hild ferry?", "polarity"),
+        ("Wie reinige ich den Hild-Ofen ohne Essig?", "Hilft Essig gegen Ruß im Hild-Ofen?", "polarity"),
+        ("marl2 olmadan skiff nasıl çalışır?", "skiff için marl2 hangi sürümde var?", "polarity"),
     ],
 )
 def test_a_word_that_decides_makes_a_difference(stored: str, asked: str, kind: str) -> None:
     assert compare(stored, asked) == kind
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("Wofür ist wrenlog da?", "Was macht wrenlog?", "Wozu dient wrenlog?", "Wie funktioniert wrenlog?"),
+        *("À quoi sert wrenlog ?", "Que fait wrenlog ?", "C'est quoi wrenlog ?", "Comment marche wrenlog ?"),
+        *("¿Para qué sirve wrenlog?", "Para que sirve wrenlog?", "Qué hace wrenlog?"),
+        *("A cosa serve wrenlog?", "Cosa fa wrenlog?", "Cos'è wrenlog?", "Come funziona wrenlog?"),
+        *("Para que serve o wrenlog?", "Como funciona wrenlog?", "Waarvoor dient wrenlog?", "Wat doet wrenlog?"),
+        *("Vad gör wrenlog?", "Hvad gør wrenlog?", "Hva gjør wrenlog?", "Do czego służy wrenlog?"),
+        *("Co robi wrenlog?", "wrenlog ne işe yarar?", "wrenlog ne yapar?", "wrenlog là gì?"),
+        *("Для чего нужен wrenlog?", "Что делает WrenlogProtocolViewer?", "WrenlogProtocolViewer是什么？"),
+        *("WrenlogProtocolViewer는 뭐예요?", "ما هو WrenlogProtocolViewer؟", "מה עושה WrenlogProtocolViewer?"),
+        "Wann spielt The Wrenlog?",  # the words of a name do not tell
+    ],
+)
+@pytest.mark.parametrize("answer", ["Wrenlog is a viewer for the logs of a service.", "Shows logs [1]."])
+def test_an_english_answer_is_for_no_short_question_in_another_language(asked: str, answer: str) -> None:
+    assert compare("What does wrenlog do?", asked, answer) == "language"
+
+
+@pytest.mark.parametrize("name", ["ben hur", "chi squared", "cosa nostra", "fa cup", "wat pho", "hoe", "kim jong"])
+def test_names_and_english_words_are_no_other_language(name: str) -> None:
+    assert compare(f"What is the {name}?", name, f"The {name} is what it is called by all who know of it.") is None
+
+
+@pytest.mark.parametrize("asked", ["Who made wrenlog?", "Why wrenlog?", "Does wrenlog sort?", "Explain wrenlog"])
+def test_a_german_answer_is_for_no_short_question_in_english(asked: str) -> None:
+    assert compare("Was ist wrenlog?", asked, "Wrenlog ist ein Betrachter für die Protokolle.") == "language"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +101,9 @@ def test_a_word_that_decides_makes_a_difference(stored: str, asked: str, kind: s
         ("What does the lift cost?", "What does the lift cost in 2026?", "In 2026 it costs 5 crowns."),
         ("Wie lange dauert die Überfahrt?", "Dauer der Überfahrt", "35 Minuten."),
         ("塔尔恩图书馆几点开门？", "请问塔尔恩图书馆什么时候开门？", "九点开门。"),
+        ("How do I run skiff without marl2?", "How can skiff run without MARL/2?", "Pass --plain."),
+        ("Wofür ist wrenlog da?", "Wofür ist Wrenlog?", "Wrenlog zeigt Protokolle."),
+        ("What does wrenlog do?", "What does Wrenlog do?", "Shows logs."),
     ],
 )
 def test_other_words_for_the_same_make_none(stored: str, asked: str, answer: str) -> None:

@@ -187,6 +187,7 @@ class Passage:
     urls: tuple[str, ...] = ()  # all URLs that an answer based on this passage may link to
     is_own: bool = False  # from a document of the owner: an answer may also link to the addresses in `content`
     pages: tuple[StatedPage, ...] = ()  # of a stored web answer; of a source: those that its sentences came from
+    backing: str | None = None  # of a stored web answer: what is kept of its pages, by which its support is judged
     place: Place | None = None  # None: it is not stored, as a selected text, or a page that was not learned from
 
 

@@ -57,12 +57,15 @@ def judge_support(answer: str, sources: Sequence[Passage]) -> dict[str, Support]
     A source is judged by the sentences with its mark: `found` if it supports all of them, `none` if it supports
     none, otherwise `weak`. A source without a mark is judged by the sentence that it supports best. Only words and
     numbers are compared, so a passage in another language than the answer is rarely `found`.
+
+    A stored web answer supports nothing by its own words, or what its pages did not say would be `found` once it is
+    learned: what is kept of its pages is compared. If nothing is, it is judged by its words, as `weak` at most.
     """
     sentences = _split_answer(answer)
     # An answer such as "Seven." consists of common words only.
     statements = _read_statements(sentences, common=False) or _read_statements(sentences, common=True)
     contents = {source.id: _read_source(source) for source in sources}
-    return {source.id: _judge_source(source.id, statements, contents) for source in sources}
+    return {source.id: _limit(_judge_source(source.id, statements, contents), source) for source in sources}
 
 
 def find_supporting_texts(answer: str, sources: Sequence[Passage]) -> dict[str, tuple[str | None, ...]]:
@@ -129,6 +132,10 @@ def _number(code: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"\x00{number}\x00", piece) for number, piece in enumerate(code)]
 
 
+def _limit(verdict: Support, source: Passage) -> Support:
+    return Support.WEAK if verdict is Support.FOUND and source.backing == "" else verdict
+
+
 def _judge_source(source_id: str, statements: Sequence[_Statement], contents: dict[str, _Content]) -> Support:
     verdicts = {_judge(statement, source_id, contents) for statement in statements if source_id in statement.marks}
     if not verdicts:
@@ -176,7 +183,9 @@ def _read_statements(sentences: Sequence[str], *, common: bool) -> list[_Stateme
 
 
 def _read_source(source: Passage) -> _Content:
-    return _read_content("\n".join((source.title, source.chapter or "", source.content, *source.urls)))
+    return _read_content(
+        "\n".join((source.title, source.chapter or "", source.backing or source.content, *source.urls))
+    )
 
 
 def _read_content(passage: str, *, with_numbers: bool = True) -> _Content:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import dropwhile, takewhile
 
 from gleaner import text
 from gleaner.guards.numbers import NUMBER_WORDS, read_numbers
@@ -15,6 +16,7 @@ FIRST = "1st"  # the word, among the numbers
 _MAX_TEXT = 4_000  # characters that are read of an answer
 _MAX_QUESTION = 1_000
 _MAX_CONTENT = 40  # content words that are compared, since each is compared with each
+_MAX_EXCLUDED = 2  # content words of a thing that is left out: "without hot water"
 _DIGIT_BESIDE_LETTER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 _MINUS = re.compile(r"(?<![\w)])[-−](?=\d)")
 _PARENTHESES = re.compile(r"\([^()]*\)")
@@ -56,6 +58,7 @@ class QuestionForm:
     kinds: frozenset[str]
     sides: dict[str, frozenset[str]]  # "+" and "-", by the number of the opposites
     negations: int
+    excluded: tuple[Word, ...]  # content words of what is left out: "without http2", "except dogs"
     language: str | None
     is_unspaced: bool
 
@@ -70,15 +73,17 @@ def read_question(question: str) -> QuestionForm:
     spoken = text.find_words(text.fold(plain))
     kinds = _leading(tables.kinds.find(spoken, language), plain, spoken, language)
     opposites = tables.opposites.find(spoken, language)
+    content = tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language))
     return QuestionForm(
         text=question,
         words=tuple(words),
-        content=tuple(_read_content(plain, words, spoken, kinds, opposites, tables, language)),
+        content=content,
         numbers=find_numbers(plain, language),
         decimals=frozenset(_DECIMALS.findall(text.fold(question[:_MAX_QUESTION]))),
         kinds=_read_kinds(kinds),
         sides=_read_sides(opposites),
         negations=_count_negations(text.find_words(text.fold(_PARENTHESES.sub(" ", plain))), language, tables),
+        excluded=_find_excluded(words, content, language, tables),
         language=language,
         is_unspaced=UNSPACED.search(plain) is not None,
     )
@@ -139,6 +144,26 @@ def _count_negations(words: list[str], language: str | None, tables: Tables) -> 
         if mark.start < 0:
             joined = joined.replace(mark.phrase, " ")
     return len(tables.negations.find(joined.split(), language))
+
+
+def _find_excluded(
+    words: list[str], content: tuple[Word, ...], language: str | None, tables: Tables
+) -> tuple[Word, ...]:
+    """The words of the things that are left out: after "without", or before "olmadan".
+
+    They are the next content words in a row, apart from function words on the way to them.
+    """
+    by_position = {word.position: word for word in content}
+    after = [range(mark.end, len(words)) for mark in tables.excluding.find(words, language)]
+    before = [range(mark.start - 1, -1, -1) for mark in tables.excluding_before.find(words, language)]
+    found = [_first_in_a_row(positions, by_position, _MAX_EXCLUDED) for positions in after]
+    found += [_first_in_a_row(positions, by_position, 1) for positions in before]  # further words may be of the rest
+    return tuple(word for row in found for word in row)
+
+
+def _first_in_a_row(positions: range, by_position: dict[int, Word], most: int) -> list[Word]:
+    rest = list(dropwhile(lambda position: position not in by_position, positions))
+    return [by_position[position] for position in takewhile(by_position.__contains__, rest[:most])]
 
 
 def _read_content(

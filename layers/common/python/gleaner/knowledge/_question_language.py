@@ -32,8 +32,30 @@ _LETTERS = {
 
 
 def find_question_language(question: str) -> str | None:
-    """Return the language of a question, which may have too few function words; None if nothing tells it."""
-    return find_language(question) or next((name for name in _LETTERS if _LETTERS[name].search(question)), None)
+    """Return the language of a question, which may have too few function words; None if nothing tells it.
+
+    Between the long name of a thing in Latin letters, a few words in another script tell.
+    """
+    return (
+        find_language(question)
+        or _find_asking_language(question)
+        or next((name for name in _LETTERS if _LETTERS[name].search(question)), None)
+        or _find_script(re.sub(_SCRIPTS["latin"], "", question))
+    )
+
+
+def _find_asking_language(question: str) -> str | None:
+    """The language with most of the words that ask, which count double, and of the function words."""
+    spoken = text.find_words(question)
+    # A word with a capital is a name, unless it is the first.
+    plain = [text.fold(word) if word == word.lower() else "" for word in spoken[1:]]
+    words = [*map(text.fold, spoken[:1]), *plain]
+    asking = Counter(mark.label for mark in read_tables().asking.find(words, None))
+    if not asking:
+        return None
+    hits = {name: 2 * asking[name] + len(listed & set(words)) for name, listed in read_tables().languages.items()}
+    best, next_best = sorted(hits, key=lambda name: -hits[name])[:2]
+    return best if hits[best] > hits[next_best] else None
 
 
 @lru_cache(maxsize=256)

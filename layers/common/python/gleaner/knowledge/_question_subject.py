@@ -122,6 +122,16 @@ def share_of_content(form: QuestionForm, other: QuestionForm) -> float:
     return sum(_is_in(word, small.content) for word in large.content) / len(large.content)
 
 
+def leaves_out(form: QuestionForm, other: QuestionForm) -> bool:
+    """Whether one question leaves out a thing, "without http2", that the other names and does not leave out or negate.
+
+    This holds between questions that share little else, since the word of leaving out belongs to the thing beside it.
+    """
+    if not form.excluded or other.excluded or other.negations:
+        return False
+    return all(_is_in(word, other.content) for word in form.excluded)
+
+
 def _is_short(form: QuestionForm, other: QuestionForm) -> bool:
     limit = _MAX_SHORT_CHARACTERS if form.is_unspaced else _MAX_SHORT
     return max(len(form.content), len(other.content)) <= limit

@@ -203,8 +203,16 @@ def _from_answer(
         date=answer.created_at.date().isoformat(),
         answers=answer.question,
         urls=tuple(citation.url for citation in answer.citations),
+        backing=_read_backing(answer),
         place=Place(kb_id=answer.kb_id, key=answer.result_id, is_learned=True),
     )
+
+
+def _read_backing(answer: WebAnswer) -> str:
+    """What its pages say, as far as it is kept; empty if no snippet is, since titles alone state little."""
+    if not any(citation.snippet for citation in answer.citations):
+        return ""
+    return "\n".join(part for citation in answer.citations for part in (citation.title, citation.snippet))
 
 
 def _similarity(result_id: str, similarities: Mapping[str, float] | None) -> float | None:

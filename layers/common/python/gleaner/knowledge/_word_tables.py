@@ -96,6 +96,8 @@ class Tables:
     kinds: Phrases
     opposites: Phrases
     negations: Phrases
+    excluding: Phrases
+    excluding_before: Phrases
     no_negations: Phrases
     synonyms: Phrases
     numbers: Phrases
@@ -107,6 +109,7 @@ class Tables:
     light_phrases: frozenset[str]  # of scripts without spaces
     fillers: dict[str, frozenset[str]]  # by language
     languages: dict[str, frozenset[str]]
+    asking: Phrases  # by language
     question_words: frozenset[str]
     which: frozenset[str]
     directions: dict[str, frozenset[str]]  # the words of "from", "to", "in either order", "passive"
@@ -128,6 +131,8 @@ def read_tables() -> Tables:
         kinds=_labelled(sections["kinds"]),
         opposites=opposites,
         negations=_lines(sections["negations"]),
+        excluding=_lines(sections["excluding"]),
+        excluding_before=_lines(sections["excluding before"]),
         no_negations=_lines(sections["no negations"]),
         synonyms=_numbered(sections["synonyms"]),
         numbers=_labelled(sections["numbers"]),
@@ -139,6 +144,7 @@ def read_tables() -> Tables:
         light_phrases=frozenset(word for word in light if UNSPACED.search(word)),
         fillers=_word_sets(sections["fillers"]),
         languages=_word_sets(sections["languages"]),
+        asking=_labelled(sections["asking"]),
         question_words=_folded(sections["question words"][0], ","),
         which=_folded(sections["which"][0], ","),
         directions={name: _folded(sections[name][0], ",") for name in ("from", "to", "in either order", "passive")},

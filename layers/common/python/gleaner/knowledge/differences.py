@@ -21,6 +21,7 @@ from gleaner.knowledge._question_order import is_reversed
 from gleaner.knowledge._question_subject import (
     count_prefixed,
     find_subject_difference,
+    leaves_out,
     share_of_content,
 )
 from gleaner.knowledge._word_tables import read_tables
@@ -65,7 +66,7 @@ def find_difference(asked: str, stored: StoredAnswer, *, now: datetime) -> Diffe
     form, other = read_question(asked), read_question(stored.question)
     checks: tuple[tuple[DifferenceKind, Callable[[], bool]], ...] = (
         (DifferenceKind.NO_ANSWER, lambda: holds_no_answer(stored.answer)),
-        (DifferenceKind.LANGUAGE, lambda: _is_foreign(form, stored.answer)),
+        (DifferenceKind.LANGUAGE, lambda: _is_foreign(form, other, stored.answer)),
         (DifferenceKind.NUMBER, lambda: _differ_in_numbers(form, other, stored)),
         (DifferenceKind.KIND, lambda: _differ_in_kind(form, other, stored.answer)),
         (DifferenceKind.POLARITY, lambda: _differ_in_polarity(form, other)),
@@ -98,8 +99,8 @@ def holds_no_answer(answer: str) -> bool:
     return bool(read_tables().no_answers.find(words, None))
 
 
-def _is_foreign(form: QuestionForm, answer: str) -> bool:
-    language = find_language(answer)
+def _is_foreign(form: QuestionForm, other: QuestionForm, answer: str) -> bool:
+    language = find_language(answer) or other.language  # a short answer may not tell
     return form.language is not None and language is not None and language != form.language
 
 
@@ -160,6 +161,8 @@ def _are_compatible(one: str, two: str) -> bool:
 
 
 def _differ_in_polarity(form: QuestionForm, other: QuestionForm) -> bool:
+    if leaves_out(form, other) or leaves_out(other, form):
+        return True
     if share_of_content(form, other) < _MIN_COMMON:
         return False
     common = form.sides.keys() & other.sides.keys()
