@@ -180,5 +180,6 @@ function plain(answer) {
 }
 
 function notes(answer) {
-  return [t.answered[answer.answered], answer.status === "fallback" && t.fallback].filter(Boolean);
+  // else the text says it, or greets
+  return [answer.sources.length && t.answered[answer.answered], answer.status === "fallback" && t.fallback].filter(Boolean);
 }
