@@ -25,6 +25,7 @@ def require_answer(events: list[Event], given: Answer | None) -> None:
     assert not any(isinstance(event, AnswerDelta) and not event.text for event in events)
 
 
+@pytest.mark.slow  # quick: answers that cannot be accepted, below
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_transient_fault_ends_in_the_answer(streaming: Services, model: ScriptedModel, fault: str) -> None:
     model.plays(calls(SEARCH), FAULTS[fault](ANSWER), calls(ANSWER))

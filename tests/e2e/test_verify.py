@@ -152,14 +152,28 @@ def test_with_a_key_the_check_for_another_caller_is_skipped(service: str) -> Non
     [
         (unknown_mark, {"covered question": "[kb-99]", "selected text": "[kb-99]"}),
         (no_sources, {"covered question": "no source", "selected text": "no source"}),
-        (no_places, {"covered question": "lacks its file", "selected text": "not at the position 7"}),
-        (not_from_the_web, {"covered question": "no source of", "instructing text": FAKE_URL}),
-        (searches_the_web_always, {"strict grounding": "was used", "selected text": "was used"}),
-        (answers_at_once, {"tools": "the first call is generate", "follow-up question": "without the topic"}),
-        (backwards, {"session": "differs from the conversation"}),
+        pytest.param(
+            no_places,
+            {"covered question": "lacks its file", "selected text": "not at the position 7"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            not_from_the_web, {"covered question": "no source of", "instructing text": FAKE_URL}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            searches_the_web_always,
+            {"strict grounding": "was used", "selected text": "was used"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            answers_at_once,
+            {"tools": "the first call is generate", "follow-up question": "without the topic"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(backwards, {"session": "differs from the conversation"}, marks=pytest.mark.slow),
         (open_to_all, {"somebody else's": "status 200 instead of 404"}),
-        (lenient, {"bad input": "status 200 instead of 400"}),
-        (without_field, {"tools": "used_tools is missing"}),
+        pytest.param(lenient, {"bad input": "status 200 instead of 400"}, marks=pytest.mark.slow),
+        pytest.param(without_field, {"tools": "used_tools is missing"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing: dict[str, str]) -> None:
