@@ -47,7 +47,7 @@ def test_keywords_are_shown_with_their_answers_and_uses(learned_page: Page) -> N
     keyword.locator("summary").click()
     stored = keyword.locator(".stored").first  # other tests teach the same
     expect(stored).to_contain_text("Starlette was released in 2026")
-    link = keyword.get_by_role("link", name="Release notes")
+    link = stored.get_by_role("link", name="Release notes")
     expect(link).to_have_attribute("href", "https://starlette.dev/release")
     expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
 
