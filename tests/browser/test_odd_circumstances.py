@@ -165,7 +165,8 @@ def test_markup_of_every_kind_stays_text(
         '<math><mtext><img src="https://evil.example/i" onerror=alert(1)></mtext></math> '
         '<svg><a href="javascript:alert(1)"><text>x</text></a></svg> [data](data:text/html,<script>alert(1)</script>) '
         "<form action=https://evil.example><button>Sign in</button></form> [&#106;avascript](&#106;avascript:alert(1)) "
-        '<https://user:pw@evil.example/> ![](https://evil.example/p.png "t") zero\u200bwidth\u200d and \u2066isolate'
+        "<https://user:pw@evil.example/> "  # pragma: allowlist secret
+        '![](https://evil.example/p.png "t") zero\u200bwidth\u200d and \u2066isolate'
     )
     text = f"# Moles\n\n## Tunnels\n\nMoles dig tunnels. {markup}\n\n|{cells}|\n|{'---|' * 200}\n" + f"|{cells}|\n" * 20
     load(page_service, f"markup-{width}", text + "\n" + ">" * 3000 + " deep\n\n" + "*a " * 3000)
