@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, s
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
-from tests.e2e.commands import serving
+from tests.e2e.commands import serving_scripted
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PICTURES = Path(__file__).parents[2] / "build" / "pictures"
@@ -72,16 +72,7 @@ def page_service(
 ) -> Iterator[str]:
     """The address of a local service with one document."""
     directory = tmp_path_factory.mktemp("page")
-    documents = directory / "handbook"
-    documents.mkdir()
-    (documents / "keywords.md").write_text(DOCUMENT)
-    variables = {
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": scripted_model_server[1],
-        "PERPLEXITY_API_KEY": "k",
-        "PERPLEXITY_BASE_URL": scripted_web_server[1],
-    }
-    with serving(directory / "data", "--load", str(documents), **variables) as address:
+    with serving_scripted(directory, DOCUMENT, scripted_model_server[1], scripted_web_server[1]) as address:
         yield address
 
 

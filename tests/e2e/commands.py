@@ -38,6 +38,18 @@ def serving(data_dir: Path, *options: str, **variables: str) -> Iterator[str]:
         log.close()
 
 
+@contextmanager
+def serving_scripted(directory: Path, document: str, model_url: str, web_url: str) -> Iterator[str]:
+    """Run `gleaner serve` with one document, a scripted model and a scripted web; yields its URL."""
+    documents = directory / "handbook"
+    documents.mkdir()
+    (documents / "keywords.md").write_text(document)
+    keys = {"OPENAI_API_KEY": "k", "PERPLEXITY_API_KEY": "k"}
+    addresses = {"OPENAI_BASE_URL": model_url, "PERPLEXITY_BASE_URL": web_url}
+    with serving(directory / "data", "--load", str(documents), **keys, **addresses) as url:
+        yield url
+
+
 def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command with these arguments and additional variables until it ends."""
     command, env = [GLEANER, *map(str, arguments)], ENVIRONMENT | variables

@@ -14,7 +14,7 @@ from infra.cdk import NODE, install
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
-from tests.e2e.commands import serving
+from tests.e2e.commands import serving_scripted
 
 pytestmark = pytest.mark.slow
 
@@ -40,16 +40,7 @@ def url(
 ) -> Iterator[str]:
     """The service as a user runs it, with a scripted model and web."""
     directory = tmp_path_factory.mktemp("service")
-    documents = directory / "documents"
-    documents.mkdir()
-    (documents / "keywords.md").write_text(DOCUMENT)
-    variables = {
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": scripted_model_server[1],
-        "PERPLEXITY_API_KEY": "k",
-        "PERPLEXITY_BASE_URL": scripted_web_server[1],
-    }
-    with serving(directory / "data", "--load", str(documents), **variables) as address:
+    with serving_scripted(directory, DOCUMENT, scripted_model_server[1], scripted_web_server[1]) as address:
         yield address
 
 
