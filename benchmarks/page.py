@@ -86,7 +86,8 @@ def show_visits(browser: Browser, url: str, visits: int) -> None:
         page.locator(".welcome .load").first.wait_for()
         size = page.evaluate(
             """() => performance.getEntriesByType("resource").concat(performance.getEntriesByType("navigation"))
-              .filter((one) => !one.name.includes("/api/")).reduce((sum, one) => sum + one.encodedBodySize, 0)"""
+              .filter((one) => one.transferSize && !one.name.includes("/api/")) // not what came from the cache
+              .reduce((sum, one) => sum + one.encodedBodySize, 0)"""
         )
         context.close()
     print(f"a visit loads {size:,} bytes of the page (bar: {MAX_BYTES:,})")
