@@ -15,7 +15,7 @@ from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import NotAllowed, UnknownPassage
 from gleaner.knowledge.learned_passages import LearnedPassages
 from gleaner.knowledge.library import Library
-from gleaner.model import Place, Record, SourceType, WebAnswer
+from gleaner.model import Place, Record, SourceType, WebAnswer, document_of
 from gleaner.passage_ids import address_of, decode_passage, encode_document, encode_passage, fingerprint
 from gleaner.stores.schema import caller_hash
 
@@ -93,7 +93,7 @@ def _to_passage(record: Record, kb_id: str, cited: str) -> PassageItem:
         page_number=record.page_number,
         page_label=record.page_label,
         chunk_index=record.chunk_index,
-        document_id=encode_document(record.id.rpartition("#")[0] or record.id),
+        document_id=encode_document(document_of(record.id)),
         has_changed=fingerprint(record.text) != cited,
     )
 
