@@ -27,6 +27,7 @@ from tests.api_description import ApiDescription
 from tests.doubles.event_stream import Reader, read_parts
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
+from tests.run_directory import share
 from tests.table_pool import TablePool
 
 MERGING = "Duplicate keywords are merged by a conditional write: the second keyword raises the usage count."
@@ -36,6 +37,11 @@ PRUNING = "Keywords are pruned when nobody used them for ninety days."
 hypothesis_settings.register_profile("quick", deadline=None, max_examples=30)
 hypothesis_settings.register_profile("thorough", deadline=None, max_examples=150)  # in `make check`
 hypothesis_settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> None:
+    share(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,8 @@
-"""Synthesises the templates of every environment and of variants, once for all tests."""
+"""Synthesises the templates of every environment and of variants, once for all processes of a test run."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,6 +14,7 @@ import pytest
 from infra.app import FUNCTIONS, make_app
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING, Authorizer
 from infra.service_stack import Code
+from tests.run_directory import make_once
 
 Template = dict[str, Any]
 
@@ -54,22 +54,27 @@ class Synthesis:
         yield from self.service.values()
 
 
+ALL = (*ENVIRONMENTS, BY_IAM, WITH_PAGE, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
+ALL_NAMES = [environment.name for environment in ALL]
+
+
 @cache
 def synthesis() -> Synthesis:
     """Synthesise with a layer of one file: another test checks the content of the layer."""
-    path = Path(tempfile.mkdtemp(prefix="gleaner-synthesis-"))
+    path = make_once("synthesis", _synthesise)
+    return Synthesis(
+        path=path / "cdk.out",
+        data={name: _read(path, name, "data") for name in ALL_NAMES},
+        service={name: _read(path, name, "service") for name in ALL_NAMES},
+    )
+
+
+def _synthesise(path: Path) -> None:
     layer = path / "layer"
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, WITH_PAGE, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
-    make_app(environments, code, outdir=path / "cdk.out").synth()
-    names = [environment.name for environment in environments]
-    return Synthesis(
-        path=path / "cdk.out",
-        data={name: _read(path, name, "data") for name in names},
-        service={name: _read(path, name, "service") for name in names},
-    )
+    make_app(ALL, code, outdir=path / "cdk.out").synth()
 
 
 def resources(template: Template, type: str) -> dict[str, Any]:

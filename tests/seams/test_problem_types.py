@@ -11,7 +11,7 @@ import pytest
 
 from gleaner.api import problems
 from tests.conftest import Client
-from tests.infra.synthesis import resources, synthesis
+from tests.infra.synthesis import ALL_NAMES, resources, synthesis
 
 CHAPTER = Path(__file__).parents[2] / "docs" / "08-http-api.md"
 ROW = re.compile(r"^\| `([a-z-]+)` \| (\d{3}) \|", re.MULTILINE)
@@ -49,7 +49,7 @@ def test_the_handbook_lists_the_types_of_api_gateway() -> None:
     assert of_handbook("Which errors does API Gateway answer by itself?") == of_gateway()
 
 
-@pytest.mark.parametrize("environment", synthesis().service)
+@pytest.mark.parametrize("environment", ALL_NAMES)
 def test_api_gateway_uses_no_other_type(environment: str) -> None:
     types = of_template(synthesis().service[environment])
     assert types and types <= of_gateway() | of_function()
