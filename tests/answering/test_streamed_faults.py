@@ -53,7 +53,10 @@ def test_a_refusal_ends_in_an_error(streaming: Services, model: ScriptedModel, r
     require_error(*ask(streaming), AnswerRefused)
 
 
-@pytest.mark.parametrize("fault", ANSWER_FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(name, marks=pytest.mark.slow if name == "an answer of 300 KB" else []) for name in ANSWER_FAULTS],
+)
 def test_an_answer_that_cannot_be_accepted_is_never_left_standing(
     streaming: Services, model: ScriptedModel, fault: str
 ) -> None:

@@ -171,7 +171,7 @@ def test_with_a_key_the_check_for_another_caller_is_skipped(service: str) -> Non
             marks=pytest.mark.slow,
         ),
         pytest.param(backwards, {"session": "differs from the conversation"}, marks=pytest.mark.slow),
-        (open_to_all, {"somebody else's": "status 200 instead of 404"}),
+        pytest.param(open_to_all, {"somebody else's": "status 200 instead of 404"}, marks=pytest.mark.slow),
         pytest.param(lenient, {"bad input": "status 200 instead of 400"}, marks=pytest.mark.slow),
         pytest.param(without_field, {"tools": "used_tools is missing"}, marks=pytest.mark.slow),
     ],
@@ -187,6 +187,7 @@ def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing:
     assert len(outcomes) == 12, "every check runs"
 
 
+@pytest.mark.slow
 def test_web_sources_need_addresses(service: str) -> None:
     with tampering(service, not_from_the_web) as url:
         code, outcomes, reasons = verify(url, "--uncovered", "How long may a keyword be?")

@@ -330,7 +330,8 @@ def bounded(examples: int, steps: int) -> settings:
     )
 
 
-@pytest.mark.parametrize("max_writes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("max_writes", [1, 2])
 def test_an_interrupted_restoring_can_be_resumed(max_writes: int) -> None:
     machine = LongMachine()
     try:

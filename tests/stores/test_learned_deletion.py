@@ -128,7 +128,7 @@ def test_a_much_used_keyword_is_deleted_in_several_steps(keywords: Keywords) -> 
     assert keywords.items("U#") == []
 
 
-@pytest.mark.parametrize("pruned", [False, True])
+@pytest.mark.parametrize("pruned", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_interrupted_deletion_is_resumed(keywords: Keywords, pruned: bool) -> None:
     """The process is killed before each write in turn."""
     for kill_before in range(6):
