@@ -116,8 +116,17 @@ def test_what_does_not_fit_is_left_out_from_the_beginning(services: Services, mo
 
 def test_empty_messages_are_left_out(services: Services, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer()))
-    ask(services, history=history("first", " [kb-1]", "", "second"))
+    ask(services, history=history("first", " [kb-1]", "\u200b", "second"))
     assert [message["content"] for message in sent_messages(model)] == ["first", "second", QUESTION]
+
+
+@pytest.mark.parametrize("part", [" ", "` ", "```\n", "[kb-1, ", "<|"])
+def test_a_message_of_two_million_characters_is_left_out(services: Services, model: ScriptedModel, part: str) -> None:
+    long = part * (2_000_000 // len(part))  # looked at quickly, or this never ends
+    for told in (history(long, "second", "third", "fourth"), history("first", long, "third", "fourth")):
+        model.plays(calls(search()), calls(answer()))
+        ask(services, history=told)
+        assert [message["content"] for message in sent_messages(model)] == ["third", "fourth", QUESTION]
 
 
 def test_an_empty_history_is_none(services: Services, model: ScriptedModel) -> None:

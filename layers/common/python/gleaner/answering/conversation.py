@@ -17,6 +17,7 @@ from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
 
 _MAX_HISTORY_TOKENS = 6_000  # for earlier turns
+_MAX_MESSAGE_TOKENS = 2 * _MAX_HISTORY_TOKENS  # with its marks; a longer one, which a client may send, is not read
 _BYTES_PER_TOKEN = 4  # in English; other scripts have more bytes per character, so fewer turns fit
 _MAX_SHORT_RESULT = 4_000  # characters of arguments or a result in a shortened conversation
 _MIN_STRING = 200  # characters of a string in a shortened result; less would be useless
@@ -31,14 +32,17 @@ def build_conversation(question: Question, history: Sequence[Message | EarlierMe
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
+        if estimate_tokens(message.content) > _MAX_MESSAGE_TOKENS:
+            break
         content = drop_marks(message.content) if message.role == "assistant" else message.content
-        if not content.strip():  # which some providers refuse
+        defused = defuse_tokens(content)
+        if not defused.strip():  # which some providers refuse
             continue
         tokens_left -= estimate_tokens(content)
         if tokens_left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(content)))
+        earlier.insert(0, ChatMessage(role=role, content=defused))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer whose question does not fit
     return [
