@@ -34,7 +34,7 @@ def load_history(request: QuestionRequest, conversations: ConversationStore, dea
     return History(stored if sent is None else sent[-_MAX_MESSAGES:], is_first=not stored)
 
 
-def store_turn(
+def keep(
     answer: Answer,
     request: QuestionRequest,
     asked_at: datetime,
@@ -45,13 +45,22 @@ def store_turn(
 ) -> None:
     """Store the question and its answer in their session; without one in the request, in a new one.
 
-    Raises UnknownSession if it was deleted in the meantime, StoreUnavailable or DeadlineExceeded.
+    A question that is not kept is noted instead, in as many round trips, so that erasing its caller finds its tool
+    calls. Raises UnknownSession if the session was deleted in the meantime, StoreUnavailable or DeadlineExceeded.
     """
     if answer.session_id is None:
-        raise AssertionError("a kept question has a session")
-    turn = Turn(
+        count = answer.facts.tool_call_count
+        conversations.note_query(request.caller_id, answer.query_id, count, deadline=deadline)
+        return
+    turn = _to_turn(answer, answer.session_id, request, asked_at, is_first=is_first)
+    session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
+    conversations.add_turn(turn, new_session=session if request.session_id is None else None, deadline=deadline)
+
+
+def _to_turn(answer: Answer, session_id: str, request: QuestionRequest, asked_at: datetime, *, is_first: bool) -> Turn:
+    return Turn(
         query_id=answer.query_id,
-        session_id=answer.session_id,
+        session_id=session_id,
         owner=request.caller_id,
         question=request.query,
         answer=answer.text,
@@ -64,14 +73,3 @@ def store_turn(
         chapter_origin=request.chapter_origin,
         sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
     )
-    session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
-    conversations.add_turn(turn, new_session=session if request.session_id is None else None, deadline=deadline)
-
-
-def note(answer: Answer, request: QuestionRequest, conversations: ConversationStore, deadline: Deadline) -> None:
-    """Note an answered question that is not kept, so that erasing its caller finds its tool calls.
-
-    Takes the place of the turn, in as many round trips. Raises StoreUnavailable or DeadlineExceeded.
-    """
-    count = answer.facts.tool_call_count
-    conversations.note_query(request.caller_id, answer.query_id, count, deadline=deadline)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from gleaner.answering._criteria import Criteria, assess
 from gleaner.answering._execution import CallOutcome
-from gleaner.answering._keeping import load_history, note, store_turn
+from gleaner.answering._keeping import keep, load_history
 from gleaner.answering._recording import CallRecorder
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
@@ -98,10 +98,7 @@ def answer_question(
         stands_alone = not history.messages and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
-        if request.is_kept:
-            store_turn(answer, request, asked_at, services.conversations, deadline, is_first=history.is_first)
-        else:
-            note(answer, request, services.conversations, deadline)
+        keep(answer, request, asked_at, services.conversations, deadline, is_first=history.is_first)
     except GleanerError:
         agent.release.withdraw()
         workspace.background.flush()
