@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
+from gleaner.answering.exchange import QuestionRequest
+from gleaner.answering.plain import PlainMessage, complete_plainly
+from gleaner.answering.question import answer_question
 from gleaner.clients import chat_model
+from gleaner.model import new_id
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.settings import Settings
+from gleaner.wiring import build_services, build_stores
 from tests.conftest import Client, make_api
 from tests.doubles.providers import (
     anthropic,
@@ -27,6 +34,7 @@ from tests.doubles.providers import (
     openrouter,
     vllm,
 )
+from tests.doubles.providers.brain import PLAIN_ANSWER
 from tests.doubles.providers.front import Provider
 from tests.doubles.scripted_web import ScriptedWeb, result
 
@@ -142,6 +150,33 @@ def test_both_questions_end_in_an_answer(
 
 
 @pytest.mark.parametrize(
+    "name", [name if name in FIRST_OF_EACH else pytest.param(name, marks=pytest.mark.slow) for name in ROWS]
+)
+def test_a_title_is_written_before_and_after_a_question(
+    name: str, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = ROWS[name]
+    provider = row.provider()
+    messages = [PlainMessage(role="user", content="A title for this conversation?")]
+    with provider.serving() as base_url:
+        configuration = Settings.from_env(_environment(row, settings, base_url, monkeypatch))
+        services = build_services(configuration, build_stores(configuration))
+        before = complete_plainly(messages, services, Deadline.after(20))
+        question = QuestionRequest(query=MERGING, caller_id="key:ann", is_kept=False)
+        answer = answer_question(question, new_id(), services, Deadline.after(20))
+        after = complete_plainly(messages, services, Deadline.after(20))
+    refused = [refusal.body for refusal in provider.refusals]
+    assert (before.text, answer.text, after.text) == (
+        PLAIN_ANSWER,
+        "Merged by a conditional write. [kb-1]",
+        PLAIN_ANSWER,
+    )
+    assert len(refused) <= row.wasted, refused
+    assert not any("tools" in request for request in (provider.requests[0], provider.requests[-1]))
+    assert provider.violations == []
+
+
+@pytest.mark.parametrize(
     "name", ["openai: gpt-6-luna", "gemini", "deepseek", "openrouter", "mistral", "ollama: no tools"]
 )
 def test_a_session_goes_on(
@@ -199,14 +234,14 @@ def test_a_deployment_that_does_not_exist_is_named(settings: dict[str, str], mon
 
 
 def _client(row: Row, settings: dict[str, str], base_url: str, monkeypatch: pytest.MonkeyPatch) -> Client:
+    return Client(make_api(_environment(row, settings, base_url, monkeypatch)))
+
+
+def _environment(row: Row, settings: dict[str, str], base_url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     if row.openai:
         monkeypatch.setattr(chat_model, "_OPENAI_HOSTS", ("127.0.0.1",))
     model = azure.DEPLOYMENT if row.provider.__module__.endswith("azure") else getattr(row.provider, "model", "model")
-    return Client(
-        make_api(
-            settings | {"OPENAI_API": "auto"} | row.settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": model}
-        )
-    )
+    return settings | {"OPENAI_API": "auto"} | row.settings | {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": model}
 
 
 def _assert_nothing_opaque(provider: Provider, answers: Any, stored: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gleaner.guards.answer_text import AllowedLinks, find_marked_ids, remove_foreign_links, split_marks
+from gleaner.guards.answer_text import AllowedLinks, drop_marks, find_marked_ids, remove_foreign_links, split_marks
 from tests.examples import examples
 
 ALLOWED = "https://starlette.dev/release"
@@ -34,6 +34,18 @@ _PLAIN = re.compile(r"</?(?:br|b|sub)>")
 def test_marks(answer: str, plain: str, ids: list[str]) -> None:
     assert split_marks(answer) == plain
     assert find_marked_ids(plain) == ids
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("A  [kb-1] \t[web-2]. [kb-3] B", "A. B"),
+        ("[kb-1] A\n [kb-2]\nB", " A\n\nB"),
+        (" " * 500_000, " " * 500_000),  # in linear time, or this never ends
+    ],
+)
+def test_marks_are_dropped_with_the_space_before_them(answer: str, left: str) -> None:
+    assert drop_marks(answer) == left
 
 
 @pytest.mark.parametrize(

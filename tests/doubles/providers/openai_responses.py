@@ -10,7 +10,7 @@ from typing import Any
 
 from openai.types.responses import response_create_params
 
-from tests.doubles.providers.brain import Call, Conversation, next_calls
+from tests.doubles.providers.brain import PLAIN_ANSWER, Call, Conversation, next_calls
 from tests.doubles.providers.front import Json, Provider, Refused, listed, openai_error
 
 _PARAMETERS = {
@@ -50,7 +50,8 @@ class OpenAIResponses(Provider):
             raise openai_error(f"Invalid URL (POST {self.prefix}{path})", status=404)
         self.check(body)
         conversation = self._read(body["input"])
-        if self._tools.setdefault(conversation.question, body["tools"]) != body["tools"]:
+        tools = body.get("tools", [])
+        if self._tools.setdefault(conversation.question, tools) != tools:
             self.violations.append("the tools changed within a question")
         calls = next_calls(conversation, self._callable(body))
         self.useful += bool(calls)
@@ -92,18 +93,19 @@ class OpenAIResponses(Provider):
             )
 
     def _check_tools(self, body: Json) -> None:
-        for position, tool in enumerate(body["tools"]):
+        tools = body.get("tools", [])
+        for position, tool in enumerate(tools):
             # Both are required keys (function_tool_param.py).
             if set(tool) != {"type", "name", "description", "parameters", "strict"}:
                 raise openai_error(f"Unknown parameter: 'tools[{position}]'.", param=f"tools[{position}]")
-        offered = {tool["name"] for tool in body["tools"]}
+        offered = {tool["name"] for tool in tools}
         if not set(self._callable(body)) <= offered:
             raise openai_error("Tool choice names a tool that is not in 'tools'.", param="tool_choice")
 
     def _callable(self, body: Json) -> list[str]:
-        choice = body["tool_choice"]
+        choice = body.get("tool_choice", "auto")  # of a request without tools there is none
         if isinstance(choice, str):
-            return [tool["name"] for tool in body["tools"]]
+            return [tool["name"] for tool in body.get("tools", [])]
         if choice["type"] == "function":
             return [choice["name"]]
         # tool_choice_allowed_param.py
@@ -183,7 +185,7 @@ class OpenAIResponses(Provider):
         output = self._reasoning() if self.efforts else []
         output += [self._call(call, position) for position, call in enumerate(calls)]
         if not calls:
-            part = {"type": "output_text", "text": "I would say so.", "annotations": [], "logprobs": []}
+            part = {"type": "output_text", "text": PLAIN_ANSWER, "annotations": [], "logprobs": []}
             output.append(
                 {"id": f"msg_{next(self._numbers)}", "type": "message", "status": "completed", "role": "assistant"}
                 | {"content": [part]}

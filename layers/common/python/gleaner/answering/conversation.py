@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gleaner.answering.exchange import EarlierMessage
+from gleaner.answering.guidance import describe
 from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
 from gleaner.model import ChatMessage, Grounding, LearningMode, Mode, utc_now
@@ -15,26 +17,32 @@ from gleaner.stores.conversation_items import Message
 from gleaner.tools.workspace import Question
 
 _MAX_HISTORY_TOKENS = 6_000  # for earlier turns
+_MAX_MESSAGE_TOKENS = 2 * _MAX_HISTORY_TOKENS  # with its marks; a longer one, which a client may send, is not read
 _BYTES_PER_TOKEN = 4  # in English; other scripts have more bytes per character, so fewer turns fit
 _MAX_SHORT_RESULT = 4_000  # characters of arguments or a result in a shortened conversation
 _MIN_STRING = 200  # characters of a string in a shortened result; less would be useless
 
 
-def build_conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
+def build_conversation(question: Question, history: Sequence[Message | EarlierMessage]) -> list[ChatMessage]:
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
     Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
-    citation marks, which are left out: the same ids name other passages now.
+    citation marks, which are left out: the same ids name other passages now. What a client sent is treated alike.
     """
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
+        if estimate_tokens(message.content) > _MAX_MESSAGE_TOKENS:
+            break
         content = drop_marks(message.content) if message.role == "assistant" else message.content
+        defused = defuse_tokens(content)
+        if not defused.strip():  # which some providers refuse
+            continue
         tokens_left -= estimate_tokens(content)
         if tokens_left < 0:
             break
         role: Any = message.role
-        earlier.insert(0, ChatMessage(role=role, content=defuse_tokens(content)))
+        earlier.insert(0, ChatMessage(role=role, content=defused))
     while earlier and earlier[0].role != "user":
         del earlier[0]  # an answer whose question does not fit
     return [
@@ -64,6 +72,10 @@ def _system_prompt(question: Question) -> str:
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
+    if question.has_sent_history:
+        parts.append(read_prompt("system_sent_history"))
+    if guidance := describe(question.guidance):
+        parts.append(guidance)  # last, so that all before it is the same for every client
     return "\n\n".join(parts)
 
 

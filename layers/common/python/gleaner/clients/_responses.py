@@ -47,7 +47,7 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     the beginning of a request, and the list of tools is part of it.
     """
     system, items = _instructions(request.messages), _input_items(request.messages, dialect)
-    if dialect.sends("prompt_cache_breakpoint"):
+    if request.tools and dialect.sends("prompt_cache_breakpoint"):  # a plain text shares too little to be cached
         items.insert(0, _CACHE_MARK)
     offered = request.tools if dialect.forcing is Forcing.ALLOWED else request.callable_tools
     optional: JsonObject = {
@@ -57,12 +57,10 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     }
     if dialect.effort is not None:
         optional["reasoning"] = {"effort": dialect.effort}
-    body: JsonObject = {
-        "instructions": system,
-        "input": items,
-        "tools": [_tool_to_wire(tool) for tool in offered],
-        "tool_choice": _tool_choice(request, dialect.forcing),
-    }
+    body: JsonObject = {"instructions": system, "input": items}
+    if offered:
+        body["tools"] = [_tool_to_wire(tool) for tool in offered]
+        body["tool_choice"] = _tool_choice(request, dialect.forcing)
     if dialect.output_limits:
         body[dialect.output_limits[0]] = request.max_output_tokens
     return body | {name: value for name, value in optional.items() if dialect.sends(name)}
