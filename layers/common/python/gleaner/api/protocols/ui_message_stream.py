@@ -74,7 +74,7 @@ class UiMessageStream:
             case events.Answered():
                 pass
 
-    def _start(self, message: str, session_id: str) -> Iterator[JsonObject]:
+    def _start(self, message: str, session_id: str | None) -> Iterator[JsonObject]:
         if not self._is_started:
             self._is_started = True
             metadata = {"query_id": message.partition("-")[0], "session_id": session_id}
