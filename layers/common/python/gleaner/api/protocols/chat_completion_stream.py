@@ -1,7 +1,7 @@
 """Chat completion chunks: turns the events of an answer into the stream of OpenAI's API.
 
-What clients do with a chunk is in the packages openai 3.57.0 (`_streaming.py`) and `openai` of npm (`core/streaming.ts`):
-an object with `error` ends the stream with that error, whatever its event is named, and comments are skipped.
+What clients do with a chunk is in openai 3.57.0 of PyPI (`_streaming.py`) and 7.59.0 of npm (`core/streaming.js`): an
+object with `error` ends the stream with that error, whatever its event is named, and comments are skipped.
 """
 
 from __future__ import annotations
@@ -37,11 +37,6 @@ class ChatCompletionStream:
     def headers(self) -> Mapping[str, str]:
         """None: clients recognise a stream by its type."""
         return {}
-
-    @property
-    def keep_alive(self) -> bytes:
-        """A comment."""
-        return b": keep-alive\n\n"
 
     def encode(self, event: events.Event) -> bytes:
         """What an event tells the client: that the answer is on its way, and its words."""

@@ -11,7 +11,6 @@ from gleaner import text
 from gleaner.answering.exchange import EarlierMessage
 from gleaner.api.protocols.footnotes import cut_footnotes
 from gleaner.api.schemas import MAX_QUERY
-from gleaner.model import JsonObject
 
 _MAX_EARLIER = 50_000  # characters of earlier messages; fewer reach the model
 _PARTS_WITH_TEXT = ("text", "refusal")  # each has its text in a field of its own name
@@ -37,18 +36,18 @@ def _read_part(part: object) -> str:
     raise ValueError(reason or "must be a string, or parts of the type text with their text")
 
 
-_PART_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["type"],
-    "properties": {"type": {"enum": list(_PARTS_WITH_TEXT)}, "text": {"type": "string"}, "refusal": {"type": "string"}},
-}
+class TextPart(BaseModel):
+    """A part of a message: a text, or why a model refused to write one."""
+
+    type: Literal["text", "refusal"]
+    text: str = ""
+    refusal: str = ""
+
+
 Content = Annotated[
     str,
-    BeforeValidator(_read_content),
-    Field(
-        json_schema_extra={"type": ["string", "array", "null"], "items": _PART_SCHEMA},
-        description="A text, or parts of text. Images, audio and files are refused.",
-    ),
+    BeforeValidator(_read_content, json_schema_input_type=str | list[TextPart] | None),
+    Field(description="A text, or parts of text. Images, audio and files are refused."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What turns the events of an answer into the bytes of a protocol."""
+"""What turns the events of an answer into server-sent events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Protocol
 
 from gleaner.answering.events import Event
 
+KEEP_ALIVE = b": keep-alive\n\n"  # a comment, which clients of server-sent events skip
+
 
 class Encoder(Protocol):
     """Encodes one answer. The methods return bytes to send at once."""
@@ -14,10 +16,6 @@ class Encoder(Protocol):
     @property
     def headers(self) -> Mapping[str, str]:
         """Headers by which clients recognise the protocol."""
-
-    @property
-    def keep_alive(self) -> bytes:
-        """What clients skip, sent while nothing happens."""
 
     def encode(self, event: Event) -> bytes:
         """What an event tells the client; nothing for the last one, whose JSON `finish` is given."""

@@ -46,7 +46,7 @@ class OpenAiError(BaseModel):
     type: str = Field(description="invalid_request_error or server_error.")
     param: str | None = Field(description="The field of the request, if one is to blame.")
     code: str = Field(description="Stable; programs should check it.")
-    query_id: str | None = Field(None, description="The id of the request, for a report.")
+    query_id: str | None = Field(default=None, description="The id of the request, for a report.")
 
 
 class ErrorResponse(BaseModel):
@@ -58,6 +58,11 @@ class ErrorResponse(BaseModel):
 def to_status(slug: str, status: HTTPStatus) -> HTTPStatus:
     """The status of a problem in OpenAI's API."""
     return _STATUSES.get(slug, status)
+
+
+def to_code(slug: str) -> str:
+    """The code of a problem in OpenAI's API."""
+    return _CODES.get(slug, slug.replace("-", "_"))
 
 
 def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
@@ -85,7 +90,7 @@ def _to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError
         message="; ".join(messages) or problem["detail"],
         type="server_error" if status >= _SERVER_ERROR else "invalid_request_error",
         param=params[0] if params and params[0] != "body" else _PARAMS.get(slug),
-        code=_CODES.get(slug, slug.replace("-", "_")),
+        code=to_code(slug),
         query_id=problem["query_id"],
     )
 
