@@ -13,7 +13,28 @@ from tests.guards.renderers import RENDERERS, find_active
 
 SIGNS = st.sampled_from(
     [
-        *("[", "](", ")", "<", ">", "!", "\\", "`", "\n", "\n\n", "- ", "#", "*", "_", "|", "~~~", "&lt;", "$", "a b", "é"),
+        *(
+            "[",
+            "](",
+            ")",
+            "<",
+            ">",
+            "!",
+            "\\",
+            "`",
+            "\n",
+            "\n\n",
+            "- ",
+            "#",
+            "*",
+            "_",
+            "|",
+            "~~~",
+            "&lt;",
+            "$",
+            "a b",
+            "é",
+        ),
         *("https://evil.example/x", "www.evil.example", "<img src=x>", "[kb-1]: https://evil.example", "javascript:x"),
     ]
 )
