@@ -109,7 +109,7 @@ def test_what_cannot_be_given_is_refused_with_a_reason(
     for stream in {body.get("stream", True), body.get("stream", False)}:
         status, answered = door.ask(**{"stream": stream} | body)
         error = answered["error"]
-        assert (status, error["type"], error["code"]) == (400, "invalid_request_error", "validation_failed")
+        assert (status, error["type"], error["code"]) == (400, "invalid_request_error", "validation-failed")
         assert error["param"] == param
         assert reason in error["message"]
     assert model.requests == []
@@ -141,12 +141,12 @@ def test_what_only_tunes_a_model_is_ignored(door: Door, model: ScriptedModel, bo
 @pytest.mark.parametrize(
     ("event", "status", "code"),
     [
-        (proxy_event("POST", "/v1/embeddings", "x"), 404, "not_found"),
-        (proxy_event("GET", PATH, "x"), 405, "method_not_allowed"),
-        (proxy_event("DELETE", "/v1/models", "x"), 405, "method_not_allowed"),
-        (proxy_event("POST", PATH, "x") | {"body": "no"}, 400, "validation_failed"),
-        (proxy_event("POST", PATH, "x") | {"body": "[" * 3_000_000}, 413, "payload_too_large"),
-        (proxy_event("POST", PATH, "x") | {"headers": {"content-type": "text/plain"}}, 415, "unsupported_media_type"),
+        (proxy_event("POST", "/v1/embeddings", "x"), 404, "not-found"),
+        (proxy_event("GET", PATH, "x"), 405, "method-not-allowed"),
+        (proxy_event("DELETE", "/v1/models", "x"), 405, "method-not-allowed"),
+        (proxy_event("POST", PATH, "x") | {"body": "no"}, 400, "validation-failed"),
+        (proxy_event("POST", PATH, "x") | {"body": "[" * 3_000_000}, 413, "payload-too-large"),
+        (proxy_event("POST", PATH, "x") | {"headers": {"content-type": "text/plain"}}, 415, "unsupported-media-type"),
         (proxy_event("GET", "/v1/models/gpt-5.6", "x"), 404, "model_not_found"),
     ],
 )
@@ -170,7 +170,7 @@ def test_a_failed_question_is_not_asked_again_by_the_client(openai: OpenAI, mode
     assert openai.max_retries == 2
     with pytest.raises(InternalServerError) as failure:
         ask(openai)
-    assert failure.value.code == "mandatory_tool_missing" and failure.value.request_id
+    assert failure.value.code == "mandatory-tool-missing" and failure.value.request_id
     assert len(model.requests) == 3  # the model's own second chance, and no second question
 
 
@@ -178,7 +178,7 @@ def test_openais_client_raises_what_ended_a_stream(openai: OpenAI, model: Script
     model.plays(calls(search()), says("No tool."))
     with pytest.raises(APIError) as failure:
         list(ask(openai, stream=True))
-    assert failure.value.code == "mandatory_tool_missing"
+    assert failure.value.code == "mandatory-tool-missing"
     assert not isinstance(failure.value, APIStatusError)
     assert len(model.requests) == 3
 

@@ -158,7 +158,7 @@ def test_a_repeated_key_gets_the_answer_whole_or_streamed(door: Door, model: Scr
     assert content_of(again) == content_of(chunks) == says_of(completion)
     assert again[-1]["usage"] == completion["usage"]
     status, body = door.ask(user("Another question?"), key="once")
-    assert (status, body["error"]["code"]) == (400, "idempotency_key_reused")
+    assert (status, body["error"]["code"]) == (400, "idempotency-key-reused")
 
 
 def test_the_answer_of_a_deleted_session_is_not_repeated(door: Door, model: ScriptedModel) -> None:
@@ -168,7 +168,7 @@ def test_the_answer_of_a_deleted_session_is_not_repeated(door: Door, model: Scri
     door.ask(key="gone", metadata=metadata)
     door.client.request("DELETE", f"/api/sessions/{session['session_id']}")
     status, body = door.ask(key="gone", metadata=metadata)
-    assert (status, body["error"]["code"]) == (404, "unknown_session")
+    assert (status, body["error"]["code"]) == (404, "unknown-session")
     assert body["error"]["param"] == "metadata.session_id"
 
 
@@ -185,7 +185,7 @@ def test_an_answer_that_was_withdrawn_goes_on_or_ends_in_an_error(
     if ending == "same":
         assert (content_of(chunks), error) == (LONG.strip(), None)
         return
-    assert error and error["code"] == "answer_withdrawn"
+    assert error and error["code"] == "answer-withdrawn"
     assert says_of(error["completion"]) == final.strip()
 
 
@@ -193,7 +193,7 @@ def test_an_error_after_the_first_byte_is_an_event(door: Door, model: ScriptedMo
     model.plays(calls(search()), says("No tool."))
     chunks, error = door.follow()
     assert content_of(chunks) == ""
-    assert error and (error["type"], error["code"]) == ("server_error", "mandatory_tool_missing")
+    assert error and (error["type"], error["code"]) == ("server_error", "mandatory-tool-missing")
     assert error["query_id"] == chunks[0]["id"].removeprefix("chatcmpl-")
 
 
