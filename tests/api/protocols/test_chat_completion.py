@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gleaner.answering.events import AnswerDelta, AnswerWithdrawn, Started
@@ -35,7 +35,7 @@ PIECES = st.sampled_from(
         "\u2028",
     ]
 )
-TEXTS = st.lists(PIECES, min_size=1, max_size=12).map("".join)
+TEXTS = st.lists(PIECES, min_size=1, max_size=12).map(" ".join)
 SOURCES = st.lists(st.sampled_from(["kb-1", "kb-2", "web-1"]), unique=True)
 
 
@@ -88,6 +88,7 @@ def complete(answer: Answer, *, has_footnotes: bool = False) -> ChatCompletion:
 
 
 @given(TEXTS, SOURCES, st.booleans())
+@example("`[kb-1]` 🙂 [kb-1] ```x``` [web-1]", ["web-1", "kb-1", "kb-2"], True)
 def test_citations_stand_where_the_marks_are(text: str, source_ids: list[str], has_footnotes: bool) -> None:
     completion = complete(answered(text, source_ids), has_footnotes=has_footnotes)
     message = completion.choices[0].message
