@@ -27,6 +27,7 @@ class Code:
     layer_hash: str  # hash of the layer's inputs
     query: Path
     prune: Path
+    authorizer: Path
 
 
 class ServiceStack(Stack):
@@ -61,6 +62,7 @@ class ServiceStack(Stack):
             environment=environment,
             handler=query.live,
             callers=data.callers,
+            authorizer_code=code.authorizer,
         )
         if environment.chat_page:
             sign_in = PageSignIn(self, "PageSignIn", environment=environment, callers=data.callers, api_url=api.url)

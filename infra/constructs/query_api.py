@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -14,7 +15,7 @@ from infra.constructs.admission import Admission
 from infra.constructs.callers import Callers
 from infra.constructs.gateway_responses import EXPOSED_HEADERS, add_gateway_responses
 from infra.constructs.question_model import add_question_model
-from infra.environments import Environment
+from infra.environments import Authorizer, Environment
 from infra.retention import log_group
 
 # The request headers that the runtime accepts across origins.
@@ -46,10 +47,13 @@ class QueryApi(Construct):
         environment: Environment,
         handler: lambda_.IFunction,
         callers: Callers,
+        authorizer_code: Path,
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
-        self._admission = Admission(self, "Admission", callers=callers, throttle=environment.throttle)
+        self._admission = Admission(
+            self, "Admission", environment=environment, callers=callers, authorizer_code=authorizer_code
+        )
         self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         self._streamed = apigateway.LambdaIntegration(
             handler,
@@ -61,7 +65,12 @@ class QueryApi(Construct):
         self.api = self._rest_api()
         self.unasked: list[apigateway.Method] = []  # methods whose requests ask nothing; each has metrics of its own
         self._add_routes()
-        add_gateway_responses(self.api, cors_origins=environment.cors_origins, authorizer=environment.authorizer)
+        add_gateway_responses(
+            self.api,
+            cors_origins=environment.cors_origins,
+            authorizer=environment.authorizer,
+            challenge="Bearer",
+        )
         self._admission.limit(self.api)
 
     def _rest_api(self) -> apigateway.RestApi:
@@ -81,6 +90,7 @@ class QueryApi(Construct):
                 access_log_format=_access_log_format(),
             ),
             default_cors_preflight_options=self._preflight(),
+            api_key_source_type=_key_source(environment.authorizer),
             # An account-wide setting that other APIs may rely on: it stays when the stack is deleted.
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,
@@ -112,7 +122,8 @@ class QueryApi(Construct):
             self._add_open(path, _PAGE_REASON)
         for path in _STREAMED:
             self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **checked)
-        for parent in (root, paths):
+        root.add_resource("mcp")
+        for parent in (root, paths, root.resource_for_path("/v1")):
             parent.add_resource("{proxy+}")
         # The function answers all other paths and methods, to authenticated callers only: it knows which paths exist
         # and which methods they take. API Gateway would report missing credentials for both, also for the paths of
@@ -135,7 +146,7 @@ class QueryApi(Construct):
         integration: apigateway.Integration,
         **options: Any,
     ) -> None:
-        method = resource.add_method(http_method, integration, **self._admission.method_options, **options)
+        method = resource.add_method(http_method, integration, **self._admission.options(resource.path), **options)
         for rule, reason in self._admission.accepted_rules.items():
             acknowledge(method, rule, reason)
 
@@ -156,6 +167,11 @@ class QueryApi(Construct):
         """
         stack, name = Stack.of(self), self._environment.name
         return f"https://{self.api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{name}"
+
+
+def _key_source(authorizer: Authorizer) -> apigateway.ApiKeySourceType | None:
+    """Where API Gateway reads the keys of callers; one place for the whole API."""
+    return apigateway.ApiKeySourceType.AUTHORIZER if authorizer is Authorizer.API_KEY else None
 
 
 def _open_route_options(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:

@@ -51,9 +51,46 @@ def test_missing_credentials_are_reported_where_requests_are_signed(
     assert (problem["status"], problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
 
 
-def test_an_unauthorized_caller_learns_the_authentication_scheme(synthesised: Synthesis) -> None:
-    response = _responses(synthesised, "prod")["UNAUTHORIZED"]
-    assert (response["StatusCode"], _headers(response)["WWW-Authenticate"]) == ("401", "'Bearer'")
+@pytest.mark.parametrize(
+    ("name", "types", "wanted"),
+    [("prod", ("UNAUTHORIZED",), "token"), ("dev", ("UNAUTHORIZED", "INVALID_API_KEY"), "x-api-key")],
+)
+def test_a_caller_without_valid_credentials_learns_which_are_wanted(
+    synthesised: Synthesis, name: str, types: tuple[str, ...], wanted: str
+) -> None:
+    for type in types:
+        response = _responses(synthesised, name)[type]
+        assert response["StatusCode"] == "401"
+        assert "Bearer" in json.dumps(response["ResponseParameters"]["gatewayresponse.header.WWW-Authenticate"])
+        problem = _problem(response)
+        assert problem["type"] == "urn:gleaner:problem:unauthorized"
+        assert wanted in problem["detail"]
+        assert "Authorization: Bearer" in problem["detail"]
+
+
+@EVERY
+def test_every_error_is_one_of_the_openai_api_as_well(synthesised: Synthesis, environment: Environment) -> None:
+    for response in _responses(synthesised, environment.name).values():
+        problem = _problem(response)
+        error = problem["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert error["message"] == problem["detail"]
+        assert (error["type"] == "server_error") == (problem["status"] >= 500)
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "code"),
+    [
+        ("INVALID_API_KEY", "invalid_request_error", "invalid_api_key"),
+        ("UNAUTHORIZED", "invalid_request_error", "invalid_api_key"),
+        ("THROTTLED", "requests", "rate_limit_exceeded"),
+        ("QUOTA_EXCEEDED", "insufficient_quota", "insufficient_quota"),
+        ("REQUEST_TOO_LARGE", "invalid_request_error", "payload-too-large"),
+    ],
+)
+def test_errors_that_the_openai_api_has_have_its_names(synthesised: Synthesis, name: str, type: str, code: str) -> None:
+    error = _problem(_responses(synthesised, "dev")[name])["error"]
+    assert (error["type"], error["code"]) == (type, code)
 
 
 def _responses(synthesised: Synthesis, name: str) -> dict[str, dict[str, Any]]:

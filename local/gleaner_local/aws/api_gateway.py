@@ -168,6 +168,7 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
         "status": error.status,
         "detail": error.detail,
         "query_id": request_id,
+        "error": {"message": error.detail, "type": _openai_type(error.status), "param": None, "code": error.slug},
     }
     headers = dict.fromkeys(_ID_HEADERS, request_id)
     if error is WRONG_METHOD:
@@ -177,3 +178,8 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
     if cross_origin:
         headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_ID_HEADERS)}
     return Response(json.dumps(problem), error.status, headers, media_type="application/problem+json")
+
+
+def _openai_type(status: int) -> str:
+    """The type of an error in the form that clients of the OpenAI API read."""
+    return "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"
