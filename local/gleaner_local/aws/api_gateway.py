@@ -65,6 +65,7 @@ def create_app(
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
     take_upload: TakeUpload | None = None,
+    named_keys: Collection[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
@@ -72,6 +73,7 @@ def create_app(
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
+    `named_keys` are the API keys that the settings give rights to.
     """
     cross_origin = bool(origins)
 
@@ -85,7 +87,7 @@ def create_app(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
-        event = to_event(request, body, request_id)
+        event = to_event(request, body, request_id, named_keys)
 
         def to_error(failure: HandlerFailed) -> Response:
             return _failure_response(failure, request_id, cross_origin=cross_origin)
