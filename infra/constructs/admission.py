@@ -14,7 +14,7 @@ from infra.constructs.key_authorizer import KeyAuthorizer
 from infra.environments import Environment
 
 # Paths below which clients send what OpenAI's and MCP's clients can send: `Authorization: Bearer`, for an API key, too.
-_DOORS = ("/v1", "/mcp")
+_OPENAI, _MCP = "/v1", "/mcp"
 
 
 class Admission(Construct):
@@ -27,13 +27,17 @@ class Admission(Construct):
         *,
         environment: Environment,
         callers: Callers,
+        mcp_scope: str | None,
         authorizer_code: Path,
     ) -> None:
+        """`mcp_scope`: what tokens for MCP must carry; None if it takes what the other routes take."""
         super().__init__(scope, id)
         self._callers = callers
         self._throttle = environment.throttle
         self._options: dict[str, Any] = {}
         self._door_options: dict[str, Any] = {}  # besides or instead of the others
+        # With scopes, a method takes access tokens, which MCP clients send; without, it takes ID tokens.
+        self._mcp_options: dict[str, Any] = {"authorization_scopes": [mcp_scope]} if mcp_scope else {}
         self.accepted_rules: dict[str, str] = {}  # cdk-nag rules that guarded methods violate, and why
         if callers.api_keys:
             authorizer = KeyAuthorizer(self, "Keys", environment=environment, code=authorizer_code)
@@ -58,8 +62,9 @@ class Admission(Construct):
 
     def options(self, path: str) -> dict[str, Any]:
         """The options of a guarded method of this path."""
-        is_door = any(path == door or path.startswith(f"{door}/") for door in _DOORS)
-        return self._options | (self._door_options if is_door else {})
+        is_door = any(path == door or path.startswith(f"{door}/") for door in (_OPENAI, _MCP))
+        options = self._options | (self._door_options if is_door else {})
+        return options | (self._mcp_options if path == _MCP else {})
 
     def limit(self, api: apigateway.RestApi) -> None:
         """Limit the callers' API keys to their rate and quota."""

@@ -20,6 +20,10 @@ Template = dict[str, Any]
 
 BY_IAM = replace(STAGING, name="iam", authorizer=Authorizer.IAM)
 WITH_PAGE = replace(STAGING, name="page", chat_page=True, page_urls=("https://ask.example.org/gleaner/",))
+BEHIND_DOMAIN = replace(STAGING, name="domain", public_url="https://ask.example.org")
+POOL_WITHOUT_PAGES = replace(
+    STAGING, name="bare", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
+)
 OWN_POOL = replace(
     STAGING,
     name="pool",
@@ -62,7 +66,8 @@ def synthesis() -> Synthesis:
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = code_of(Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False))
-    environments = (*ENVIRONMENTS, BY_IAM, WITH_PAGE, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
+    variants = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
+    environments = (*ENVIRONMENTS, *variants, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(

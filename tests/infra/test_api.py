@@ -19,19 +19,26 @@ IN_SESSION = "/api/sessions/{session_id}"
 STREAMED = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}
 PATHS = {"", "/{proxy+}", "/api", "/api/{proxy+}", HEALTH, "/api/chat", QUESTION}
 PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat"} | STREAMED
+METADATA = {
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+}
 DOORS = {"/v1", "/v1/{proxy+}", "/mcp"}  # where clients of OpenAI's and MCP's protocols knock
 PATHS |= DOORS
 GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") for path in PATHS}
 
 
 @EVERY
-def test_only_health_docs_and_page_are_open(synthesised: Synthesis, environment: Environment) -> None:
+def test_only_health_docs_page_and_metadata_are_open(synthesised: Synthesis, environment: Environment) -> None:
     methods = methods_of(synthesised.service[environment.name])
     open_to_all = {route for route, method in methods.items() if is_open(method)}
     paths = set(_open_rates(environment))
     assert open_to_all == {(path, method) for path in paths for method in ("GET", "HEAD")}
     # Every path forwards all other methods to the function, for authenticated callers only.
     between = {("/page", "ANY")} if environment.chat_page else set()
+    between |= {("/.well-known", "ANY")} if environment.signs_in_to_mcp else set()
     assert set(methods) - open_to_all == GUARDED | between | {(path, "ANY") for path in paths}
 
 
@@ -152,6 +159,7 @@ def _open_rates(environment: Environment) -> dict[str, float]:
     """The paths that are open to everybody, and how many requests a second each takes."""
     throttle = environment.throttle
     paths = {HEALTH, *(DOCS if environment.docs_routes else ()), *([PAGE] if environment.chat_page else ())}
+    paths |= METADATA if environment.signs_in_to_mcp else set()
     rates: dict[str, float] = dict.fromkeys(paths, throttle.open_rate_per_second)
     return rates | ({PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {})
 
