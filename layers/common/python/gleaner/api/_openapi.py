@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
+from gleaner.api.request import JSON
 from gleaner.api.routes import STREAM_TYPE, Route
 from gleaner.model import JsonObject
 
@@ -114,6 +115,12 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     if route.unfinished is not None:
         successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
     responses = successes | _problem_responses(kinds)
+    for status, schema in route.responses.items():
+        response = responses.setdefault(str(status.value), {"description": status.phrase})
+        if schema is not None:
+            response["content"] = response.get("content", {}) | {JSON: {"schema": schema}}
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": route.body}}}
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gleaner.api._request_body import UnsupportedEncoding, decode_body
@@ -52,6 +53,23 @@ def base_path(event: Mapping[str, Any]) -> str:
         segments = full_path.strip("/")  # the URL of the root may lack the final slash
         return f"/{segments}" if segments else ""
     return full_path.removesuffix(path) if full_path.endswith(path) else ""
+
+
+def header_values(event: Mapping[str, Any]) -> dict[str, list[str]]:
+    """All values of each header, by its name in lower case."""
+    single = {name: [value] for name, value in (event.get("headers") or {}).items() if value is not None}
+    many = event.get("multiValueHeaders") or single
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for name, sent in many.items():
+        values[name.lower()] += map(str, sent)
+    return dict(values)
+
+
+def origin(headers: Mapping[str, Sequence[str]]) -> str:
+    """The scheme and host of the client's URL, as API Gateway passes them on; empty if it does not."""
+    [host] = headers.get("host", ())[-1:] or [""]
+    [scheme] = headers.get("x-forwarded-proto", ())[-1:] or ["https"]
+    return f"{scheme}://{host}" if host else ""
 
 
 def _path(event: Mapping[str, Any]) -> str:

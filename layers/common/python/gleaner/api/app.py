@@ -22,7 +22,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
-from gleaner.api._proxy_event import base_path, is_head, normalise
+from gleaner.api._proxy_event import base_path, header_values, is_head, normalise, origin
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
@@ -82,20 +82,24 @@ class Api:
         The answer to a route that streams is written to the stream of `context`, if it has one. What is returned then
         is not sent.
         """
-        request = self._make_request(event, context)
-        self._logger.append_keys(query_id=request.query_id)
         plain_event = normalise(event)
+        request = self._make_request(event, plain_event["body"], context)
+        self._logger.append_keys(query_id=request.query_id)
         if self._streams(plain_event):
             return self._handle_streamed(plain_event, request)
         return self._resolve(plain_event, request, is_head=is_head(event))
 
-    def _make_request(self, event: JsonObject, context: LambdaContext) -> RequestContext:
+    def _make_request(self, event: JsonObject, body: str, context: LambdaContext) -> RequestContext:
+        headers = header_values(event)
         return RequestContext(
             query_id=new_id(),
             caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
             deadline=_deadline(self._settings.query_deadline_seconds, context),
             lambda_context=context,
             base_path=base_path(event),
+            origin=origin(headers),
+            headers=headers,
+            body=body,
         )
 
     def _streams(self, event: JsonObject) -> bool:
