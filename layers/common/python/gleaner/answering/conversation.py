@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gleaner.answering.exchange import EarlierMessage
+from gleaner.answering.guidance import describe
 from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
 from gleaner.model import ChatMessage, Grounding, LearningMode, Mode, utc_now
@@ -20,7 +22,7 @@ _MAX_SHORT_RESULT = 4_000  # characters of arguments or a result in a shortened 
 _MIN_STRING = 200  # characters of a string in a shortened result; less would be useless
 
 
-def build_conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
+def build_conversation(question: Question, history: Sequence[Message | EarlierMessage]) -> list[ChatMessage]:
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
     Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
@@ -64,6 +66,8 @@ def _system_prompt(question: Question) -> str:
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
+    if question.guidance and question.guidance.strip():
+        parts.append(describe(question.guidance))  # last, so that all before it is the same for every client
     return "\n\n".join(parts)
 
 

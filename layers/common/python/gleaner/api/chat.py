@@ -97,7 +97,12 @@ class ChatRoutes:
             kb_ids=request.caller.kb_ids,
             is_fresh=body.fresh,
         )
-        answer = self._answer_question(question, request.query_id, request.deadline, self._observe, request.emit)
+        return self.ask(question, request.emit)
+
+    def ask(self, question: QuestionRequest, emit: Sink) -> Answer:
+        """Answer a question, whichever door it came by; events go to `emit`. Raises what answer_question raises."""
+        request = self._current()
+        answer = self._answer_question(question, request.query_id, request.deadline, self._observe, emit)
         self._measure(answer)
         return answer
 

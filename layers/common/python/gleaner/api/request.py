@@ -18,6 +18,8 @@ from gleaner.runtime.deadline import Deadline
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
+    from gleaner.api.protocols.encoder import Encoder
+
 JSON = "application/json"
 STORE_FAILURES = (StoreUnavailable, DeadlineExceeded)  # raised by every handler that uses the store
 
@@ -33,7 +35,10 @@ class RequestContext:
     deadline: Deadline
     lambda_context: LambdaContext
     base_path: str = ""  # the prefix of the path in the client's URL: the stage, or nothing
+    origin: str = ""  # scheme and host in the client's URL; empty if the request does not tell
     emit: Sink = ignore  # where the events of an answer go
+    # For a request that says itself whether its answer streams: begins a stream in this form, and returns its sink.
+    stream_as: Callable[[Encoder], Sink] = lambda _encoder: ignore
 
 
 Current = Callable[[], RequestContext]  # returns the request that is being served
