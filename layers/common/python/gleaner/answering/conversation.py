@@ -26,12 +26,14 @@ def build_conversation(question: Question, history: Sequence[Message | EarlierMe
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
     Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
-    citation marks, which are left out: the same ids name other passages now.
+    citation marks, which are left out: the same ids name other passages now. What a client sent is treated alike.
     """
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
         content = drop_marks(message.content) if message.role == "assistant" else message.content
+        if not content.strip():  # which some providers refuse
+            continue
         tokens_left -= estimate_tokens(content)
         if tokens_left < 0:
             break
@@ -66,6 +68,8 @@ def _system_prompt(question: Question) -> str:
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
+    if question.has_sent_history:
+        parts.append(read_prompt("system_sent_history"))
     if question.guidance and question.guidance.strip():
         parts.append(describe(question.guidance))  # last, so that all before it is the same for every client
     return "\n\n".join(parts)

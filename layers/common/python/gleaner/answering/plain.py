@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from gleaner import text
 from gleaner.answering.events import AnswerDelta, Sink, ignore
 from gleaner.answering.question import Services
 from gleaner.errors import AnswerRefused, AnswerRejected, InvalidInput
 from gleaner.guards import disclosure
+from gleaner.guards.answer_text import AllowedLinks, remove_foreign_links
 from gleaner.guards.redaction import redact_secrets
 from gleaner.guards.untrusted import defuse_tokens, restore_tokens
 from gleaner.model import ChatMessage
-from gleaner.prompts import read_all_prompts, read_prompt
+from gleaner.prompts import read_prompt
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost, estimate_cost
 
 MAX_CHARS = 64_000  # of all messages together
+_NO_LINKS = AllowedLinks.of(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +79,23 @@ def _to_chat_message(message: PlainMessage) -> ChatMessage:
 
 
 def _check(written: str) -> str:
-    """What may be shown: no hidden characters, none of the service's instructions, no secrets."""
+    """What may be shown of it. JSON is checked by its values, whose escapes could hide something."""
+    try:
+        return json.dumps(_check_values(json.loads(written)), ensure_ascii=False)
+    except (json.JSONDecodeError, RecursionError):
+        return _check_text(written)
+
+
+def _check_values(value: Any) -> Any:
+    if isinstance(value, str):
+        return _check_text(value)
+    if isinstance(value, dict):
+        return {_check_text(name): _check_values(item) for name, item in value.items()}
+    return [_check_values(item) for item in value] if isinstance(value, list) else value
+
+
+def _check_text(written: str) -> str:
+    """A text without hidden characters, the service's instructions, links and secrets."""
     readable = restore_tokens(text.clean(written))
-    return redact_secrets(disclosure.remove_runs(readable, _collect_prompt_runs(), ())).strip()
-
-
-@cache
-def _collect_prompt_runs() -> disclosure.Runs:
-    return disclosure.collect_runs(read_all_prompts())
+    own = disclosure.remove_runs(readable, disclosure.collect_prompt_runs(), ())
+    return redact_secrets(remove_foreign_links(own, _NO_LINKS)).strip()

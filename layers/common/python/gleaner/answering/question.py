@@ -179,6 +179,7 @@ def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning
         learning=learning,
         is_fresh=request.is_fresh,
         guidance=request.guidance,
+        has_sent_history=bool(request.history),
     )
 
 

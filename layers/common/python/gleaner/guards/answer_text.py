@@ -81,11 +81,6 @@ def split_marks(answer: str) -> str:
     return unshield_code(plain, code)
 
 
-def find_marked_ids(answer: str) -> list[str]:
-    """Return the ids of the marks in `answer`, in order; each mark must have one id."""
-    return [mark[1] for mark in _MARKS.finditer(shield_code(answer)[0])]
-
-
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A mark in an answer: its place in code points, and the id that it holds."""
@@ -101,10 +96,15 @@ def find_marks(answer: str) -> list[Mark]:
     marks, shift = [], 0  # what the placeholders of code so far are shorter than the code
     for match in _MARK_OR_CODE.finditer(prose):
         if match["code"] is None:
-            marks.append(Mark(match.start() + shift, match.end() + shift, match[1].lower()))
+            marks.append(Mark(match.start() + shift, match.end() + shift, match[1]))
         else:
             shift += len(code[int(match["code"])]) - len(match[0])
     return marks
+
+
+def find_marked_ids(answer: str) -> list[str]:
+    """Return the ids of the marks in `answer`, in order; each mark must have one id."""
+    return [mark.id for mark in find_marks(answer)]
 
 
 def keep_marks(answer: str, ids: Collection[str]) -> str:

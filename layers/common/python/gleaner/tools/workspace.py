@@ -53,6 +53,7 @@ class Question:
     asked_at: datetime = field(default_factory=utc_now)
     is_fresh: bool = False  # answered by nothing that was found before it was asked
     guidance: str | None = None  # what the client wishes of the answer's form
+    has_sent_history: bool = False  # the messages before it came from the client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
