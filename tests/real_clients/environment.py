@@ -22,21 +22,25 @@ def require_clients() -> None:
     assert is_current and is_installed(FOLDER), "The clients are not installed, or out of date: make clients"
 
 
-def run_node(script: str, *arguments: str, **variables: str) -> Any:
-    """What a script of this folder prints as JSON, run with the npm clients and additional variables."""
-    return json.loads(run([NODE, script, *arguments], **variables))
+def run_node(script: str, *arguments: str) -> Any:
+    """What a script of this folder prints as JSON, run with the npm clients."""
+    return _shown([NODE, script, *arguments])
 
 
-def run_python(script: str, *arguments: str, **variables: str) -> Any:
-    """What a script of this folder prints as JSON, run with the Python clients and additional variables."""
-    return json.loads(run([PYTHON, script, *arguments], **variables))
+def run_python(script: str, *arguments: str) -> Any:
+    """What a script of this folder prints as JSON, run with the Python clients."""
+    return _shown([PYTHON, script, *arguments])
 
 
-def run(command: list[str | Path], **variables: str) -> str:
-    """What a program prints. It sees no variables of this machine's user that the clients read."""
+def run(command: list[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with these additional variables. It sees none of this machine's user that the clients read."""
     own = {name: value for name, value in node_environment().items() if not name.startswith(_READ_BY_CLIENTS)}
-    ended = subprocess.run(
+    return subprocess.run(
         command, cwd=FOLDER, env=own | variables, capture_output=True, text=True, check=False, timeout=_SECONDS
     )
+
+
+def _shown(command: list[str | Path]) -> Any:
+    ended = run(command)
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    return json.loads(ended.stdout)
