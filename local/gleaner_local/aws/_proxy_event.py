@@ -26,7 +26,6 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
     headers: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.headers.items():
         headers[name].append(value)
-    headers["x-forwarded-proto"] = [request.url.scheme]  # which the gateway sets, whatever the client sends
     query: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.query_params.multi_items():
         query[name].append(value)

@@ -81,6 +81,8 @@ class _Areas:
             Area((e.ERASE_CALLER,), self._load_callers),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
+            Area((e.CREATE_COMPLETION,), self._load_completions),
+            Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models),
             Area((e.MCP,), self._load_mcp),
             Area((e.HEALTH,), _load_health),
             *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
@@ -215,6 +217,22 @@ class _Areas:
         from gleaner.api.documents import DocumentRoutes
 
         return DocumentRoutes(self._library, self._current, default_kb_id=self._settings.default_kb_id).routes()
+
+    def _load_completions(self) -> Sequence[Route]:
+        from gleaner.api.completions import CompletionRoutes
+
+        return CompletionRoutes(
+            self._chat.ask,
+            self._stores.conversations,
+            self._idempotent,
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+        ).routes()
+
+    def _load_models(self) -> Sequence[Route]:
+        from gleaner.api.models import ModelRoutes
+
+        return ModelRoutes(self._library, self._current, default_kb_id=self._settings.default_kb_id).routes()
 
     def _load_mcp(self) -> Sequence[Route]:
         from gleaner.api.mcp import McpRoutes

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from gleaner.api._request_body import UnsupportedEncoding, decode_body
 from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
+_HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)
 _UNDECODABLE = "{}"
 _UNSUPPORTED = "unsupported/encoding"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
@@ -65,11 +67,21 @@ def header_values(event: Mapping[str, Any]) -> dict[str, list[str]]:
     return dict(values)
 
 
-def origin(headers: Mapping[str, Sequence[str]]) -> str:
-    """The scheme and host of the client's URL, as API Gateway passes them on; empty if it does not."""
-    [host] = headers.get("host", ())[-1:] or [""]
-    [scheme] = headers.get("x-forwarded-proto", ())[-1:] or ["https"]
-    return f"{scheme}://{host}" if host else ""
+def origin(event: Mapping[str, Any]) -> str:
+    """Scheme and host in the client's URL, as far as the request tells; empty if it does not.
+
+    A proxy before this service names both in headers of its own. API Gateway names the scheme, and its domain as host.
+    """
+    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items() if value}
+    domain = (event.get("requestContext") or {}).get("domainName")
+    host = _first(headers.get("x-forwarded-host") or headers.get("host") or str(domain or ""))
+    scheme = _first(headers.get("x-forwarded-proto") or "http")
+    return f"{scheme}://{host}" if _HOST.fullmatch(host) and scheme in ("http", "https") else ""
+
+
+def _first(value: str) -> str:
+    """The first of the values that several proxies wrote: the one nearest to the client."""
+    return value.partition(",")[0].strip()
 
 
 def _path(event: Mapping[str, Any]) -> str:

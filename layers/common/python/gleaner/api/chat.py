@@ -97,11 +97,16 @@ class ChatRoutes:
             kb_ids=request.caller.kb_ids,
             is_fresh=body.fresh,
         )
-        answer = self._answer_question(question, request.query_id, request.deadline, self._observe, request.emit)
+        return self.ask(question, request.emit)
+
+    def ask(self, question: QuestionRequest, emit: Sink) -> Answer:
+        """Answer a question, whichever door it came by; events go to `emit`. Raises what answer_question raises."""
+        request = self._current()
+        answer = self._answer_question(question, request.query_id, request.deadline, self._observe, emit)
         self._measure(answer)
         return answer
 
-    def ask(self, body: ChatQuery, idempotency_key: str | None) -> ChatAnswer:
+    def answer_once(self, body: ChatQuery, idempotency_key: str | None) -> ChatAnswer:
         """The answer to a question of the current request. Raises StoredAnswerFound if the key was sent before."""
 
         def produce() -> Produced[ChatAnswer]:
@@ -118,7 +123,7 @@ class ChatRoutes:
     def _query(
         self, body: Annotated[ChatQuery, Body()], idempotency_key: IdempotencyKey = None
     ) -> Response[ChatAnswer]:
-        return ok(self.ask(body, idempotency_key))
+        return ok(self.answer_once(body, idempotency_key))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)

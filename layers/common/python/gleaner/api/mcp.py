@@ -73,10 +73,13 @@ class McpRoutes:
             return _respond(_STATUSES.get(error.code, HTTPStatus.BAD_REQUEST), json_rpc.to_error(error))
 
     def _check_origin(self, headers: Headers) -> None:
-        """A page of another site must not call with the rights of its reader, even if its name leads here."""
-        own = self._current().origin
+        """A page of another site must not call with the rights of its reader.
+
+        Its name may lead here, but then not by HTTPS; who serves HTTP checks the host before.
+        """
         for origin in headers.get("origin", ()):
-            if "*" not in self._origins and origin not in (*self._origins, own):
+            is_own = origin.partition("://")[2] in headers.get("host", ())
+            if not is_own and "*" not in self._origins and origin not in self._origins:
                 raise _Refusal(HTTPStatus.FORBIDDEN, "Pages of this origin may not call the service.")
 
     def _answer(self, value: Any, headers: Headers) -> Response[str]:

@@ -115,7 +115,7 @@ class QuestionTools:
         fields = arguments.model_dump(exclude={"question"}) | {"query": arguments.question}
         body = ChatQuery.model_validate(fields)
         try:
-            answer = self._chat.ask(body, _idempotency_key(request)).model_dump(mode="json")
+            answer = self._chat.answer_once(body, _idempotency_key(request)).model_dump(mode="json")
         except StoredAnswerFound as stored:
             answer = json.loads(stored.body)
         return _to_result(answer, request)

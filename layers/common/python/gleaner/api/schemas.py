@@ -196,7 +196,7 @@ class ChatAnswer(BaseModel):
     """The answer to a question."""
 
     query_id: str
-    session_id: str
+    session_id: str | None = Field(description="null if the question was not kept: there is no session to go on with.")
     message_id: str
     status: AnswerStatus
     answer: str

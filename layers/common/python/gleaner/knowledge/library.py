@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gleaner.errors import UnknownDocument, UnknownPassage
-from gleaner.model import CHUNK_SEPARATOR, Record, chunk_id, document_of
+from gleaner.model import CHUNK_SEPARATOR, KB_ID_PATTERN, Record, chunk_id, document_of
 from gleaner.runtime.deadline import Deadline
 
 if TYPE_CHECKING:  # the SDK of the index is loaded when it is used
@@ -51,6 +52,11 @@ class Library:
         """`connect` is called once, by the first method: to load the SDK of the index takes time."""
         self._connect = connect
         self._connected: KnowledgeBase | None = None
+
+    def list_knowledge_bases(self, *, deadline: Deadline) -> list[str]:
+        """The knowledge bases that hold documents, in order; other programs may keep more in the index."""
+        counts = self._index().record_counts(timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
+        return sorted(kb_id for kb_id in counts if re.fullmatch(KB_ID_PATTERN, kb_id))
 
     def read_passage(self, kb_id: str, record_id: str, *, deadline: Deadline) -> Neighbours:
         """A chunk with its neighbours in one request. Raises UnknownPassage."""
