@@ -25,6 +25,7 @@ _ALLOWED_HEADERS = [
     *("OpenAI-Organization", "OpenAI-Project", "OpenAI-Beta"),
     *(f"X-Stainless-{name}" for name in ("Arch", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version")),
     *(f"X-Stainless-{name}" for name in ("Helper-Method", "Retry-Count", "Timeout")),
+    *("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"),
 ]
 # Headers that pages may read, too, in the function's answers.
 _FUNCTION_HEADERS = ("Retry-After", "Idempotent-Replayed", "x-should-retry")

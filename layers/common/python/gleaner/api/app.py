@@ -46,6 +46,7 @@ _OPENAI_HEADERS = (
     *(f"X-Stainless-{name}" for name in ("Arch", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version")),
     *(f"X-Stainless-{name}" for name in ("Helper-Method", "Retry-Count", "Timeout")),
 )
+_MCP_HEADERS = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -259,7 +260,7 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
     return CORSConfig(
         allow_origin=origins[0],
         extra_origins=list(origins[1:]),
-        allow_headers=["Idempotency-Key", *_OPENAI_HEADERS],
+        allow_headers=["Idempotency-Key", *_OPENAI_HEADERS, *_MCP_HEADERS],
         expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After", REPLAYED, "x-should-retry"],
         max_age=_PREFLIGHT_SECONDS,
     )
