@@ -38,7 +38,8 @@ class Bridge:
         self._report = report
         self._client: ApiClient | None = None
         self._version: str | None = None  # that the handshake agreed on
-        self._open_ids: set[str | int] = set()  # of requests without a response, but for cancelled ones
+        self._running: set[str | int] = set()  # ids of requests without a response
+        self._cancelled: set[str | int] = set()  # of them
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_MAX_PARALLEL)
 
@@ -55,18 +56,15 @@ class Bridge:
                 continue
             if self._cancel(message):
                 continue
-            self._expect(message)
+            if (request_id := _id_of(message)) is not None:
+                with self._lock:
+                    self._running.add(request_id)
             self._places.acquire()
-            thread = threading.Thread(target=self._pass_on, args=(message,), daemon=True)  # Ctrl-C waits for none
+            thread = threading.Thread(target=self._pass_on, args=(line, message), daemon=True)  # Ctrl-C waits for none
             thread.start()
             threads = [*(one for one in threads if one.is_alive()), thread]
         for thread in threads:
             thread.join()
-
-    def _expect(self, message: Any) -> None:
-        if isinstance(message, dict) and isinstance(message.get("id"), str | int):
-            with self._lock:
-                self._open_ids.add(message["id"])
 
     def _cancel(self, message: Any) -> bool:
         """Whether the message cancels a request, whose response is then left out. The service keeps no requests."""
@@ -74,20 +72,22 @@ class Bridge:
             return False
         params = message.get("params")
         request_id = params.get("requestId") if isinstance(params, dict) else None
-        if isinstance(request_id, str | int):
-            with self._lock:
-                self._open_ids.discard(request_id)
+        with self._lock:
+            if isinstance(request_id, str | int) and request_id in self._running:
+                self._cancelled.add(request_id)
         return True
 
-    def _pass_on(self, message: Any) -> None:
+    def _pass_on(self, line: bytes, message: Any) -> None:
         try:
-            self._answer(message)
+            self._answer(line, message)
+        except BrokenPipeError:
+            self._report("The client reads no more.")
         finally:
             self._places.release()
 
-    def _answer(self, message: Any) -> None:
+    def _answer(self, line: bytes, message: Any) -> None:
         try:
-            response = self._open().send("POST", PATH, json=message, headers=self._headers(message))
+            response = self._open().send("POST", PATH, content=line, headers=self._headers(message))
         except CallFailed as failure:
             if isinstance(failure, OutOfReach):
                 self._client = None  # it may start again, at another address
@@ -113,7 +113,7 @@ class Bridge:
             return self._client
 
     def _headers(self, message: Any) -> dict[str, str]:
-        headers = {"accept": "application/json, text/event-stream"}
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         params = message.get("params") if isinstance(message, dict) else None
         meta = params.get("_meta") if isinstance(params, dict) else None
         if not isinstance(params, dict) or not isinstance(meta, dict) or _VERSION_KEY not in meta:
@@ -134,12 +134,19 @@ class Bridge:
                 self._send(_error(one["id"], _INTERNAL_ERROR, reason))
 
     def _send(self, answer: JsonObject | list[Any]) -> None:
-        request_id = answer.get("id") if isinstance(answer, dict) else None
+        request_id = _id_of(answer)
         with self._lock:
-            if request_id is not None and request_id not in self._open_ids:
-                return  # cancelled
-            self._open_ids.discard(request_id)
+            if request_id is not None:
+                self._running.discard(request_id)
+                if request_id in self._cancelled:
+                    self._cancelled.discard(request_id)
+                    return
             self._write(json.dumps(answer, separators=(",", ":")))
+
+
+def _id_of(message: Any) -> str | int | None:
+    request_id = message.get("id") if isinstance(message, dict) else None
+    return request_id if isinstance(request_id, str | int) else None
 
 
 def _read(response: httpx.Response) -> JsonObject | list[Any] | None:

@@ -16,6 +16,8 @@ from gleaner_local.commands.connection import connect, is_on_this_machine, requi
 from gleaner_local.commands.options import ApiKey, ServiceDataDir, Token, Url
 from gleaner_local.service.running import NotReady
 
+_INTERRUPTED = 130  # the status that shells give to what Ctrl-C ended
+
 
 def mcp(
     stdio: Annotated[
@@ -55,9 +57,11 @@ def _bridge(url: str | None, data_dir: Path | None, api_key: str | None, token: 
         sys.stdout.buffer.flush()
 
     def report(message: str) -> None:
-        print(message, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{message}\n")  # at once, because several messages may fail at the same time
+        sys.stderr.flush()
 
     try:
         Bridge(find_service, write, report).run(sys.stdin.buffer)
     except KeyboardInterrupt:
         report("Stopped.")
+        raise typer.Exit(_INTERRUPTED) from None
