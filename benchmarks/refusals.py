@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from gleaner.model import document_of
 from gleaner_documents.chunking import chunk_text
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import ANSWER, SEARCH, WEB, ExtractiveModel
@@ -105,7 +106,7 @@ def by_meaning(chunks: Sequence[tuple[str, str]], embedder: Embedder) -> Callabl
 
 
 def _documents(ids: Iterator[str]) -> Ranking:
-    return list(dict.fromkeys(record_id.rpartition("#")[0] for record_id in ids))
+    return list(dict.fromkeys(document_of(record_id) for record_id in ids))
 
 
 def print_ranking(collection: Collection, questions: Sequence[str], embedder: Embedder) -> None:
@@ -158,7 +159,7 @@ def _passage(hit: ScoredRecord) -> dict[str, str | float]:
         "score": hit.score,
         "source_type": "internal",
         "title": str(hit.fields["title"]),
-        "source_file_path": hit.id.rpartition("#")[0],
+        "source_file_path": document_of(hit.id),
     }
 
 

@@ -31,7 +31,7 @@ class ApiDescription:
             return
         operation = self.document["paths"].get(self._template(event), {}).get(method)
         if operation is None:
-            self._check_undescribed(method, response)
+            self._check_undescribed(method, event["path"], response)
             return
         assert str(status) in operation["responses"], f"{method} {event['path']} is not described to answer {status}"
         description = operation["responses"][str(status)]
@@ -48,20 +48,25 @@ class ApiDescription:
         for body, body_schema in _bodies(response["body"], media_type, schema):
             self._validator(json.dumps(body_schema)).validate(body)
 
-    def _check_undescribed(self, method: str, response: dict[str, Any]) -> None:
+    def _check_undescribed(self, method: str, path: str, response: dict[str, Any]) -> None:
         status = response["statusCode"]
         if method == "options" and status == 204:  # a CORS preflight, not an operation
             return
         assert status in _UNDESCRIBED, f"an undescribed path or method answered {status}"
         problem = json.loads(response["body"])
+        if path.startswith("/v1/") and "error" in problem:
+            self._validator(json.dumps({"$ref": "#/components/schemas/ErrorResponse"})).validate(problem)
+            assert problem["error"]["code"] == _UNDESCRIBED[status].replace("-", "_")
+            return
         self._validator(json.dumps({"$ref": "#/components/schemas/Problem"})).validate(problem)
         assert problem["type"].endswith(_UNDESCRIBED[status])
 
     def _template(self, event: dict[str, Any]) -> str:
-        path = event["path"]
-        for prefix in _PREFIXES:
-            path = path.removeprefix(prefix)
-        return next((template for pattern, template in self._paths if pattern.fullmatch(path)), "")
+        for prefix in ("", *_PREFIXES):
+            path = event["path"].removeprefix(prefix)
+            if template := next((template for pattern, template in self._paths if pattern.fullmatch(path)), ""):
+                return template
+        return ""
 
     def _compile(self, schema: str) -> Draft202012Validator:
         return Draft202012Validator(json.loads(schema) | {"components": self.document["components"]})

@@ -68,13 +68,14 @@ _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
 )
 
 
-# How OpenAI's API types and names errors, by the slug of the problem; other codes are the slugs. Clients choose their
-# exception by the status and show the message.
+# By slug, where OpenAI's API has a name for a problem. tests/seams/ compares them with the function's.
 _OPENAI_CODES = {
-    "unauthorized": ("invalid_request_error", "invalid_api_key"),
-    "throttled": ("requests", "rate_limit_exceeded"),
-    "quota-exceeded": ("insufficient_quota", "insufficient_quota"),
+    "unauthorized": "invalid_api_key",
+    "throttled": "rate_limit_exceeded",
+    "quota-exceeded": "insufficient_quota",
 }
+# OpenAI's clients send a request again after 5xx, but after these the question may have been paid for.
+_MAY_BE_PAID_FOR = ("INTEGRATION_TIMEOUT", "INTEGRATION_FAILURE", "DEFAULT_5XX")
 
 
 def add_gateway_responses(
@@ -91,12 +92,13 @@ def add_gateway_responses(
     by_authorizer = ((_Type.MISSING_AUTHENTICATION_TOKEN, unmatched), (_Type.UNAUTHORIZED, unauthorized))
     headers = _headers(cors_origins)
     for type, problem in (*_PROBLEMS, *by_authorizer):
-        challenges = {"WWW-Authenticate": f"'{challenge}'"} if problem.status == HTTPStatus.UNAUTHORIZED else {}
+        more = {"WWW-Authenticate": f"'{challenge}'"} if problem.status == HTTPStatus.UNAUTHORIZED else {}
+        more |= {"x-should-retry": "'false'"} if type.response_type in _MAY_BE_PAID_FOR else {}
         api.add_gateway_response(
             f"Problem{type.response_type.title().replace('_', '')}",
             type=type,
             status_code=str(problem.status),
-            response_headers=headers | challenges,
+            response_headers=headers | more,
             templates={"application/json": json.dumps(_document(problem))},
         )
 
@@ -128,6 +130,10 @@ def _document(problem: _Problem) -> dict[str, object]:
 def _openai_error(problem: _Problem, message: str) -> dict[str, str | None]:
     """The error as OpenAI's API describes it."""
     is_ours = problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    other = "server_error" if is_ours else "invalid_request_error", problem.slug
-    type, code = _OPENAI_CODES.get(problem.slug, other)
-    return {"message": message, "type": type, "param": problem.field, "code": code}
+    return {
+        "message": message,
+        "type": "server_error" if is_ours else "invalid_request_error",
+        "param": None,
+        "code": _OPENAI_CODES.get(problem.slug, problem.slug.replace("-", "_")),
+        "query_id": _REQUEST_ID,
+    }

@@ -20,14 +20,23 @@ from infra.environments import Authorizer, Environment
 from infra.retention import log_group
 
 # The request headers that the runtime accepts across origins.
-_ALLOWED_HEADERS = [*apigateway.Cors.DEFAULT_HEADERS, "Idempotency-Key"]
-_FUNCTION_HEADERS = ("Retry-After", "Idempotent-Replayed")  # that pages may read, too, in the function's answers
+# The last are those of OpenAI's clients.
+_ALLOWED_HEADERS = [
+    *apigateway.Cors.DEFAULT_HEADERS,
+    "Idempotency-Key",
+    *("OpenAI-Organization", "OpenAI-Project", "OpenAI-Beta"),
+    *(f"X-Stainless-{name}" for name in ("Arch", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version")),
+    *(f"X-Stainless-{name}" for name in ("Helper-Method", "Retry-Count", "Timeout")),
+    *("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"),
+]
+# Headers that pages may read, too, in the function's answers.
+_FUNCTION_HEADERS = ("Retry-After", "Idempotent-Replayed", "x-should-retry")
 _HEALTH_REASON = "Open by design: it tells callers without credentials that the service is up"
 _HEALTH = "/api/health"
 _OPEN_METHODS = ("GET", "HEAD")  # monitors send either
 # Paths whose responses to POST are streamed while the function writes them. Each has a resource of its own, by which
 # the function recognizes it: gleaner/runtime/response_stream.py.
-_STREAMED = ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream")
+_STREAMED = ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream", "/v1/chat/completions")
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
 _RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
@@ -143,7 +152,8 @@ class QueryApi(Construct):
         for path in _METADATA if self._environment.signs_in_to_mcp else ():
             self._add_open(path, _METADATA_REASON)
         for path in _STREAMED:
-            self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **checked)
+            options = checked if path.startswith("/api/") else {}  # the bodies of other doors have other forms
+            self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **options)
         root.add_resource("mcp")
         for parent in (root, paths, root.resource_for_path("/v1")):
             parent.add_resource("{proxy+}")

@@ -11,7 +11,8 @@ import pytest
 from gleaner.answering.events import AnswerDelta, Started
 from gleaner.api import _answer_stream
 from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream
-from gleaner.api.protocols.ui_message_stream import KEEP_ALIVE
+from gleaner.api.protocols.encoder import KEEP_ALIVE
+from gleaner.api.protocols.ui_message_stream import UiMessageStream
 from tests.doubles.event_stream import Reader, final_of, texts_of
 
 STARTED = Started(query_id="Q", session_id="S")
@@ -30,7 +31,7 @@ def wait_for(reader: Reader, count: int) -> None:
 
 
 def test_comments_are_sent_while_nothing_happens(reader: Reader) -> None:
-    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+    with AnswerStream(reader, STREAM_HEADERS, UiMessageStream(), keep_alive_seconds=0.01) as stream:
         stream.emit(STARTED)
         wait_for(reader, 3)
         stream.end(200, ANSWER, {})
@@ -46,7 +47,7 @@ def test_events_of_one_moment_are_one_piece_and_the_first_does_not_wait(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_answer_stream, "GATHER_SECONDS", 30.0)
-    with AnswerStream(reader, STREAM_HEADERS) as stream:
+    with AnswerStream(reader, STREAM_HEADERS, UiMessageStream()) as stream:
         stream.emit(STARTED)
         assert len(reader.chunks) == 1
         stream.emit(AnswerDelta(text="Mer"))
@@ -58,7 +59,7 @@ def test_events_of_one_moment_are_one_piece_and_the_first_does_not_wait(
 
 
 def test_what_was_gathered_is_sent_though_nothing_follows(reader: Reader) -> None:
-    with AnswerStream(reader, STREAM_HEADERS) as stream:
+    with AnswerStream(reader, STREAM_HEADERS, UiMessageStream()) as stream:
         stream.emit(STARTED)
         stream.emit(AnswerDelta(text="Merged."))
         give_up_at = time.monotonic() + 20
@@ -68,7 +69,7 @@ def test_what_was_gathered_is_sent_though_nothing_follows(reader: Reader) -> Non
 
 
 def test_nothing_is_sent_before_the_first_event(reader: Reader) -> None:
-    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+    with AnswerStream(reader, STREAM_HEADERS, UiMessageStream(), keep_alive_seconds=0.01) as stream:
         time.sleep(0.05)
         assert (reader.status, stream.is_started, keepers()) == (None, False, [])
 
@@ -76,7 +77,7 @@ def test_nothing_is_sent_before_the_first_event(reader: Reader) -> None:
 def test_a_failure_ends_the_comments(reader: Reader) -> None:
     with (
         pytest.raises(RuntimeError, match="broken"),
-        AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream,
+        AnswerStream(reader, STREAM_HEADERS, UiMessageStream(), keep_alive_seconds=0.01) as stream,
     ):
         stream.emit(STARTED)
         wait_for(reader, 1)
@@ -86,7 +87,7 @@ def test_a_failure_ends_the_comments(reader: Reader) -> None:
 
 def test_a_client_that_goes_between_two_events_gets_nothing_more() -> None:
     reader = Reader(leaves_at=2)
-    with AnswerStream(reader, STREAM_HEADERS, keep_alive_seconds=0.01) as stream:
+    with AnswerStream(reader, STREAM_HEADERS, UiMessageStream(), keep_alive_seconds=0.01) as stream:
         stream.emit(STARTED)
         wait_for(reader, 1)
         time.sleep(0.05)

@@ -18,6 +18,7 @@ def read_parts(body: str) -> list[Part]:
     *lines, rest = [block for block in body.split("\n\n") if not block.startswith(":")]
     assert not rest, "the stream ends within an event"
     assert lines[-1] == "data: [DONE]"
+    lines = [line.removeprefix("event: error\n") for line in lines]  # clients read the data alone
     assert all(line.startswith("data: ") and "\n" not in line for line in lines)
     return [json.loads(line.removeprefix("data: "), parse_constant=_refuse) for line in lines[:-1]]
 

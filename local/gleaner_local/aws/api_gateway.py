@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
+from gleaner.api.protocols.openai_errors import SHOULD_RETRY, to_error
 from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _upload_rights, _web_pages
 from gleaner_local.aws._proxy_event import to_event
@@ -164,24 +165,21 @@ async def _read_body(request: Request) -> bytes | None:
 
 def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:
     """A problem document. The function never saw the request, so the gateway's id takes the place of a query id."""
-    problem = {
+    problem: dict[str, Any] = {
         "type": f"urn:gleaner:problem:{error.slug}",
         "title": error.slug.replace("-", " ").capitalize(),
         "status": error.status,
         "detail": error.detail,
         "query_id": request_id,
-        "error": {"message": error.detail, "type": _openai_type(error.status), "param": None, "code": error.slug},
     }
+    problem["error"] = to_error(problem, error.slug, error.status).model_dump()
     headers = dict.fromkeys(_ID_HEADERS, request_id)
     if error is WRONG_METHOD:
         headers["Allow"] = ", ".join(_UPLOAD_METHODS)
+    if error in (TOO_SLOW, FUNCTION_FAILED):
+        headers[SHOULD_RETRY] = "false"  # the question may have been paid for
     if error.status == BUSY.status:
         headers["Retry-After"] = "1"
     if cross_origin:
         headers |= {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": ",".join(_ID_HEADERS)}
     return Response(json.dumps(problem), error.status, headers, media_type="application/problem+json")
-
-
-def _openai_type(status: int) -> str:
-    """The type of an error in the form that clients of the OpenAI API read."""
-    return "server_error" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "invalid_request_error"

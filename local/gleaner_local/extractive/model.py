@@ -7,12 +7,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gleaner.client_tasks import read_task
 from gleaner.small_talk import recognize
 from gleaner_local.extractive._answering import answer_from_passages, answer_from_selection, answer_from_web
-from gleaner_local.extractive._conversation import Conversation, Message, WebAnswer, read_conversation
+from gleaner_local.extractive._conversation import (
+    Conversation,
+    Message,
+    WebAnswer,
+    read_conversation,
+    text_of,
+)
 from gleaner_local.extractive._follow_up import Reading, reword, understand
 from gleaner_local.extractive._selection import ABOUT_THE_WHOLE, asks_for_whole, has_beginning, quote_beginning
 from gleaner_local.extractive._small_talk import reply_to
+from gleaner_local.extractive._writing import write_for
 from gleaner_local.extractive.judging import Judge, Judgement
 from gleaner_local.extractive.keywords import extract_keywords
 from gleaner_local.extractive.question import Question, read_question
@@ -55,6 +63,11 @@ class ExtractiveModel:
         if ANSWER in offered and state.about_selection:
             return [_answer_about_selection(state, judgement, offered)]
         return _answer_or_search_further(state, judgement, query, offered, parallel=parallel)
+
+    def write(self, messages: Sequence[Message]) -> str | None:
+        """The text that a task of a chat client wants, which offers no tools; None if the messages are no such task."""
+        task = read_task([(message["role"], text_of(message)) for message in messages])
+        return None if task is None else write_for(task)
 
 
 def _answer_or_search_further(

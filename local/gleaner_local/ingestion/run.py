@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.model import Record, utc_now
+from gleaner.model import Record, chunk_id, utc_now
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
 from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
 from gleaner_documents.plan import (
@@ -18,7 +18,6 @@ from gleaner_documents.plan import (
     document_id,
     find_deleted,
     make_plan,
-    record_id,
 )
 from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
@@ -107,7 +106,7 @@ def remove_document(source_file_path: str, *, kb_id: str, knowledge_base: Knowle
     """
     document = document_id(source_file_path)
     stored = list(knowledge_base.list_ids(kb_id, prefix=f"{document}#", timeout=_REQUEST_SECONDS))
-    mark = record_id(document, 0)
+    mark = chunk_id(document, 0)
     for ids in ([i for i in stored if i == mark], [i for i in stored if i != mark]):
         knowledge_base.delete(kb_id, ids, timeout=_REQUEST_SECONDS)
     return len(stored)
@@ -150,7 +149,7 @@ def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
 
 def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
     return Record(
-        id=record_id(document_id(document.source_file_path), chunk.index),
+        id=chunk_id(document_id(document.source_file_path), chunk.index),
         text=chunk.text,
         heading=heading_of(document, chunk),
         title=document.title,
@@ -203,7 +202,7 @@ class _Writer:
         version. Chunks that only the old version had are deleted before the mark is written, because nothing looks
         for them later.
         """
-        self._delete([record_id(version.id, 0) for version in group if version.committed])
+        self._delete([chunk_id(version.id, 0) for version in group if version.committed])
         surplus = [stored_id for version in group for stored_id in self._find_surplus(version)]
         self._upsert(group, [record for version in group for record in version.records[1:]])
         self._delete(surplus)

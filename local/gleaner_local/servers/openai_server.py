@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import MODEL, Call, ExtractiveModel
 from gleaner_local.servers._json_api import EventStream, create_json_app
-from gleaner_local.servers._openai_requests import messages_as_json, read_request
+from gleaner_local.servers._openai_requests import ChatRequest, messages_as_json, read_request
 from gleaner_local.servers._openai_streams import chat_stream, response_stream
 from gleaner_local.servers._responses_requests import read_responses_request
 
@@ -24,7 +24,8 @@ CREATED = 0
 CHARS_PER_TOKEN = 4
 
 WITHOUT_TOOLS = (
-    "This is an extractive model: it answers only by calling Gleaner's tools, and the request offers none of them."
+    "This is an extractive model: it answers only by calling Gleaner's tools, and the request offers none of them. "
+    "Besides, it writes the titles, tags and suggestions that chat clients ask for."
 )
 
 
@@ -52,11 +53,9 @@ def _list_models(_: bytes) -> dict[str, Any]:
 
 def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStream:
     request = read_request(body, model=MODEL)
-    calls = model.next_calls(
-        messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
-    )
+    calls, text = _reply(model, request)
     digest = hashlib.sha256(body).hexdigest()
-    message: dict[str, Any] = {"role": "assistant", "content": None if calls else WITHOUT_TOOLS, "refusal": None}
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
     if calls:
         message["tool_calls"] = _wire_calls(calls, digest)
     # At OpenAI, a call that tool_choice forces by name finishes with "stop", any other call with "tool_calls".
@@ -67,7 +66,7 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStre
         "created": CREATED,
         "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
-        "usage": _usage(body, calls),
+        "usage": _usage(body, calls, text),
     }
     if not request.stream:
         return completion
@@ -77,11 +76,9 @@ def _complete(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStre
 
 def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStream:
     request = read_responses_request(body, model=MODEL)
-    calls = model.next_calls(
-        messages_as_json(request), request.allowed_functions(), parallel=request.parallel_tool_calls is not False
-    )
+    calls, text = _reply(model, request)
     digest = hashlib.sha256(body).hexdigest()
-    usage = _usage(body, calls)
+    usage = _usage(body, calls, text)
     response = {
         "id": f"resp_{digest[:24]}",
         "object": "response",
@@ -90,7 +87,7 @@ def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStrea
         "error": None,
         "incomplete_details": None,
         "model": MODEL,
-        "output": _output_items(calls, digest),
+        "output": _output_items(calls, text, digest),
         "usage": {
             "input_tokens": usage["prompt_tokens"],
             "input_tokens_details": {"cached_tokens": 0},
@@ -102,9 +99,19 @@ def _respond(model: ExtractiveModel, body: bytes) -> dict[str, Any] | EventStrea
     return EventStream(response_stream(response)) if request.stream else response
 
 
-def _output_items(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
+def _reply(model: ExtractiveModel, request: ChatRequest) -> tuple[list[Call], str]:
+    """The calls, or without any the text."""
+    messages, offered = messages_as_json(request), request.allowed_functions()
+    written = None if offered else model.write(messages)
+    if written is not None:
+        return [], written
+    calls = model.next_calls(messages, offered, parallel=request.parallel_tool_calls is not False)
+    return calls, "" if calls else WITHOUT_TOOLS
+
+
+def _output_items(calls: Sequence[Call], text: str, digest: str) -> list[dict[str, Any]]:
     if not calls:
-        part = {"type": "output_text", "text": WITHOUT_TOOLS, "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
         message = {"type": "message", "id": f"msg_{digest[:24]}", "status": "completed", "role": "assistant"}
         return [message | {"content": [part]}]
     return [
@@ -131,8 +138,9 @@ def _wire_calls(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
     ]
 
 
-def _usage(body: bytes, calls: Sequence[Call]) -> dict[str, int]:
+def _usage(body: bytes, calls: Sequence[Call], text: str) -> dict[str, int]:
     """Estimated from the length: this model has no tokens."""
     prompt = -(-len(body) // CHARS_PER_TOKEN)
-    completion = sum(-(-len(call.name + call.arguments) // CHARS_PER_TOKEN) for call in calls)
+    written = [text, *(call.name + call.arguments for call in calls)]
+    completion = sum(-(-len(piece) // CHARS_PER_TOKEN) for piece in written)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -78,7 +78,7 @@ class Probe:
     def ask(self, query: str, **fields: Any) -> ChatAnswer:
         """Ask a question, in the session that `session_id` names or in a new one."""
         answer = self.call("POST", "/api/chat/query", ChatAnswer, json=self._kb | {"query": query} | fields)
-        if answer.session_id not in self.sessions:
+        if answer.session_id is not None and answer.session_id not in self.sessions:
             self.sessions.append(answer.session_id)
         return answer
 

@@ -13,6 +13,7 @@ GleanerError
 │   │   ├── UnknownPassage
 │   │   ├── UnknownDocument
 │   │   ├── UnknownPageFile   of the page that the service shows in a browser
+│   │   ├── UnknownModel      no knowledge base that the caller may use has this name in OpenAI's API
 │   │   └── UnknownRun
 │   ├── UnknownKnowledgeBase  the knowledge base does not exist
 │   ├── IdempotencyKeyReused  the key was used with another body
@@ -91,6 +92,10 @@ class UnknownDocument(NotFound):
 
 class UnknownPageFile(NotFound):
     """The page has no file of this name."""
+
+
+class UnknownModel(NotFound):
+    """No model of OpenAI's API has this name, or its knowledge base is not the caller's."""
 
 
 class UnknownRun(NotFound):

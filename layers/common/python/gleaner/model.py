@@ -82,7 +82,7 @@ class AnswerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One chunk of a document in the vector index. `id` is `<document id>#<chunk index>`.
+    """One chunk of a document in the vector index. `id` is that of `chunk_id`.
 
     `heading` is searched with the text, but neither shown nor quoted: title, chapter and description of the page.
     """
@@ -100,6 +100,19 @@ class Record:
     page_label: str | None = None  # the number that the page bears in print
     loaded_at: str | None = None  # ISO 8601 in UTC; None in records of earlier versions and of other programs
     owner: str | None = None  # the hash of the only caller who may find it; None: all may
+
+
+CHUNK_SEPARATOR = "#"  # between the id of a document and the index of a chunk
+
+
+def chunk_id(document_id: str, index: int) -> str:
+    """The id of a chunk's record. Chunk 0 marks that all other chunks of its version are stored."""
+    return f"{document_id}{CHUNK_SEPARATOR}{index}"
+
+
+def document_of(record_id: str) -> str:
+    """The id of the document that a record belongs to: its own, where another program stored a document as one."""
+    return record_id.rpartition(CHUNK_SEPARATOR)[0] or record_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

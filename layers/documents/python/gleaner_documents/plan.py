@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gleaner.errors import InvalidInput
-from gleaner.model import Record
+from gleaner.model import Record, chunk_id, document_of
 from gleaner_documents.chunking import ChunkSettings
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.source_files import Root, SourceFile
@@ -44,11 +44,6 @@ def document_id(source_file_path: str) -> str:
     return f"{_slug(source_file_path)}-{digest}"
 
 
-def record_id(document: str, chunk_index: int) -> str:
-    """The id of a chunk's record. Chunk 0 marks that all other chunks of its version are stored."""
-    return f"{document}#{chunk_index}"
-
-
 def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings) -> str:
     """The version of a document: a hash of everything that its chunks depend on."""
     parts = (str(CHUNKS_VERSION), settings.fingerprint(), file.source_url or "", "")
@@ -61,7 +56,7 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            hashes[record_id(document_id(file.source_file_path), 0)] = (file, content_hash(file, file.read(), settings))
+            hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, content_hash(file, file.read(), settings))
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
     first_chunks = fetch(list(hashes))
@@ -92,7 +87,7 @@ def find_deleted(
     for root in roots:
         documents: dict[str, list[str]] = {}
         for stored_id in list_ids(_slug(root.name)):
-            documents.setdefault(stored_id.rpartition("#")[0], []).append(stored_id)
+            documents.setdefault(document_of(stored_id), []).append(stored_id)
         # An interrupted run may have left a document without chunk 0, but each chunk names its file.
         records = fetch([ids[0] for ids in documents.values()])
         in_root = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
@@ -103,7 +98,7 @@ def find_deleted(
                 "to be another directory of the same name: name one of the two with --root. Nothing was removed."
             )
         for record in missing:
-            deleted[record.source_file_path] = documents[record.id.rpartition("#")[0]]
+            deleted[record.source_file_path] = documents[document_of(record.id)]
     return deleted
 
 

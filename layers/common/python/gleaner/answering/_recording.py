@@ -81,16 +81,16 @@ class CallRecorder:
         workspace.learned_results.clear()
 
     def note_failure(self, conversations: ConversationStore, deadline: Deadline) -> None:
-        """Remember the records of a question whose session was never created."""
+        """Remember the records of a question that has no session, since it failed."""
         query_id, count = self._workspace.question.query_id, len(self.outcomes)
         try:
             if count:
-                conversations.note_failed_query(self._owner, query_id, count, deadline=deadline)
+                conversations.note_query(self._owner, query_id, count, deadline=deadline)
         except (StoreUnavailable, DeadlineExceeded):
             logger.exception("nothing leads from a caller to the records of a failed query")
 
     def delete_if_orphaned(
-        self, conversations: ConversationStore, sessions: SessionDeletion, deadline: Deadline
+        self, session_id: str, conversations: ConversationStore, sessions: SessionDeletion, deadline: Deadline
     ) -> None:
         """Delete what a question left that stored no turn, if its session was deleted in the meantime.
 
@@ -99,17 +99,16 @@ class CallRecorder:
         takes longer than `Background.flush` waits for it.
         """
         try:
-            if not self._has_session(conversations, deadline):
+            if not self._has_session(session_id, conversations, deadline):
                 counts = {self._workspace.question.query_id: len(self.outcomes)}
                 self._tool_calls.delete_for_queries(counts, self._owner, deadline=deadline)
-                session_id = self._workspace.question.session_id
                 sessions.delete_learned(session_id, self._owner, deadline=deadline)
         except (StoreUnavailable, DeadlineExceeded):
             logger.exception("records of a deleted session may remain")
 
-    def _has_session(self, conversations: ConversationStore, deadline: Deadline) -> bool:
+    def _has_session(self, session_id: str, conversations: ConversationStore, deadline: Deadline) -> bool:
         try:
-            conversations.get(self._workspace.question.session_id, self._owner, deadline=deadline)
+            conversations.get(session_id, self._owner, deadline=deadline)
         except UnknownSession:
             return False
         return True

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gleaner.answering.exchange import EarlierMessage
+from gleaner.answering.guidance import describe
 from gleaner.guards.answer_text import drop_marks
 from gleaner.guards.untrusted import defuse_tokens
 from gleaner.model import ChatMessage, Grounding, LearningMode, Mode, utc_now
@@ -20,16 +22,18 @@ _MAX_SHORT_RESULT = 4_000  # characters of arguments or a result in a shortened 
 _MIN_STRING = 200  # characters of a string in a shortened result; less would be useless
 
 
-def build_conversation(question: Question, history: Sequence[Message]) -> list[ChatMessage]:
+def build_conversation(question: Question, history: Sequence[Message | EarlierMessage]) -> list[ChatMessage]:
     """The system prompt, the newest earlier messages that fit the budget (oldest first), and the question.
 
     Tool messages of earlier turns are not replayed: their passages belong to the questions of those turns. So do their
-    citation marks, which are left out: the same ids name other passages now.
+    citation marks, which are left out: the same ids name other passages now. What a client sent is treated alike.
     """
     earlier: list[ChatMessage] = []
     tokens_left = _MAX_HISTORY_TOKENS
     for message in reversed(history):
         content = drop_marks(message.content) if message.role == "assistant" else message.content
+        if not content.strip():  # which some providers refuse
+            continue
         tokens_left -= estimate_tokens(content)
         if tokens_left < 0:
             break
@@ -64,6 +68,10 @@ def _system_prompt(question: Question) -> str:
     if question.grounding is Grounding.STRICT:
         parts.append(read_prompt("system_strict"))
     parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
+    if question.has_sent_history:
+        parts.append(read_prompt("system_sent_history"))
+    if question.guidance and question.guidance.strip():
+        parts.append(describe(question.guidance))  # last, so that all before it is the same for every client
     return "\n\n".join(parts)
 
 

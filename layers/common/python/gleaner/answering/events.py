@@ -15,10 +15,10 @@ if TYPE_CHECKING:  # otherwise whoever shows events would load the whole agent b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """The question is valid, and its session is the caller's."""
+    """The question is valid, and its session is the caller's; None: it is not kept."""
 
     query_id: str
-    session_id: str
+    session_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

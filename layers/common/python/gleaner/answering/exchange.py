@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gleaner.model import AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.runtime.pricing import Cost
@@ -16,8 +16,20 @@ if TYPE_CHECKING:  # otherwise the API would load the whole agent before the fir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierMessage:
+    """A message before the question, as the client has it: text of the caller, whoever is said to have written it."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRequest:
-    """A question and its caller; `session_id` None starts a session, `kb_id` None is the default knowledge base."""
+    """A question and its caller; `session_id` None starts a session, `kb_id` None is the default knowledge base.
+
+    With `is_kept` False there is no session: the question and its answer are not stored, only its tool calls and what
+    it taught, which the caller's erasure finds.
+    """
 
     query: str
     caller_id: str
@@ -29,6 +41,13 @@ class QuestionRequest:
     chapter_origin: str | None = None  # where the text was selected
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
     is_fresh: bool = False  # stored web answers are not looked up, and no web search of others is shared
+    history: tuple[EarlierMessage, ...] | None = None  # oldest first; read instead of the session's
+    guidance: str | None = None  # what the client wishes of the answer's form; it stands below the service's own rules
+    is_kept: bool = True
+
+    def __post_init__(self) -> None:
+        if self.session_id is not None and not self.is_kept:
+            raise ValueError("a question in a session is kept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +55,7 @@ class Answer:
     """An answer, with facts about how it was produced."""
 
     query_id: str
-    session_id: str
+    session_id: str | None  # None: it is not kept, so there is nothing to go on with
     message_id: str
     created_at: datetime
     status: AnswerStatus

@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from gleaner.answering._criteria import Criteria, assess
 from gleaner.answering._execution import CallOutcome
+from gleaner.answering._keeping import load_history, note, store_turn
 from gleaner.answering._recording import CallRecorder
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
 from gleaner.answering.events import Answered, Sink, Started, ignore
 from gleaner.answering.exchange import Answer, Observation, QuestionRequest
+from gleaner.answering.guidance import require_short
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
 from gleaner.errors import (
@@ -33,7 +34,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.learning_policy import LearningPolicy
 from gleaner.runtime.pricing import Cost, Prices, estimate_cost
 from gleaner.small_talk import recognize
-from gleaner.stores.conversation_items import Message, Session, Turn, TurnFacts, cited_sources, message_id
+from gleaner.stores.conversation_items import TurnFacts, message_id
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.schema import caller_hash
 from gleaner.stores.session_deletion import SessionDeletion
@@ -45,7 +46,6 @@ _MAX_CLEANUP_SECONDS = 5.0  # for a failed question to check its session and del
 _KEPT_SECONDS = 1.0  # that are left for this when a question runs out of time
 _KEPT_SHARE = 0.1  # of a shorter time for a question
 _WITHDRAWAL_SECONDS = 5.0  # to delete what a fallback answer taught
-_MAX_HISTORY_MESSAGES = 40  # read from the store; how many reach the model depends on their length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,34 +79,39 @@ def answer_question(
 
     `emit` gets what happens; Answered comes last, once the turn is stored. Without it nothing is streamed.
     Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable, ContextTooLong or
-    DeadlineExceeded; in each of these cases the session is unchanged.
+    DeadlineExceeded, or InvalidInput for too long a guidance; in each of these cases the session is unchanged.
     """
+    require_short(request.guidance)
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = request.kb_id or services.default_kb_id
-    kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
-    history = _load_history(request, services, deadline)
+    kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
+    history = load_history(request, services.conversations, deadline)
     kb_check.result()
     workspace = _make_workspace(request, query_id, kb_id, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit)
-    messages = build_conversation(workspace.question, history)
+    messages = build_conversation(workspace.question, history.messages)
     try:
         agent.run(messages)
         recorder.withdraw_learned(services.session_deletion, deadline.part(_WITHDRAWAL_SECONDS))
-        stands_alone = not history and request.mode is Mode.WHOLE_BOOK
+        stands_alone = not history.messages and request.mode is Mode.WHOLE_BOOK
         cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
-        _store_turn(answer, request, asked_at, services, deadline, is_first=not history)
+        if request.is_kept:
+            store_turn(answer, request, asked_at, services.conversations, deadline, is_first=history.is_first)
+        else:
+            note(answer, request, services.conversations, deadline)
     except GleanerError:
         agent.release.withdraw()
         workspace.background.flush()
-        _clean_up(recorder, services, deadline, is_in_session=request.session_id is not None)
+        _clean_up(recorder, services, deadline, session_id=request.session_id)
         raise
     finally:
         # If the session is deleted while the last records are written, after its turn, they may remain.
         workspace.background.flush()
-        context_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened if history else None
+        is_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened
+        context_carried = is_carried if history.messages else None
         criteria = assess(agent.progress, recorder.outcomes, workspace, context_carried=context_carried)
         observe(_to_observation(criteria, _cost(agent, workspace, services), workspace, started_at))
     emit(Answered(answer=answer))
@@ -118,12 +123,12 @@ def _before_cleanup(deadline: Deadline) -> Deadline:
     return Deadline(deadline.at - min(_KEPT_SECONDS, _KEPT_SHARE * max(0.0, deadline.remaining())))
 
 
-def _clean_up(recorder: CallRecorder, services: Services, deadline: Deadline, *, is_in_session: bool) -> None:
+def _clean_up(recorder: CallRecorder, services: Services, deadline: Deadline, *, session_id: str | None) -> None:
     cleanup_deadline = Deadline.after(min(_MAX_CLEANUP_SECONDS, deadline.remaining()))
-    if is_in_session:
-        recorder.delete_if_orphaned(services.conversations, services.session_deletion, cleanup_deadline)
-    else:
+    if session_id is None:
         recorder.note_failure(services.conversations, cleanup_deadline)
+    else:
+        recorder.delete_if_orphaned(session_id, services.conversations, services.session_deletion, cleanup_deadline)
 
 
 def _milliseconds_since(started_at: float) -> float:
@@ -164,7 +169,7 @@ def _make_workspace(
 def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning: LearningMode) -> Question:
     return Question(
         query_id=query_id,
-        session_id=request.session_id or new_id(),
+        session_id=request.session_id or (new_id() if request.is_kept else None),
         text=request.query,
         kb_id=kb_id,
         kb_ids=request.kb_ids,
@@ -173,6 +178,8 @@ def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning
         caller=caller_hash(request.caller_id),
         learning=learning,
         is_fresh=request.is_fresh,
+        guidance=request.guidance,
+        has_sent_history=bool(request.history),
     )
 
 
@@ -183,23 +190,35 @@ def _passage_search(request: QuestionRequest, question: Question, services: Serv
     # Stored web answers count as the web. Small talk asks for none.
     is_question = recognize(request.query) is None
     with_stored_answers = is_question and request.grounding is not Grounding.STRICT and not request.is_fresh
-    policy = services.learning_policy
 
     def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
-        mode = policy.mode(kb_id)  # the model may search another knowledge base of the caller
-        return services.retrieval.search(
-            kb_id,
-            query,
-            top_k=top_k,
-            deadline=deadline,
-            with_stored_answers=with_stored_answers and mode is not LearningMode.OFF,
-            caller=question.caller if mode is LearningMode.CALLER else None,
-        )
+        if with_stored_answers:  # the model may search another knowledge base of the caller
+            return search_for(question.caller, kb_id, query, services, top_k=top_k, deadline=deadline)
+        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False)
 
     return search
 
 
-def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
+def search_for(
+    caller: str | None, kb_id: str, query: str, services: Services, *, top_k: int, deadline: Deadline
+) -> RetrievalResult:
+    """The best passages, with those stored web answers that `caller`, a hash, may find.
+
+    Raises KnowledgeBaseUnavailable or DeadlineExceeded.
+    """
+    mode = services.learning_policy.mode(kb_id)
+    return services.retrieval.search(
+        kb_id,
+        query,
+        top_k=top_k,
+        deadline=deadline,
+        with_stored_answers=mode is not LearningMode.OFF,
+        caller=caller if mode is LearningMode.CALLER else None,
+    )
+
+
+def require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
+    """Raises UnknownKnowledgeBase, unless the index cannot say whether it exists."""
     if kb_id == services.default_kb_id:  # may be empty: it can learn from the web
         return
     try:
@@ -210,14 +229,6 @@ def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) 
         raise UnknownKnowledgeBase(
             f"There is no knowledge base {kb_id!r}. Ingest documents into it, or leave kb_id out."
         )
-
-
-def _load_history(request: QuestionRequest, services: Services, deadline: Deadline) -> list[Message]:
-    if request.session_id is None:
-        return []
-    return services.conversations.get_recent_messages(
-        request.session_id, request.caller_id, limit=_MAX_HISTORY_MESSAGES, deadline=deadline
-    )
 
 
 def _to_answer(
@@ -257,32 +268,3 @@ def _to_answer(
             cost=cost,
         ),
     )
-
-
-def _store_turn(
-    answer: Answer,
-    request: QuestionRequest,
-    asked_at: datetime,
-    services: Services,
-    deadline: Deadline,
-    *,
-    is_first: bool,
-) -> None:
-    turn = Turn(
-        query_id=answer.query_id,
-        session_id=answer.session_id,
-        owner=request.caller_id,
-        question=request.query,
-        answer=answer.text,
-        mode=request.mode.value,
-        asked_at=asked_at,
-        answered_at=answer.created_at,
-        facts=answer.facts,
-        is_first=is_first,
-        selected_text=request.selected_text,
-        chapter_origin=request.chapter_origin,
-        sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
-    )
-    session = Session(session_id=turn.session_id, owner=turn.owner, created_at=asked_at, updated_at=utc_now())
-    new_session = session if request.session_id is None else None
-    services.conversations.add_turn(turn, new_session=new_session, deadline=deadline)

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Self
 
-from gleaner.answering.events import Event
-from gleaner.api.protocols import ui_message_stream
-from gleaner.api.protocols.ui_message_stream import KEEP_ALIVE, UiMessageStream
+from gleaner.answering.events import Event, Sink
+from gleaner.api.protocols.encoder import KEEP_ALIVE, Encoder
 from gleaner.api.routes import STREAM_TYPE
 from gleaner.model import JsonObject
 from gleaner.runtime.response_stream import ClientGone, ResponseStream
@@ -26,7 +25,6 @@ STREAM_HEADERS: Headers = {
     "Content-Type": [STREAM_TYPE],
     "Cache-Control": ["no-store, no-transform"],
     "X-Accel-Buffering": ["no"],
-    **{name: [value] for name, value in ui_message_stream.HEADERS.items()},
 }
 # Without a byte for a minute or so, proxies and load balancers take a connection for dead.
 KEEP_ALIVE_SECONDS = 10.0
@@ -44,11 +42,17 @@ class AnswerStream:
     """
 
     def __init__(
-        self, response: ResponseStream, headers: Headers, *, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+        self,
+        response: ResponseStream,
+        headers: Headers,
+        encoder: Encoder | None = None,
+        *,
+        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
     ) -> None:
+        """Without an `encoder` nothing is sent until `use` names one: a request may say itself whether it wants one."""
         self._response = response
         self._headers = headers
-        self._encoder = UiMessageStream()
+        self._encoder = encoder
         self._keep_alive_seconds = keep_alive_seconds
         self._gathered = b""  # waits for the end of the pause after the last piece
         self._sent_at = -math.inf  # monotonic time
@@ -67,10 +71,20 @@ class AnswerStream:
         if self._keeper.is_alive():
             self._keeper.join()
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the request asked for a stream."""
+        return self._encoder is not None
+
+    def use(self, encoder: Encoder) -> Sink:
+        """Send what follows in this form; returns where the events go."""
+        self._encoder = encoder
+        return self.emit
+
     def emit(self, event: Event) -> None:
         """Send an event, at once or with those that follow at almost the same time."""
         with self._changed:
-            if not (chunk := self._encoder.encode(event)) or self._is_gone:
+            if self._encoder is None or not (chunk := self._encoder.encode(event)) or self._is_gone:
                 return
             if time.monotonic() >= self._sent_at + GATHER_SECONDS:
                 self._send(chunk)
@@ -86,6 +100,8 @@ class AnswerStream:
         begins only now.
         """
         with self._changed:
+            if self._encoder is None:
+                return
             self._headers = {**self._headers, **headers}
             self._finish(self._encoder.finish(body) if status == HTTPStatus.OK else self._encoder.fail(body))
 
@@ -103,7 +119,8 @@ class AnswerStream:
         try:
             self.is_started = True
             if self._keeper.ident is None:
-                self._response.start(HTTPStatus.OK.value, self._headers)
+                own = {name: [value] for name, value in self._encoder.headers.items()} if self._encoder else {}
+                self._response.start(HTTPStatus.OK.value, {**self._headers, **own})
                 self._keeper.start()
             self._response.write(chunk)
         except ClientGone:

@@ -15,13 +15,14 @@ from pydantic.json_schema import models_json_schema
 import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
-from gleaner.api.routes import STREAM_TYPE, Route
+from gleaner.api.request import JSON
+from gleaner.api.routes import STREAM_TYPE, Route, is_of_openai
 from gleaner.model import JsonObject
 
 _NOTES = """
 
-An error is a problem document (RFC 9457); its `type` is stable. A path that is not listed here is a 404
-`not-found`, a method that is not listed a 405 `method-not-allowed`.
+An error is a problem document (RFC 9457); its `type` is stable. Below `/v1/` it has the form of OpenAI's API. A path
+that is not listed here is a 404 `not-found`, a method that is not listed a 405 `method-not-allowed`.
 
 Problems of the types {of_gateway} come from API Gateway, which fronts the deployed service. Their `query_id` is the
 id of the request in the access log.
@@ -45,14 +46,20 @@ def declare(route: Route) -> dict[str, Any]:
     success: dict[str, Any] = {"description": route.status.phrase}
     if route.content is not None:
         success["content"] = dict(route.content)
-    if endpoint.streams:
+    elif endpoint.streams:
         success["content"] = {STREAM_TYPE: {}}  # its schema is added to the document
     return {
         "summary": endpoint.summary,
-        "tags": [endpoint.path.split("/")[2] if endpoint.path.startswith("/api/") else "docs"],
+        "tags": [_tag(endpoint.path)],
         "operation_id": re.sub(r"\W+", "_", f"{endpoint.method.lower()}{endpoint.path}").strip("_"),
         "responses": {route.status.value: success},
     }
+
+
+def _tag(path: str) -> str:
+    if is_of_openai(path):
+        return "openai"
+    return path.split("/")[2] if path.startswith("/api/") else "docs"
 
 
 def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject:
@@ -75,17 +82,30 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
 
 
 def _add_stream_schema(schema: JsonObject) -> None:
-    """Describe the events of the routes that stream."""
-    from gleaner.api.protocols.ui_message_parts import EVENT_SCHEMA, UiMessagePart
+    """Describe the events of the routes that stream, and what OpenAI's API answers."""
+    from gleaner.api.protocols.chat_completion import ChatCompletion
+    from gleaner.api.protocols.chat_completion_chunk import CompletionEvent
+    from gleaner.api.protocols.openai_errors import ErrorResponse
+    from gleaner.api.protocols.ui_message_parts import UiMessagePart
 
-    _, parts = models_json_schema([(UiMessagePart, "validation")], ref_template=f"{_SCHEMAS}{{model}}")
+    models: list[Any] = [(UiMessagePart, "validation"), (CompletionEvent, "validation")]
+    models += [(ChatCompletion, "serialization"), (ErrorResponse, "serialization")]
+    _, parts = models_json_schema(models, ref_template=f"{_SCHEMAS}{{model}}")
     schema["components"]["schemas"] = parts["$defs"] | schema["components"]["schemas"]
-    for operations in schema["paths"].values():
+    for path, operations in schema["paths"].items():
         for operation in operations.values():
             content = operation["responses"].get(str(HTTPStatus.OK.value), {}).get("content", {})
             if STREAM_TYPE in content:
                 # Before OpenAPI 3.2, which has `itemSchema`, the schema of a stream is that of each event.
-                content[STREAM_TYPE] = {"schema": EVENT_SCHEMA}
+                event = CompletionEvent if is_of_openai(path) else UiMessagePart
+                content[STREAM_TYPE] = {"schema": _event_schema(event.__name__)}
+
+
+def _event_schema(data: str) -> JsonObject:
+    """One server-sent event, as OpenAPI describes them. `[DONE]` is the last."""
+    part = {"contentMediaType": "application/json", "contentSchema": {"$ref": f"{_SCHEMAS}{data}"}}
+    either = {"type": "string", "anyOf": [{"const": "[DONE]"}, part]}
+    return {"type": "object", "required": ["data"], "properties": {"data": either}}
 
 
 def _notes() -> str:
@@ -113,7 +133,13 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     successes = {str(route.status.value): success}
     if route.unfinished is not None:
         successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
-    responses = successes | _problem_responses(kinds)
+    responses = successes | _problem_responses(kinds, of_openai=is_of_openai(path))
+    for status, schema in route.responses.items():
+        response = responses.setdefault(str(status.value), {"description": status.phrase})
+        if schema is not None:
+            response["content"] = response.get("content", {}) | {JSON: {"schema": schema}}
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": route.body}}}
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):
@@ -130,11 +156,23 @@ def _correct_parameter(parameter: JsonObject) -> None:
         parameter["name"] = parameter["name"].title()  # the framework writes it in lower case
 
 
-def _problem_responses(kinds: Iterable[problems.Kind]) -> dict[str, JsonObject]:
+def _problem_responses(kinds: Iterable[problems.Kind], *, of_openai: bool) -> dict[str, JsonObject]:
+    from gleaner.api.protocols.openai_errors import to_status
+
     slugs: defaultdict[HTTPStatus, list[str]] = defaultdict(list)
     for status, slug in dict.fromkeys(kinds):
-        slugs[status].append(slug)
-    return {str(status.value): _problem_response(status, slugs[status]) for status in sorted(slugs)}
+        slugs[to_status(slug, status) if of_openai else status].append(slug)
+    respond = _error_response if of_openai else _problem_response
+    return {str(status.value): respond(status, slugs[status]) for status in sorted(slugs)}
+
+
+def _error_response(status: HTTPStatus, slugs: Sequence[str]) -> JsonObject:
+    from gleaner.api.protocols.openai_errors import ErrorResponse, to_code
+
+    codes = sorted(map(to_code, slugs))
+    fact = {"properties": {"error": {"properties": {"code": {"enum": codes}}}}}
+    schema = {"allOf": [{"$ref": f"{_SCHEMAS}{ErrorResponse.__name__}"}, fact]}
+    return {"description": f"{status.phrase}: {', '.join(codes)}", "content": {JSON: {"schema": schema}}}
 
 
 def _problem_response(status: HTTPStatus, slugs: Sequence[str]) -> JsonObject:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,7 @@ from gleaner.api._request_body import UnsupportedEncoding, decode_body
 from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
+_HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)
 _UNDECODABLE = "{}"
 _UNSUPPORTED = "unsupported/encoding"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
@@ -52,6 +55,33 @@ def base_path(event: Mapping[str, Any]) -> str:
         segments = full_path.strip("/")  # the URL of the root may lack the final slash
         return f"/{segments}" if segments else ""
     return full_path.removesuffix(path) if full_path.endswith(path) else ""
+
+
+def header_values(event: Mapping[str, Any]) -> dict[str, list[str]]:
+    """All values of each header, by its name in lower case."""
+    single = {name: [value] for name, value in (event.get("headers") or {}).items() if value is not None}
+    many = event.get("multiValueHeaders") or single
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for name, sent in many.items():
+        values[name.lower()] += map(str, sent)
+    return dict(values)
+
+
+def origin(event: Mapping[str, Any]) -> str:
+    """Scheme and host in the client's URL, as far as the request tells; empty if it does not.
+
+    A proxy before this service names both in headers of its own. API Gateway names the scheme, and its domain as host.
+    """
+    headers = {name.lower(): str(value) for name, value in (event.get("headers") or {}).items() if value}
+    domain = (event.get("requestContext") or {}).get("domainName")
+    host = _first(headers.get("x-forwarded-host") or headers.get("host") or str(domain or ""))
+    scheme = _first(headers.get("x-forwarded-proto") or "http")
+    return f"{scheme}://{host}" if _HOST.fullmatch(host) and scheme in ("http", "https") else ""
+
+
+def _first(value: str) -> str:
+    """The first of the values that several proxies wrote: the one nearest to the client."""
+    return value.partition(",")[0].strip()
 
 
 def _path(event: Mapping[str, Any]) -> str:

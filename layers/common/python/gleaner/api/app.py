@@ -22,12 +22,12 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
-from gleaner.api._proxy_event import base_path, is_head, normalise
+from gleaner.api._proxy_event import base_path, header_values, is_head, normalise, origin
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
-from gleaner.api.routes import Area, Endpoint, Route
+from gleaner.api.routes import Area, Endpoint, Route, is_of_openai
 from gleaner.errors import GleanerError, PayloadTooLarge
 from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
@@ -39,6 +39,14 @@ if TYPE_CHECKING:
 
 _RESPONSE_SECONDS = 1.0  # reserved for sending the response before Lambda times out
 _PREFLIGHT_SECONDS = 600
+# What OpenAI's client for browsers sends (`openai` 7.59.0 of npm, `client.js` and `internal/detect-platform.js`). A
+# browser sends no request with a header that is not allowed.
+_OPENAI_HEADERS = (
+    *("OpenAI-Organization", "OpenAI-Project", "OpenAI-Beta"),
+    *(f"X-Stainless-{name}" for name in ("Arch", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version")),
+    *(f"X-Stainless-{name}" for name in ("Helper-Method", "Retry-Count", "Timeout")),
+)
+_MCP_HEADERS = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -82,20 +90,24 @@ class Api:
         The answer to a route that streams is written to the stream of `context`, if it has one. What is returned then
         is not sent.
         """
-        request = self._make_request(event, context)
-        self._logger.append_keys(query_id=request.query_id)
         plain_event = normalise(event)
+        request = self._make_request(event, plain_event["body"], context)
+        self._logger.append_keys(query_id=request.query_id)
         if self._streams(plain_event):
             return self._handle_streamed(plain_event, request)
         return self._resolve(plain_event, request, is_head=is_head(event))
 
-    def _make_request(self, event: JsonObject, context: LambdaContext) -> RequestContext:
+    def _make_request(self, event: JsonObject, body: str, context: LambdaContext) -> RequestContext:
+        headers = header_values(event)
         return RequestContext(
             query_id=new_id(),
             caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
             deadline=_deadline(self._settings.query_deadline_seconds, context),
             lambda_context=context,
             base_path=base_path(event),
+            origin=origin(event),
+            headers=headers,
+            body=body,
         )
 
     def _streams(self, event: JsonObject) -> bool:
@@ -104,15 +116,17 @@ class Api:
 
     def _handle_streamed(self, event: JsonObject, request: RequestContext) -> JsonObject:
         from gleaner.api._answer_stream import STREAM_HEADERS, AnswerStream, WholeResponse
+        from gleaner.api.protocols.ui_message_stream import UiMessageStream
 
         context = request.lambda_context
         whole, response = WholeResponse(), find_stream(context)
         headers = {**STREAM_HEADERS, **self._headers(event, request), **self._cors_headers(event)}
         if response is not None:  # whoever waits for a whole response waits no longer than on the other routes
             request = replace(request, deadline=_deadline(self._settings.stream_deadline_seconds, context))
-        with AnswerStream(response or whole, headers) as stream:
-            answer = self._resolve(event, replace(request, emit=stream.emit))
-            if not stream.is_started and answer["statusCode"] != HTTPStatus.OK:
+        encoder = None if is_of_openai(event["path"]) else UiMessageStream()
+        with AnswerStream(response or whole, headers, encoder) as stream:
+            answer = self._resolve(event, replace(request, emit=stream.emit, stream_as=stream.use))
+            if not stream.is_started and (answer["statusCode"] != HTTPStatus.OK or not stream.is_wanted):
                 return answer
             replayed = {name: values for name, values in answer["multiValueHeaders"].items() if name == REPLAYED}
             stream.end(answer["statusCode"], answer["body"], replayed)
@@ -125,6 +139,10 @@ class Api:
         # Answers belong to their caller: neither browsers nor proxies may store them.
         answer["multiValueHeaders"].setdefault("Cache-Control", ["no-store"])
         answer["multiValueHeaders"] |= self._headers(event, request)
+        if is_of_openai(event["path"]):
+            from gleaner.api.protocols.openai_errors import convert
+
+            answer = convert(answer, is_question=event["path"].startswith(Endpoint.CREATE_COMPLETION.path))
         if is_head:
             answer |= {"body": "", "isBase64Encoded": False}
         return answer
@@ -194,7 +212,8 @@ class Api:
         handle(Exception)(lambda error: problems.internal(error, query_id=self._query_id()))
 
     def _no_route(self, _error: NotFoundError) -> Response[str]:
-        detail = f"There is no such path. A question is a POST to {Endpoint.ASK.path}."
+        ask = Endpoint.CREATE_COMPLETION if is_of_openai(self._app.current_event.path) else Endpoint.ASK
+        detail = f"There is no such path. A question is a POST to {ask.path}."
         return self._other_method() or problems.problem(problems.NO_SUCH_PATH, detail, query_id=self._query_id())
 
     def _other_method(self) -> Response[str] | None:
@@ -241,8 +260,8 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
     return CORSConfig(
         allow_origin=origins[0],
         extra_origins=list(origins[1:]),
-        allow_headers=["Idempotency-Key"],
-        expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After", REPLAYED],
+        allow_headers=["Idempotency-Key", *_OPENAI_HEADERS, *_MCP_HEADERS],
+        expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After", REPLAYED, "x-should-retry"],
         max_age=_PREFLIGHT_SECONDS,
     )
 

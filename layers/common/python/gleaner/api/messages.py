@@ -101,7 +101,8 @@ class MessageRoutes:
     ) -> Response[TurnAnswer]:
         def produce() -> Produced[TurnAnswer]:
             answer = self._answer(ChatQuery(**body.model_dump(), session_id=session_id))
-            return Produced(_to_turn_answer(answer, body.mode), is_kept=answer.status is AnswerStatus.SUCCESS)
+            turn = _to_turn_answer(session_id, answer, body.mode)
+            return Produced(turn, is_kept=answer.status is AnswerStatus.SUCCESS)
 
         def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
             request = self._current()
@@ -137,11 +138,11 @@ class MessageRoutes:
         )
 
 
-def _to_turn_answer(answer: Answer, mode: Mode) -> TurnAnswer:
+def _to_turn_answer(session_id: str, answer: Answer, mode: Mode) -> TurnAnswer:
     sources = cited_sources(answer.sources, answer.supports, answer.supporting_texts)
     message = MessageItem(
         id=answer.message_id,
-        session_id=answer.session_id,
+        session_id=session_id,
         role="assistant",
         content=answer.text,
         created_at=answer.created_at.isoformat(timespec="microseconds"),

@@ -15,7 +15,7 @@ from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import NotAllowed, UnknownPassage
 from gleaner.knowledge.learned_passages import LearnedPassages
 from gleaner.knowledge.library import Library
-from gleaner.model import Place, Record, SourceType, WebAnswer
+from gleaner.model import Place, Record, SourceType, WebAnswer, document_of
 from gleaner.passage_ids import address_of, decode_passage, encode_document, encode_passage, fingerprint
 from gleaner.stores.schema import caller_hash
 
@@ -63,21 +63,23 @@ class PassageRoutes:
         return [Route(Endpoint.SHOW_PASSAGE, self._show, raises=tuple(dict.fromkeys(failures)))]
 
     def _show(self, passage_id: Annotated[str, Path(max_length=1000)]) -> Response[PassageItem]:
+        return ok(self.read(passage_id))
+
+    def read(self, passage_id: str) -> PassageItem:
+        """The passage of an id, if the current caller may read it. Raises the errors of the route."""
         wanted = decode_passage(passage_id)
         place, request = wanted.place, self._current()
         request.caller.require_knowledge_base(place.kb_id)
         if place.is_learned:
             viewer = None if request.caller.is_admin else caller_hash(request.caller.id)
             answer = self._learned.read(place.kb_id, place.key, viewer=viewer, deadline=request.deadline)
-            return ok(_to_web_passage(answer, place, wanted.fingerprint))
+            return _to_web_passage(answer, place, wanted.fingerprint)
         found = self._library.read_passage(place.kb_id, place.key, deadline=request.deadline)
-        return ok(
-            _to_passage(found.chunk, place.kb_id, wanted.fingerprint).model_copy(
-                update={
-                    "before": _to_neighbour(found.before, place.kb_id),
-                    "after": _to_neighbour(found.after, place.kb_id),
-                }
-            )
+        return _to_passage(found.chunk, place.kb_id, wanted.fingerprint).model_copy(
+            update={
+                "before": _to_neighbour(found.before, place.kb_id),
+                "after": _to_neighbour(found.after, place.kb_id),
+            }
         )
 
 
@@ -93,7 +95,7 @@ def _to_passage(record: Record, kb_id: str, cited: str) -> PassageItem:
         page_number=record.page_number,
         page_label=record.page_label,
         chunk_index=record.chunk_index,
-        document_id=encode_document(record.id.rpartition("#")[0] or record.id),
+        document_id=encode_document(document_of(record.id)),
         has_changed=fingerprint(record.text) != cited,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +15,12 @@ from gleaner.errors import GleanerError
 from gleaner.runtime.response_stream import STREAMED
 
 STREAM_TYPE = "text/event-stream"  # of the responses of routes that stream
+_OPENAI_PREFIX = "/v1/"  # of the paths of OpenAI's API
+
+
+def is_of_openai(path: str) -> bool:
+    """Whether the clients of a path expect OpenAI's form of errors."""
+    return path.startswith(_OPENAI_PREFIX)
 
 
 class Endpoint(Enum):
@@ -52,6 +58,10 @@ class Endpoint(Enum):
     SHOW_PASSAGE = "GET", "/api/passages/<passage_id>", "Show a passage that an answer cites"
     LIST_DOCUMENTS = "GET", "/api/documents", "List the documents of a knowledge base"
     SHOW_DOCUMENT = "GET", "/api/documents/<document_id>", "Show a document and its passages"
+    CREATE_COMPLETION = "POST", "/v1/chat/completions", "Ask a question as OpenAI's clients do"
+    LIST_MODELS = "GET", "/v1/models", "List the models: your knowledge bases"
+    SHOW_MODEL = "GET", "/v1/models/<model>", "Show a model"
+    MCP = "POST", "/mcp", "Serve a message of the Model Context Protocol"
     PAGE = "GET", "/", "Show the page on which people ask"
     PAGE_FILE = "GET", "/page/<name>", "Send a file of the page"
     PROTECTED_RESOURCE = "GET", "/.well-known/oauth-protected-resource", "Say where tokens for the MCP server come from"
@@ -94,6 +104,10 @@ class Route:
     unfinished: HTTPStatus | None = None  # the status of the same response when time ran out
     # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
     content: Mapping[str, Any] | None = None
+    # The schema of a JSON body that the handler reads itself, and the schemas of its JSON responses by their statuses:
+    # None is a response without a body. Problem documents with the same status are added to them.
+    body: Mapping[str, Any] | None = None
+    responses: Mapping[HTTPStatus, Mapping[str, Any] | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class ToolCallItem(BaseModel):
 
     tool_call_id: str
     query_id: str
-    session_id: str
+    session_id: str | None
     tool_name: str
     parameters: str
     result: str

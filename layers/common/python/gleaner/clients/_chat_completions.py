@@ -35,11 +35,12 @@ _OPAQUE_OF_CALL = "extra_content"
 def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     """The request body without the model's name. Only the tools that may be called now are offered."""
     body: JsonObject = {}
-    if dialect.forcing is Forcing.SCHEMA:
+    if request.callable_tools and dialect.forcing is Forcing.SCHEMA:
         body["messages"] = [_to_wire(message, dialect) for message in as_plain_messages(request)]
         body["response_format"] = response_format(request.callable_tools)
     else:
         body["messages"] = [_to_wire(message, dialect) for message in request.messages]
+    if request.callable_tools and dialect.forcing is not Forcing.SCHEMA:
         body["tools"] = [_tool_to_wire(tool) for tool in request.callable_tools]
         # A function is never named: with one tool on offer it is the same, and some servers ignore an object here.
         body["tool_choice"] = dialect.forcing.value
@@ -65,6 +66,7 @@ def read_turn(answer: JsonObject, request: ModelRequest, dialect: Dialect) -> Mo
     opaque: Any = _opaque(message, opaque_calls)
     if (
         not calls
+        and request.callable_tools
         and dialect.forcing is Forcing.SCHEMA
         and (call := read_call(content, request.callable_tools, call_id=_new_id()))
     ):

@@ -57,12 +57,10 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     }
     if dialect.effort is not None:
         optional["reasoning"] = {"effort": dialect.effort}
-    body: JsonObject = {
-        "instructions": system,
-        "input": items,
-        "tools": [_tool_to_wire(tool) for tool in offered],
-        "tool_choice": _tool_choice(request, dialect.forcing),
-    }
+    body: JsonObject = {"instructions": system, "input": items}
+    if offered:
+        body["tools"] = [_tool_to_wire(tool) for tool in offered]
+        body["tool_choice"] = _tool_choice(request, dialect.forcing)
     if dialect.output_limits:
         body[dialect.output_limits[0]] = request.max_output_tokens
     return body | {name: value for name, value in optional.items() if dialect.sends(name)}

@@ -97,6 +97,13 @@ class ChatModel:
             reason = stopped.reason
         raise reason  # outside of the handler, which would become its context
 
+    def write(self, messages: Sequence[ChatMessage], *, deadline: Deadline) -> ModelTurn:
+        """Ask for a text, without tools. The caller checks that there is one. Raises the errors of `complete`."""
+        request = ModelRequest(
+            messages=messages, tools=(), callable_tools=(), max_output_tokens=self._max_output_tokens
+        )
+        return self._ask_and_learn(request, deadline)
+
     def _ask_and_learn(self, request: ModelRequest, deadline: Deadline) -> ModelTurn:
         first = self._dialect
         if any(message.opaque == CONSTRAINED for message in request.messages):
@@ -104,7 +111,7 @@ class ChatModel:
             first = with_schema(first) or first
         dialect, turn = self._ask_until_accepted(request, first, deadline)
         is_text = not turn.tool_calls and not turn.is_refused and turn.finish_reason != "length"
-        if is_text and (constrained := with_schema(dialect)):
+        if request.callable_tools and is_text and (constrained := with_schema(dialect)):
             dialect, turn = self._ask_for_json(request, constrained, (dialect, turn), deadline)
         elif turn.tool_calls and dialect.forcing is not Forcing.SCHEMA:
             self._has_called = True

@@ -8,7 +8,7 @@ from typing import Any
 
 from gleaner.addresses import is_page_address
 from gleaner.clients._json_values import as_number, as_string
-from gleaner.model import JsonObject, Record
+from gleaner.model import CHUNK_SEPARATOR, JsonObject, Record
 
 _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
 
@@ -49,7 +49,7 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
     heading, text = _split(stored)
     if not text:
         return None
-    document_id, _, position = record_id.rpartition("#")
+    document_id, _, position = record_id.rpartition(CHUNK_SEPARATOR)
     chunk_index = _get_number(stored, "chunk_index")
     if chunk_index is None:
         chunk_index = int(position) if re.fullmatch(r"[0-9]{1,9}", position) else 0

@@ -13,6 +13,7 @@ from gleaner.guards._own_addresses import TRAILING, address_key, collect_address
 
 _ID = r"(?:kb|web)-\d+"
 _MARKS = re.compile(rf"\[\s*({_ID}(?:\s*[,;]\s*{_ID})*)\s*\]", re.IGNORECASE)
+_MARK_OR_CODE = re.compile(rf"{_MARKS.pattern}|\x00(?P<code>\d+)\x00", re.IGNORECASE)
 _SPACED_MARKS = re.compile(rf"[ \t]*{_MARKS.pattern}", re.IGNORECASE)
 
 # HTML elements that load, run or restyle something, or that browsers parse by special rules.
@@ -80,9 +81,30 @@ def split_marks(answer: str) -> str:
     return unshield_code(plain, code)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark in an answer: its place in code points, and the id that it holds."""
+
+    start: int
+    end: int
+    id: str
+
+
+def find_marks(answer: str) -> list[Mark]:
+    """Return the marks in `answer`, in order; each mark must have one id."""
+    prose, code = shield_code(answer)
+    marks, shift = [], 0  # what the placeholders of code so far are shorter than the code
+    for match in _MARK_OR_CODE.finditer(prose):
+        if match["code"] is None:
+            marks.append(Mark(match.start() + shift, match.end() + shift, match[1]))
+        else:
+            shift += len(code[int(match["code"])]) - len(match[0])
+    return marks
+
+
 def find_marked_ids(answer: str) -> list[str]:
     """Return the ids of the marks in `answer`, in order; each mark must have one id."""
-    return [mark[1] for mark in _MARKS.finditer(shield_code(answer)[0])]
+    return [mark.id for mark in find_marks(answer)]
 
 
 def keep_marks(answer: str, ids: Collection[str]) -> str:

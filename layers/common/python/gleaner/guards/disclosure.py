@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from gleaner.prompts import read_all_prompts
 
 RUN_WORDS = 12  # shorter runs occur by chance
 PLACEHOLDER = "[…]"
@@ -17,6 +19,12 @@ Runs = frozenset[tuple[str, ...]]
 def collect_runs(texts: Iterable[str]) -> Runs:
     """Collect every run of RUN_WORDS words in `texts`, ignoring case and punctuation."""
     return frozenset(run for text in texts for run, _ in _iterate_runs(text))
+
+
+@cache
+def collect_prompt_runs() -> Runs:
+    """Collect the runs of all prompts, once per process."""
+    return collect_runs(read_all_prompts())
 
 
 def remove_runs(answer: str, secret: Runs, quotable: Iterable[str]) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gleaner.errors import UnknownDocument, UnknownPassage
-from gleaner.model import Record
+from gleaner.model import CHUNK_SEPARATOR, KB_ID_PATTERN, Record, chunk_id, document_of
 from gleaner.runtime.deadline import Deadline
 
 if TYPE_CHECKING:  # the SDK of the index is loaded when it is used
     from gleaner.clients.pinecone import KnowledgeBase
 
 _MAX_REQUEST_SECONDS = 5.0
-_SEPARATOR = "#"  # between the id of a document and the index of a chunk
 
 Position = tuple[str | None, str]  # the token of a page of ids, and the last document that was read from it
 
@@ -53,11 +53,16 @@ class Library:
         self._connect = connect
         self._connected: KnowledgeBase | None = None
 
+    def list_knowledge_bases(self, *, deadline: Deadline) -> list[str]:
+        """The knowledge bases that hold documents, in order; other programs may keep more in the index."""
+        counts = self._index().record_counts(timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
+        return sorted(kb_id for kb_id in counts if re.fullmatch(KB_ID_PATTERN, kb_id))
+
     def read_passage(self, kb_id: str, record_id: str, *, deadline: Deadline) -> Neighbours:
         """A chunk with its neighbours in one request. Raises UnknownPassage."""
-        document, separator, index = record_id.rpartition(_SEPARATOR)
+        document, separator, index = record_id.rpartition(CHUNK_SEPARATOR)
         has_neighbours = bool(separator) and index.isascii() and index.isdigit()
-        around = [_chunk_id(document, int(index) + step) for step in (-1, 1)] if has_neighbours else []
+        around = [chunk_id(document, int(index) + step) for step in (-1, 1)] if has_neighbours else []
         records = self._index().fetch(kb_id, [record_id, *around], timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
         if record_id not in records:
             raise UnknownPassage("This passage is not in the knowledge base any more. Ask again.")
@@ -72,7 +77,7 @@ class Library:
         token, last = after or (None, "")
         next_position = None
         for page_token, record_id in self._list_ids(kb_id, token, deadline):
-            document = record_id.rpartition(_SEPARATOR)[0] or record_id
+            document = document_of(record_id)
             if last and _order(document) <= _order(last):
                 continue
             if document not in ids and len(ids) == limit:
@@ -96,7 +101,7 @@ class Library:
         Raises UnknownDocument.
         """
         timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
-        prefix = document_id + _SEPARATOR
+        prefix = document_id + CHUNK_SEPARATOR
         chunk_ids = sorted(self._index().list_ids(kb_id, prefix=prefix, timeout=timeout), key=_chunk_index)
         chunk_ids = chunk_ids or [document_id]  # other programs may store a document as one record
         wanted = chunk_ids[start : start + limit]
@@ -123,13 +128,9 @@ class Library:
 
 def _order(document: str) -> bytes:
     """By what records, whose ids the index sorts by their bytes, come in the order of their documents."""
-    return (document + _SEPARATOR).encode()
-
-
-def _chunk_id(document: str, index: int) -> str:
-    return f"{document}{_SEPARATOR}{index}"
+    return (document + CHUNK_SEPARATOR).encode()
 
 
 def _chunk_index(record_id: str) -> int:
-    index = record_id.rpartition(_SEPARATOR)[2]
+    index = record_id.rpartition(CHUNK_SEPARATOR)[2]
     return int(index) if index.isascii() and index.isdigit() and len(index) < 10 else 0  # noqa: PLR2004

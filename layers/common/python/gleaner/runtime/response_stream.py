@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 # The methods whose responses API Gateway streams, as HTTP method and resource of their events. Whatever the function
 # answers to these must have the form of a stream, and whatever it answers to others must not: the event says nothing
 # about it but its resource. infra/constructs/query_api.py deploys the same list, which tests/seams/ compares.
-STREAMED = frozenset({("POST", "/api/chat/stream"), ("POST", "/api/sessions/{session_id}/chat/stream")})
+STREAMED = frozenset(
+    {
+        ("POST", "/api/chat/stream"),
+        ("POST", "/api/sessions/{session_id}/chat/stream"),
+        ("POST", "/v1/chat/completions"),
+    }
+)
 
 
 class ClientGone(Exception):

@@ -1,4 +1,4 @@
-"""Deletes all that a caller left: sessions, records of failed queries, and what only this caller taught."""
+"""Deletes all that a caller left: sessions, records of queries without one, and what only this caller taught."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CallerErasure:
             self._delete_learned(caller_id, counts, deadline)
             self._finish_deletions(caller_id, counts, deadline)
             self._delete_sessions(caller_id, counts, deadline)
-            self._delete_failed_queries(caller_id, counts, deadline)
+            self._delete_noted_queries(caller_id, counts, deadline)
             self._doubts.withdraw(schema.caller_hash(caller_id), deadline=deadline)
             # Again, because a query may have taught something while the sessions were deleted.
             self._delete_learned(caller_id, counts, deadline)
@@ -89,8 +89,8 @@ class CallerErasure:
                     self._sessions.delete(item["session_id"], caller_id, counts=counts, deadline=deadline)
                 deleted.add(item["session_id"])
 
-    def _delete_failed_queries(self, caller_id: str, counts: DeletionCounts, deadline: Deadline) -> None:
-        partition, prefix = schema.owner_partition(caller_id), schema.FAILED_PREFIX
+    def _delete_noted_queries(self, caller_id: str, counts: DeletionCounts, deadline: Deadline) -> None:
+        partition, prefix = schema.owner_partition(caller_id), schema.NOTED_PREFIX
         for item in self._conversations.query_all(
             partition=partition, begins_with=prefix, limit=None, deadline=deadline
         ):

@@ -113,9 +113,9 @@ class ConversationStore:
                 return
             raise UnknownSession("The session was deleted while the question was being answered.") from error
 
-    def note_failed_query(self, owner: str, query_id: str, tool_call_count: int, *, deadline: Deadline) -> None:
-        """Remember a query that failed before its session was created: no session leads to its tool calls."""
-        key = schema.failed_key(owner, query_id)
+    def note_query(self, owner: str, query_id: str, tool_call_count: int, *, deadline: Deadline) -> None:
+        """Remember a query to whose tool calls no session leads: it failed before there was one, or was not kept."""
+        key = schema.noted_key(owner, query_id)
         item = {"query_id": query_id, "tool_call_count": tool_call_count}
         self._table.put_new(key | item, deadline=deadline)
 

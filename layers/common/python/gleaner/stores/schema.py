@@ -25,7 +25,7 @@ Conversations table
     S#<session id>           EXCERPT#<query id>                          the text that a question was asked about
     S#<session id>           LONG#<sort key>#<n>                         a further piece of an item's long text
     O#<owner>                S#<session id>                              a session that is being deleted
-    O#<owner>                Q#<query id>                                a query that failed before it had a session
+    O#<owner>                Q#<query id>                                a query without a session, failed or not kept
   Messages sort directly before their session: one query from the end returns it with the newest messages.
     index by_owner: owner, updated_at; sessions only
 Tool calls table
@@ -261,7 +261,7 @@ def session_key(session_id: str) -> Key:
     return {"pk": f"S#{session_id}", "sk": "SESSION"}
 
 
-DOOMED_PREFIX, FAILED_PREFIX = "S#", "Q#"
+DOOMED_PREFIX, NOTED_PREFIX = "S#", "Q#"
 
 
 def owner_partition(owner: str) -> str:
@@ -274,9 +274,9 @@ def doomed_key(owner: str, session_id: str) -> Key:
     return {"pk": owner_partition(owner), "sk": f"{DOOMED_PREFIX}{session_id}"}
 
 
-def failed_key(owner: str, query_id: str) -> Key:
-    """Key of the record that a caller's query failed before its session was created."""
-    return {"pk": owner_partition(owner), "sk": f"{FAILED_PREFIX}{query_id}"}
+def noted_key(owner: str, query_id: str) -> Key:
+    """Key of the record of a caller's query that no session leads to."""
+    return {"pk": owner_partition(owner), "sk": f"{NOTED_PREFIX}{query_id}"}
 
 
 MESSAGE_PREFIX = "M#"

@@ -78,7 +78,7 @@ class SessionDeletion:
             deadline=deadline,
         )
 
-    def withdraw_learned(self, session_id: str, owner: str, query_id: str, *, deadline: Deadline) -> None:
+    def withdraw_learned(self, session_id: str | None, owner: str, query_id: str, *, deadline: Deadline) -> None:
         """Delete what one query of `owner` taught, also what it taught for all callers."""
         self._learned.withdraw(schema.caller_hash(owner), session_id, query_id, deadline=deadline)
 

@@ -32,7 +32,7 @@ class ToolCallRecord:
     """
 
     query_id: str
-    session_id: str
+    session_id: str | None  # None: the query was not kept in a session
     owner: str
     position: int
     tool_call_id: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from gleaner import text
 from gleaner.errors import ToolCallRejected
@@ -11,7 +10,6 @@ from gleaner.guards import disclosure
 from gleaner.guards.answer_text import AllowedLinks, find_marked_ids, keep_marks, remove_foreign_links, split_marks
 from gleaner.guards.untrusted import restore_tokens
 from gleaner.model import Passage
-from gleaner.prompts import read_all_prompts
 
 _MAX_FILTERINGS = 8
 
@@ -75,16 +73,11 @@ class AnswerFilters:
         if answer == self._clean:
             return answer
         quotable = (passage.content for passage in self._passages.values())
-        remainder = disclosure.remove_runs(answer, _collect_prompt_runs(), quotable)
+        remainder = disclosure.remove_runs(answer, disclosure.collect_prompt_runs(), quotable)
         if remainder == answer:
             self._clean = answer
         self.has_instructions = self.has_instructions or remainder != answer
         return remainder
-
-
-@cache
-def _collect_prompt_runs() -> disclosure.Runs:
-    return disclosure.collect_runs(read_all_prompts())
 
 
 def _strip_brackets(source: str) -> str:

@@ -42,7 +42,7 @@ class Question:
     """A question as the user asked it."""
 
     query_id: str
-    session_id: str
+    session_id: str | None  # None: no session leads to what is recorded of it
     text: str
     kb_id: str
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
@@ -52,6 +52,8 @@ class Question:
     learning: LearningMode = LearningMode.SHARED
     asked_at: datetime = field(default_factory=utc_now)
     is_fresh: bool = False  # answered by nothing that was found before it was asked
+    guidance: str | None = None  # what the client wishes of the answer's form
+    has_sent_history: bool = False  # the messages before it came from the client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

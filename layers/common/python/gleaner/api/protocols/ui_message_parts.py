@@ -220,17 +220,3 @@ class UiMessagePart(
     ]
 ):
     """One part of the stream."""
-
-
-# One server-sent event, as OpenAPI describes them. `[DONE]` is the last.
-_PART = {"contentMediaType": "application/json", "contentSchema": {"$ref": "#/components/schemas/UiMessagePart"}}
-EVENT_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["data"],
-    "properties": {
-        "data": {
-            "type": "string",
-            "anyOf": [{"const": "[DONE]"}, _PART],
-        }
-    },
-}

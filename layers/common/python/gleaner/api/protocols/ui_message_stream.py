@@ -7,7 +7,7 @@ What a client does with each part is in the npm package `ai` 7.0.173, in `ui-mes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from gleaner.answering import events
@@ -15,8 +15,7 @@ from gleaner.api.protocols.media_types import media_type_of
 from gleaner.model import JsonObject, Passage
 from gleaner.stores.conversation_items import message_id
 
-HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
-KEEP_ALIVE = b": keep-alive\n\n"
+_HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
 _FINISH_STEP: JsonObject = {"type": "finish-step"}
 # A UI shows the text of a part that has ended, unless it looks at this mark. The protocol takes no text back, but for
@@ -32,6 +31,11 @@ class UiMessageStream:
         self._has_step = False
         self._text: str | None = None  # of the open text part, as far as it was sent
         self._text_count = 0
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The version of the protocol."""
+        return _HEADERS
 
     def encode(self, event: events.Event) -> bytes:
         """What an event tells the client; nothing for the last one, whose JSON `finish` is given."""
@@ -74,7 +78,7 @@ class UiMessageStream:
             case events.Answered():
                 pass
 
-    def _start(self, message: str, session_id: str) -> Iterator[JsonObject]:
+    def _start(self, message: str, session_id: str | None) -> Iterator[JsonObject]:
         if not self._is_started:
             self._is_started = True
             metadata = {"query_id": message.partition("-")[0], "session_id": session_id}

@@ -1,0 +1,94 @@
+"""The route that answers questions as OpenAI's API does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body
+
+from gleaner.answering.events import Sink, ignore
+from gleaner.answering.exchange import Answer, QuestionRequest
+from gleaner.api.chat import ANSWER_FAILURES
+from gleaner.api.idempotency import IdempotentRunner, Produced
+from gleaner.api.protocols.chat_completion import ChatCompletion, to_completion
+from gleaner.api.protocols.chat_completion_request import CompletionRequest
+from gleaner.api.protocols.chat_completion_stream import ChatCompletionStream
+from gleaner.api.protocols.chat_messages import read_earlier, read_guidance, read_question
+from gleaner.api.protocols.model_names import ModelName, parse_model, unknown_model
+from gleaner.api.request import JSON, Current, ok
+from gleaner.api.routes import STREAM_TYPE, Endpoint, Route
+from gleaner.api.schemas import IdempotencyKey
+from gleaner.errors import NotAllowed, UnknownKnowledgeBase, UnknownModel
+from gleaner.model import AnswerStatus, Grounding, JsonObject
+from gleaner.stores.conversations import ConversationStore
+
+Ask = Callable[[QuestionRequest, Sink], Answer]
+
+_FAILURES = (UnknownModel, *(error for error in ANSWER_FAILURES if error not in (NotAllowed, UnknownKnowledgeBase)))
+
+
+class CompletionRoutes:
+    """POST /v1/chat/completions, streamed or whole as the request says."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        conversations: ConversationStore,
+        idempotent: IdempotentRunner,
+        current: Current,
+        *,
+        default_kb_id: str,
+    ) -> None:
+        self._ask = ask
+        self._conversations = conversations
+        self._idempotent = idempotent
+        self._current = current
+        self._default_kb_id = default_kb_id
+
+    def routes(self) -> list[Route]:
+        """The routes."""
+        whole = {"schema": {"$ref": f"#/components/schemas/{ChatCompletion.__name__}"}}
+        content = {JSON: whole, STREAM_TYPE: {}}  # their schemas are added to the document
+        return [Route(Endpoint.CREATE_COMPLETION, self._create, raises=_FAILURES, content=content)]
+
+    def _create(
+        self, body: Annotated[CompletionRequest, Body()], idempotency_key: IdempotencyKey = None
+    ) -> Response[ChatCompletion]:
+        request, model = self._current(), parse_model(body.model)
+        if request.caller.kb_ids is not None and (model.kb_id or self._default_kb_id) not in request.caller.kb_ids:
+            raise unknown_model(body.model)
+        with_usage = bool(body.stream_options and body.stream_options.include_usage)
+        emit = request.stream_as(ChatCompletionStream(body.model, with_usage=with_usage)) if body.stream else ignore
+
+        def produce() -> Produced[ChatCompletion]:
+            answer = self._answer(body, model, emit)
+            address = request.origin + request.base_path
+            completion = to_completion(answer, model, body.model, address=address)
+            return Produced(completion, is_kept=answer.status is AnswerStatus.SUCCESS)
+
+        def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
+            if body.session_id is not None:
+                self._conversations.get(body.session_id, request.caller.id, deadline=request.deadline)
+
+        route = Endpoint.CREATE_COMPLETION.path
+        return ok(self._idempotent.run(idempotency_key, request, route, body, produce, recheck))
+
+    def _answer(self, body: CompletionRequest, model: ModelName, emit: Sink) -> Answer:
+        caller = self._current().caller
+        question = QuestionRequest(
+            query=read_question(body.messages),
+            caller_id=caller.id,
+            session_id=body.session_id,
+            kb_id=model.kb_id,
+            grounding=Grounding.STRICT if model.is_strict else Grounding.OPEN,
+            kb_ids=caller.kb_ids,
+            history=None if body.session_id else read_earlier(body.messages),
+            guidance=read_guidance(body.messages),
+            is_kept=body.session_id is not None,
+        )
+        try:
+            return self._ask(question, emit)
+        except UnknownKnowledgeBase:
+            raise unknown_model(body.model) from None

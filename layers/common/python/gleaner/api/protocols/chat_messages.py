@@ -1,0 +1,120 @@
+"""The messages of a chat completion: which is the question, what was said before, and what the client wishes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from gleaner import text
+from gleaner.answering.exchange import EarlierMessage
+from gleaner.api.protocols.footnotes import cut_footnotes
+from gleaner.api.schemas import MAX_QUERY
+
+_MAX_EARLIER = 50_000  # characters of earlier messages; fewer reach the model
+_PARTS_WITH_TEXT = ("text", "refusal")  # each has its text in a field of its own name
+_REFUSED_PARTS = {
+    "image_url": "must hold no images, because they are not read; say in words what the question is about",
+    "input_audio": "must hold no audio, because it is not heard; send the question as text",
+    "file": "must hold no files, because they are not read here; load documents into a knowledge base",
+}
+
+
+def _read_content(value: object) -> object:
+    """The text of a message: a string, parts of text, or nothing."""
+    if isinstance(value, list):
+        value = "\n\n".join(map(_read_part, value))
+    return text.replace_surrogates(value) if isinstance(value, str) else "" if value is None else value
+
+
+def _read_part(part: object) -> str:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if isinstance(part, dict) and kind in _PARTS_WITH_TEXT and isinstance(words := part.get(kind), str):
+        return words
+    reason = _REFUSED_PARTS.get(kind) if isinstance(kind, str) else None
+    raise ValueError(reason or "must be a string, or parts of the type text with their text")
+
+
+class TextPart(BaseModel):
+    """A part of a message: a text, or why a model refused to write one."""
+
+    type: Literal["text", "refusal"]
+    text: str = ""
+    refusal: str = ""
+
+
+Content = Annotated[
+    str,
+    BeforeValidator(_read_content, json_schema_input_type=str | list[TextPart] | None),
+    Field(description="A text, or parts of text. Images, audio and files are refused."),
+]
+
+
+class ChatMessageParam(BaseModel):
+    """A message of the conversation. Its other fields, such as calls of tools, are ignored."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Content = ""
+
+    @property
+    def is_guidance(self) -> bool:
+        """Whether it is the client's, not the user's."""
+        return self.role in ("system", "developer")
+
+
+def check_messages(messages: list[ChatMessageParam]) -> list[ChatMessageParam]:
+    """Raises ValueError unless they end with a question."""
+    position = _find_question(messages)
+    if position is None:
+        raise ValueError(
+            "must end with the question, a message of the role user; an answer that was begun is not continued"
+        )
+    if len(messages[position].content) > MAX_QUERY:
+        raise ValueError(f"must end with a question of at most {MAX_QUERY:,} characters")
+    if not read_question(messages):
+        raise ValueError("must end with a question that is not empty")
+    return messages
+
+
+def _find_question(messages: Sequence[ChatMessageParam]) -> int | None:
+    """Where the question is. Guidance may follow it, and an empty answer, which some clients send."""
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if message.role == "user":
+            return position
+        if not (message.is_guidance or (message.role == "assistant" and not message.content.strip())):
+            return None
+    return None
+
+
+def read_question(messages: Sequence[ChatMessageParam]) -> str:
+    """The question of checked messages."""
+    position = _find_question(messages)
+    return "" if position is None else _clean(messages[position].content)
+
+
+def read_earlier(messages: Sequence[ChatMessageParam]) -> tuple[EarlierMessage, ...]:
+    """What user and assistant said before the question of checked messages, oldest first, as far as it is read."""
+    earlier: list[EarlierMessage] = []
+    characters_left = _MAX_EARLIER
+    for message in reversed(messages[: _find_question(messages)]):
+        if message.role not in ("user", "assistant"):
+            continue
+        characters_left -= len(message.content)
+        if characters_left < 0:
+            break
+        content = cut_footnotes(_clean(message.content)) if message.role == "assistant" else _clean(message.content)
+        if content:
+            earlier.append(EarlierMessage(role=message.role, content=content))
+    return tuple(reversed(earlier))
+
+
+def read_guidance(messages: Sequence[ChatMessageParam]) -> str | None:
+    """What the client's own messages wish; None if there are none."""
+    parts = [_clean(message.content) for message in messages if message.is_guidance]
+    return "\n\n".join(part for part in parts if part) or None
+
+
+def _clean(content: str) -> str:
+    return text.clean(content).strip()
