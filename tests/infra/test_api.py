@@ -16,8 +16,8 @@ DOCS = {"/openapi.json", "/swagger"}
 PAGE, PAGE_FILE = "", "/page/{name}"
 QUESTION = "/api/chat/query"
 IN_SESSION = "/api/sessions/{session_id}"
-COMPLETION = "/v1/chat/completions"
-STREAMED = {"/api/chat/stream", f"{IN_SESSION}/chat/stream", COMPLETION}
+QUESTIONS = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}  # whose answers stream
+STREAMED = QUESTIONS | {"/v1/chat/completions"}
 PATHS = {"", "/{proxy+}", "/api", "/api/{proxy+}", HEALTH, "/api/chat", QUESTION}
 PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat"} | STREAMED
 METADATA = {
@@ -26,7 +26,13 @@ METADATA = {
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 }
-DOORS = {"/v1", "/v1/{proxy+}", "/v1/chat", COMPLETION, "/mcp"}  # where clients of OpenAI's and MCP's protocols knock
+DOORS = {
+    "/v1",
+    "/v1/{proxy+}",
+    "/v1/chat",
+    "/v1/chat/completions",
+    "/mcp",
+}  # where clients of OpenAI's and MCP's protocols knock
 PATHS |= DOORS
 GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") for path in PATHS}
 
@@ -85,7 +91,7 @@ def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environmen
 def test_streamed_questions_are_checked_as_others_are(synthesised: Synthesis, environment: Environment) -> None:
     methods = methods_of(synthesised.service[environment.name])
     expected = methods[(QUESTION, "POST")]
-    for path in STREAMED - {COMPLETION}:  # whose body has another form
+    for path in QUESTIONS:
         method = methods[(path, "POST")]
         assert {name: method[name] for name in ("RequestModels", "RequestValidatorId")} == {
             name: expected[name] for name in ("RequestModels", "RequestValidatorId")

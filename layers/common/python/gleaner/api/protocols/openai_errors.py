@@ -83,7 +83,7 @@ def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
 
 
 def to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
-    """A problem of the API as an error of OpenAI's."""
+    """The error that says the same as a problem document with this slug and status."""
     fields = problem.get("errors") or ()
     params = [_INDEX.sub(r"[\1]", item["field"]) for item in fields]
     messages = [f"{param}: {item['message']}" for param, item in zip(params, fields, strict=True)]
