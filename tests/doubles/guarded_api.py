@@ -32,7 +32,7 @@ class GuardedApi:
         self, handle: Callable[[Event], Event], admit: Admit, *, refusal: HTTPStatus, challenge: str = ""
     ) -> None:
         """`challenge`: the WWW-Authenticate header of refusals."""
-        self._headers = {"WWW-Authenticate": challenge} if challenge else {}
+        self.headers_of_refusals = {"WWW-Authenticate": challenge} if challenge else {}
         self._handle = handle
         self._admit = admit
         self._refusal = refusal
@@ -65,7 +65,7 @@ class GuardedApi:
         if caller is None:
             slug = "unauthorized" if self._refusal is HTTPStatus.UNAUTHORIZED else "not-allowed"
             problem = {"type": f"urn:gleaner:problem:{slug}", "detail": "Refused."}
-            return JSONResponse(problem, self._refusal, self._headers)
+            return JSONResponse(problem, self._refusal, self.headers_of_refusals)
         if not is_open:
             self.callers.append(caller)
         event = to_event(request, await request.body(), "r")
