@@ -19,6 +19,7 @@ from gleaner_local.clients.http_api import ApiClient, CallFailed
 from gleaner_local.clients.mcp_bridge import Bridge
 from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
+from infra.callbacks import MCP_CALLBACK_URLS
 
 REMOTE = "https://api.example.org/prod"
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -236,6 +237,16 @@ def test_what_is_printed_without_a_key() -> None:
     assert "env" not in desktop["mcpServers"]["gleaner"]
     assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
     assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp"}}}
+
+
+def test_what_is_printed_where_users_sign_in() -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", REMOTE, "--client-id", "2a3b"]).output
+    assert f"claude mcp add --transport http --client-id 2a3b --callback-port 3118 gleaner {REMOTE}/mcp" in printed
+    assert "http://localhost:3118/callback" in MCP_CALLBACK_URLS
+    code, cursor = entries("--url", REMOTE, "--client-id", "2a3b")
+    assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
+    assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp", "auth": {"CLIENT_ID": "2a3b"}}}}
+    assert "GLEANER_API_KEY" not in printed
 
 
 @pytest.mark.parametrize("option", ["--stdio", "--key"])
