@@ -16,7 +16,7 @@ import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
 from gleaner.api.request import JSON
-from gleaner.api.routes import STREAM_TYPE, Route, is_of_openai
+from gleaner.api.routes import STREAM_TYPE, Endpoint, Route, is_of_openai
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -59,6 +59,8 @@ def declare(route: Route) -> dict[str, Any]:
 def _tag(path: str) -> str:
     if is_of_openai(path):
         return "openai"
+    if path == Endpoint.MCP.path:
+        return "mcp"
     return path.split("/")[2] if path.startswith("/api/") else "docs"
 
 

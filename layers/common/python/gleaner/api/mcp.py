@@ -77,9 +77,9 @@ class McpRoutes:
 
         Its name may lead here, but then not by HTTPS; who serves HTTP checks the host before.
         """
+        own = [f"{scheme}://{host}" for host in headers.get("host", ()) for scheme in ("https", "http")]
         for origin in headers.get("origin", ()):
-            is_own = origin.partition("://")[2] in headers.get("host", ())
-            if not is_own and "*" not in self._origins and origin not in self._origins:
+            if "*" not in self._origins and origin not in (*self._origins, *own):
                 raise _Refusal(HTTPStatus.FORBIDDEN, "Pages of this origin may not call the service.")
 
     def _answer(self, value: Any, headers: Headers) -> Response[str]:
