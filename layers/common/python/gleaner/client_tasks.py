@@ -106,7 +106,7 @@ def read_task(messages: Sequence[tuple[str, str]]) -> TaskRequest | None:
 
     A client sends a task as its only message, perhaps after a system message that stands before all that it sends.
     """
-    others = [text for role, text in messages if role != "system"]
+    others = [text for role, text in messages if role not in ("system", "developer")]
     if not others and len(messages) == 1:  # LibreChat once sent it as a system message
         others = [messages[0][1]]
     if len(others) != 1 or any(role == "assistant" for role, _ in messages):

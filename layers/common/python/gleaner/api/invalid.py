@@ -49,12 +49,14 @@ def _message(error: Error) -> str:
     return words(error.get("ctx") or {}) if words else "is not valid; see the description of the API"
 
 
-def _at_least(things: str) -> Callable[[Context], str]:
-    def say(context: Context) -> str:
-        minimum = context["min_length"]
-        return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} {things}"
+def _at_least_characters(context: Context) -> str:
+    minimum = context["min_length"]
+    return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} characters"
 
-    return say
+
+def _at_least_entries(context: Context) -> str:
+    minimum = context["min_length"]
+    return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} entries"
 
 
 def _number(value: float) -> str:
@@ -76,7 +78,7 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "extra_forbidden": _say("is not a field of this request; leave it out or fix its spelling"),
     "string_type": _TEXT,
     "string_unicode": _say("must be a string of valid Unicode characters"),
-    "string_too_short": _at_least("characters"),
+    "string_too_short": _at_least_characters,
     "string_too_long": lambda context: f"must have at most {context['max_length']:,} characters",
     "string_pattern_mismatch": lambda context: f"must be {FORMS[context['pattern']]}",
     "literal_error": lambda context: f"must be {context['expected'].replace(chr(39), '')}",
@@ -94,7 +96,7 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "less_than_equal": lambda context: f"must be at most {_number(context['le'])}",
     "dict_type": _say("must be an object whose values are strings"),
     "list_type": _say("must be a list"),
-    "too_short": _at_least("entries"),
+    "too_short": _at_least_entries,
     "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
     "value_error": lambda context: str(context["error"]),
 }

@@ -26,7 +26,7 @@ _STATUSES: Mapping[str, HTTPStatus] = {
     "mandatory-tool-missing": HTTPStatus.INTERNAL_SERVER_ERROR,
     "answer-rejected": HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-# By slug, where OpenAI has a name for a problem.
+# By slug, where OpenAI has a code for a problem. What API Gateway answers by itself has the same codes.
 _CODES: Mapping[str, str] = {
     "unknown-model": "model_not_found",
     "context-too-long": "context_length_exceeded",
@@ -62,7 +62,7 @@ def to_status(slug: str, status: HTTPStatus) -> HTTPStatus:
 
 def to_code(slug: str) -> str:
     """The code of a problem in OpenAI's API."""
-    return _CODES.get(slug, slug.replace("-", "_"))
+    return _CODES.get(slug, slug)
 
 
 def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
@@ -101,6 +101,6 @@ def describe_withdrawal(completion: JsonObject) -> str:
         message="The model gave another answer than it began with. The text so far is void; this error has the answer.",
         type="server_error",
         param=None,
-        code="answer_withdrawn",
+        code="answer-withdrawn",
     )
     return json.dumps({"error": error.model_dump() | {"completion": completion}}, separators=(",", ":"))
