@@ -82,8 +82,8 @@ class _Areas:
             Area((e.ERASE_CALLER,), self._load_callers),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
-            Area((e.CREATE_COMPLETION,), self._load_completions),
-            Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models),
+            Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),
+            Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models, is_prepared=False),
             Area((e.HEALTH,), _load_health),
             *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
         )
