@@ -91,6 +91,8 @@ def test_every_field_of_openais_requests_is_used_refused_or_ignored() -> None:
         ({"messages": [user(), {"role": "tool", "content": "{}"}]}, "messages", "role user"),
         ({"messages": [{"role": "system", "content": "Be brief."}]}, "messages", "role user"),
         ({"messages": [user(" \u200b ")]}, "messages", "not empty"),
+        ({"messages": [{"role": "system", "content": "x" * 8_001}, user()]}, "messages", "At most 8,000"),
+        ({"model": "gleaner-plain", "messages": [user("x" * 40_000)] * 2}, "messages", "at most 64,000"),
         ({"messages": [user("x" * 50_001)]}, "messages", "at most 50,000 characters"),
         ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "must be"),
         ({"messages": []}, "messages", "must not be empty"),

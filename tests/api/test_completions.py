@@ -95,7 +95,7 @@ def test_a_source_without_a_mark_is_cited_at_the_end(door: Door, model: Scripted
     cited = [one["url_citation"] for one in completion["choices"][0]["message"]["annotations"]]
     assert [(one["start_index"], one["end_index"]) for one in cited] == [(8, 14), (len(answered), len(answered))]
     assert cited[1]["url"] == "https://starlette.dev/release"
-    assert text.startswith(f"{answered}\n\n---\n\n- [kb-1] [Handbook](<http://gleaner.example/api/passages/")
+    assert text.startswith(f"{answered}\n\n---\n\n- [kb-1] [Handbook – Keywords](<http://gleaner.example/api/passages/")
     assert text.endswith("\n- [web-1] [Starlette \\(notes\\)](<https://starlette.dev/release>)")
     assert completion["gleaner"]["answer"] == answered
 

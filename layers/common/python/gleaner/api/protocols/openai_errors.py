@@ -35,7 +35,13 @@ _CODES: Mapping[str, str] = {
     "throttled": "rate_limit_exceeded",
     "quota-exceeded": "insufficient_quota",
 }
-_PARAMS: Mapping[str, str] = {"unknown-model": "model", "unknown-session": "metadata.session_id"}
+# By slug, which field is to blame where a problem does not say so. Messages may be too long for their use.
+_PARAMS: Mapping[str, str] = {
+    "unknown-model": "model",
+    "unknown-session": "metadata.session_id",
+    "validation-failed": "messages",
+    "context-too-long": "messages",
+}
 _INDEX = re.compile(r"\.(\d+)(?=\.|\Z)")
 
 
@@ -85,11 +91,12 @@ def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
 def _to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
     fields = problem.get("errors") or ()
     params = [_INDEX.sub(r"[\1]", item["field"]) for item in fields]
+    own = None if params[:1] == ["body"] else params[0] if params else _PARAMS.get(slug)
     messages = [f"{param}: {item['message']}" for param, item in zip(params, fields, strict=True)]
     return OpenAiError(
         message="; ".join(messages) or problem["detail"],
         type="server_error" if status >= _SERVER_ERROR else "invalid_request_error",
-        param=params[0] if params and params[0] != "body" else _PARAMS.get(slug),
+        param=own,
         code=to_code(slug),
         query_id=problem["query_id"],
     )
