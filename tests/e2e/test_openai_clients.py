@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,7 @@ from tests.doubles.scripted_model import ScriptedModel, calls, search
 from tests.doubles.scripted_web import ScriptedWeb
 from tests.e2e.commands import serving_scripted
 from tests.real_clients.environment import require_clients, run_node, run_python
+from tests.real_clients.readme import read_blocks, run_block
 
 pytestmark = pytest.mark.slow
 
@@ -200,6 +202,29 @@ def test_a_client_of_openai_lists_the_models_and_reads_the_whole_answer(visit: V
 @pytest.mark.parametrize("visit", ["openai-agents"], indirect=True)
 def test_the_instructions_of_an_agent_reach_the_model(visit: Visit) -> None:
     assert all("Answer in one sentence." in messages for messages in visit.requests)
+
+
+RUNNABLE = [(language, block) for language in ("python", "js") for block in read_blocks(language)]
+RUNNABLE += [("sh", block) for block in read_blocks("sh") if block.startswith("llm ")]
+
+
+@pytest.mark.parametrize(("language", "block"), RUNNABLE)
+def test_a_block_of_the_readme_prints_the_answer(
+    url: str, model: ScriptedModel, tmp_path: Path, language: str, block: str
+) -> None:
+    model.plays(play_librarian)
+    ended = run_block(language, block, url, tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ANSWER in ended.stdout
+    if re.search(r"footnotes|\.url\b", block):
+        assert f"{url}/api/passages/" in ended.stdout
+
+
+def test_the_readme_has_a_block_for_each_client() -> None:
+    blocks = "".join(block for _, block in RUNNABLE)
+    assert '"@ai-sdk/openai"' in blocks and '"@ai-sdk/openai-compatible"' in blocks
+    for name in ("from openai import OpenAI", 'from "openai"', "llm -m", "langchain_openai", "from agents"):
+        assert name in blocks
 
 
 def read_usage(shown: dict[str, Any]) -> dict[str, int]:
