@@ -144,6 +144,7 @@ def test_what_only_tunes_a_model_is_ignored(door: Door, model: ScriptedModel, bo
     ("event", "status", "code"),
     [
         (proxy_event("POST", "/v1/embeddings", "x"), 404, "not-found"),
+        (proxy_event("GET", "/v1", "x"), 404, "not-found"),
         (proxy_event("GET", PATH, "x"), 405, "method-not-allowed"),
         (proxy_event("DELETE", "/v1/models", "x"), 405, "method-not-allowed"),
         (proxy_event("POST", PATH, "x") | {"body": "no"}, 400, "validation-failed"),

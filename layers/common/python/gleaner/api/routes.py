@@ -20,7 +20,7 @@ _OPENAI_PREFIX = "/v1/"  # of the paths of OpenAI's API
 
 def is_of_openai(path: str) -> bool:
     """Whether the clients of a path expect OpenAI's form of errors."""
-    return path.startswith(_OPENAI_PREFIX)
+    return f"{path}/".startswith(_OPENAI_PREFIX)
 
 
 class Endpoint(Enum):

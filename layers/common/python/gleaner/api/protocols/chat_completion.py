@@ -138,7 +138,8 @@ def _annotate(answer: ChatAnswer, address: str) -> Iterator[Annotation]:
 
 def _label(source: Source) -> str:
     """Title and chapter: several sources may be of one document."""
-    return " – ".join(dict.fromkeys(part for part in (source.title, source.chapter) if part))
+    title, chapter = source.title, source.chapter or ""
+    return chapter if chapter.startswith(title) else f"{title} – {chapter}" if chapter else title
 
 
 def _url_of(source: Source, address: str) -> str | None:

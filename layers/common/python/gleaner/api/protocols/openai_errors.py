@@ -83,12 +83,13 @@ def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
     slug = problem["type"].removeprefix(problems.TYPE_PREFIX)
     status = to_status(slug, HTTPStatus(problem["status"])).value
     retry = {SHOULD_RETRY: ["false"]} if is_question and status >= _SERVER_ERROR else {}
-    body = ErrorResponse(error=_to_error(problem, slug, status)).model_dump_json()
+    body = ErrorResponse(error=to_error(problem, slug, status)).model_dump_json()
     headers = headers | {"Content-Type": [JSON]} | retry
     return answer | {"statusCode": status, "multiValueHeaders": headers, "body": body}
 
 
-def _to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
+def to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
+    """The error that says the same as a problem document with this slug and status."""
     fields = problem.get("errors") or ()
     params = [_INDEX.sub(r"[\1]", item["field"]) for item in fields]
     own = None if params[:1] == ["body"] else params[0] if params else _PARAMS.get(slug)
