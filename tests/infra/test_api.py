@@ -16,9 +16,10 @@ DOCS = {"/openapi.json", "/swagger"}
 PAGE, PAGE_FILE = "", "/page/{name}"
 QUESTION = "/api/chat/query"
 IN_SESSION = "/api/sessions/{session_id}"
-STREAMED = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}
+QUESTIONS = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}  # whose answers stream
+STREAMED = QUESTIONS | {"/v1/chat/completions"}
 PATHS = {"", "/{proxy+}", "/api", "/api/{proxy+}", HEALTH, "/api/chat", QUESTION}
-PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat"} | STREAMED
+PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat", "/v1", "/v1/chat"} | STREAMED
 GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") for path in PATHS}
 
 
@@ -75,7 +76,7 @@ def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environmen
 def test_streamed_questions_are_checked_as_others_are(synthesised: Synthesis, environment: Environment) -> None:
     methods = _methods(synthesised.service[environment.name])
     expected = methods[(QUESTION, "POST")]
-    for path in STREAMED:
+    for path in QUESTIONS:
         method = methods[(path, "POST")]
         assert {name: method[name] for name in ("RequestModels", "RequestValidatorId")} == {
             name: expected[name] for name in ("RequestModels", "RequestValidatorId")
@@ -129,6 +130,7 @@ def test_pages_of_allowed_origins_may_send_api_keys_and_idempotency_keys(synthes
         assert "http://localhost:3000" in text
         assert "X-Api-Key" in text
         assert "Idempotency-Key" in text
+        assert "OpenAI-Organization" in text and "X-Stainless-Retry-Count" in text
     assert not _preflights(synthesised.service["prod"])
 
 
