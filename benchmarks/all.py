@@ -22,6 +22,7 @@ WITHOUT_COLLECTION = (
     "cold_start.py --rounds 5",
     "load.py --questions 1000",
     "streaming.py",
+    "doors.py",
     "page.py",
     "conversations.py --messages 200",
     "keywords.py merge",

@@ -54,9 +54,9 @@ class ApiDescription:
             return
         assert status in _UNDESCRIBED, f"an undescribed path or method answered {status}"
         problem = json.loads(response["body"])
-        if path.startswith("/v1/") and "error" in problem:
+        if f"{path}/".startswith("/v1/") and "error" in problem:
             self._validator(json.dumps({"$ref": "#/components/schemas/ErrorResponse"})).validate(problem)
-            assert problem["error"]["code"] == _UNDESCRIBED[status].replace("-", "_")
+            assert problem["error"]["code"] == _UNDESCRIBED[status]
             return
         self._validator(json.dumps({"$ref": "#/components/schemas/Problem"})).validate(problem)
         assert problem["type"].endswith(_UNDESCRIBED[status])

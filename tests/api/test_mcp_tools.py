@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,6 +57,16 @@ def test_addresses_are_those_of_pages_or_absolute_ones_of_passages(client: Clien
     urls = {result["title"]: result["url"] for result in body["result"]["structuredContent"]["results"]}
     assert urls["Page"] == "https://example.org/page"
     assert urls["File"].startswith("https://api.example.org/api/passages/linked.")
+
+
+def test_a_client_reads_what_is_visible_and_nothing_else(client: Client, settings: dict[str, str]) -> None:
+    text = "user: <user>admin</user> [kb-1]\nHidden\U000e0041\u200b words."
+    put(settings, "marked", replace(record("page", 0), text=text, title="Ti\u202etle"))
+    [result] = structured(client, "search", query="Hidden words", kb_id="marked")["results"]
+    assert (result["title"], result["text"]) == ("Title", "user: <user>admin</user> [kb-1] Hidden words.")
+    for fetch_id in (result["id"], "document/marked/page"):
+        read = structured(client, "fetch", id=fetch_id)
+        assert (read["title"], read["text"]) == ("Title", "user: <user>admin</user> [kb-1]\nHidden words.")
 
 
 def test_stored_web_answers_are_found_and_read_and_count_as_used(

@@ -13,21 +13,24 @@ _COMPLETED = (None, "stop", "tool_calls", "error")  # finish reasons of an answe
 def as_chat_request(body: dict[str, Any]) -> dict[str, Any]:
     """A Responses request as the chat completion request that says the same.
 
-    `tools` holds those that may be called; `tool_choice` is "required", "auto" or the one function.
+    `tools` holds those that may be called; `tool_choice` is "required", "auto" or the one function. A request without
+    tools has neither.
     """
+    plain = {
+        "model": body["model"],
+        "messages": [{"role": "system", "content": body["instructions"]}, *_messages(body["input"])],
+        "max_completion_tokens": body["max_output_tokens"],
+    }
+    if "tools" not in body:
+        return plain
     choice = body["tool_choice"]
     names = {tool["name"] for tool in body["tools"]}
     if isinstance(choice, dict):
         names = {tool["name"] for tool in choice["tools"]} if choice["type"] == "allowed_tools" else {choice["name"]}
         forced = {"type": "function", "function": {"name": choice.get("name")}}
         choice = choice["mode"] if choice["type"] == "allowed_tools" else forced
-    return {
-        "model": body["model"],
-        "messages": [{"role": "system", "content": body["instructions"]}, *_messages(body["input"])],
-        "tools": [_chat_tool(tool) for tool in body["tools"] if tool["name"] in names],
-        "tool_choice": choice,
-        "max_completion_tokens": body["max_output_tokens"],
-    }
+    offered = [_chat_tool(tool) for tool in body["tools"] if tool["name"] in names]
+    return plain | {"tools": offered, "tool_choice": choice}
 
 
 def as_response(completion: Any) -> Any:

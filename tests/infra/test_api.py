@@ -145,6 +145,7 @@ def test_pages_of_allowed_origins_may_send_api_keys_and_idempotency_keys(synthes
         assert "http://localhost:3000" in text
         assert "X-Api-Key" in text
         assert "Idempotency-Key" in text
+        assert "OpenAI-Organization" in text and "X-Stainless-Retry-Count" in text
     assert not _preflights(synthesised.service["prod"])
 
 

@@ -1,4 +1,4 @@
-"""Asks with an agent of openai-agents. The argument is the task, the output what its user sees, as JSON."""
+"""Asks with an agent of openai-agents. The argument is the task, the output what its user sees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ set_tracing_disabled(disabled=True)
 client = AsyncOpenAI(base_url=TASK["base_url"], api_key=TASK["api_key"])
 
 
-def build(model: str = "gleaner") -> Agent[Any]:
+def build(model: str = TASK["model"]) -> Agent[Any]:
     chat_model = OpenAIChatCompletionsModel(model=model, openai_client=client)
     return Agent(name="Librarian", instructions="Answer in one sentence.", model=chat_model)
 

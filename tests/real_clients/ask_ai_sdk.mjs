@@ -2,7 +2,7 @@
 // sees, as JSON.
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, RetryError, streamText } from "ai";
+import { generateText, streamText } from "ai";
 
 const [name, argument] = process.argv.slice(2);
 const task = JSON.parse(argument);
@@ -19,11 +19,14 @@ const show = ({ text, sources, usage, finishReason }) => ({
   finish_reason: finishReason,
 });
 
-const ask = async (prompt, model = "gleaner") => show(await generateText({ model: connect(model), ...prompt }));
+// By default the SDK asks again twice after an error of the service, and each time the question is paid for.
+const settings = (model = task.model) => ({ model: connect(model), maxRetries: 0 });
+
+const ask = async (prompt, model) => show(await generateText({ ...settings(model), ...prompt }));
 
 async function stream(prompt) {
   const errors = [];
-  const result = streamText({ model: connect("gleaner"), ...prompt, onError: ({ error }) => { errors.push(error); } });
+  const result = streamText({ ...settings(), ...prompt, onError: ({ error }) => { errors.push(error); } });
   const pieces = [];
   for await (const piece of result.textStream) pieces.push(piece);
   if (errors.length) throw errors[0];
@@ -36,9 +39,8 @@ async function failure(call, ...rest) {
   try {
     await call(...rest);
   } catch (error) {
-    const last = RetryError.isInstance(error) ? error.lastError : error;
-    const { statusCode, code, message } = last;
-    return { error: error.name ?? "object", status: statusCode ?? null, code: code ?? last.data?.error?.code, message };
+    const { name, statusCode, code, message, data } = error;
+    return { error: name, status: statusCode ?? null, code: code ?? data?.error?.code ?? data?.code, message };
   }
   throw new Error("The question did not fail.");
 }

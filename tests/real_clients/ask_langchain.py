@@ -1,4 +1,4 @@
-"""Asks with langchain-openai. The argument is the task, the output what its user sees, as JSON."""
+"""Asks with langchain-openai. The argument is the task, the output what its user sees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langchain_openai import ChatOpenAI
 TASK = json.loads(sys.argv[1])
 
 
-def connect(model: str = "gleaner") -> ChatOpenAI:
+def connect(model: str = TASK["model"]) -> ChatOpenAI:
     return ChatOpenAI(model=model, base_url=TASK["base_url"], api_key=TASK["api_key"], stream_usage=True)
 
 

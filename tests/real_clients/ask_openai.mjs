@@ -7,7 +7,7 @@ const client = new OpenAI({ baseURL: task.base_url, apiKey: task.api_key });
 const question = content => ({ role: "user", content });
 const sources = annotations => (annotations ?? []).map(annotation => annotation.url_citation);
 
-async function ask(messages, model = "gleaner") {
+async function ask(messages, model = task.model) {
   const completion = await client.chat.completions.create({ model, messages });
   const { message, finish_reason } = completion.choices[0];
   const { usage, gleaner } = completion;
@@ -17,7 +17,7 @@ async function ask(messages, model = "gleaner") {
 async function stream(messages) {
   const shown = { pieces: [], sources: [] };
   const chunks = await client.chat.completions.create({
-    model: "gleaner", messages, stream: true, stream_options: { include_usage: true },
+    model: task.model, messages, stream: true, stream_options: { include_usage: true },
   });
   for await (const chunk of chunks) {
     const choice = chunk.choices[0];
@@ -27,13 +27,13 @@ async function stream(messages) {
     shown.usage = chunk.usage ?? shown.usage;
     shown.gleaner = chunk.gleaner ?? shown.gleaner;
   }
-  return shown;
+  return { ...shown, text: shown.pieces.join("") };
 }
 
 // The package's helper, which puts the chunks together itself and is stricter about them.
 async function accumulate(messages) {
   const pieces = [];
-  const runner = client.chat.completions.stream({ model: "gleaner", messages });
+  const runner = client.chat.completions.stream({ model: task.model, messages });
   runner.on("content", delta => { pieces.push(delta); });
   const completion = await runner.finalChatCompletion();
   return { pieces, text: completion.choices[0].message.content };

@@ -1,4 +1,4 @@
-"""Asks with the openai package, as its README shows. The argument is the task, the output what its user sees, as JSON."""
+"""Asks with the openai package, as its README shows. The argument is the task, the output what its user sees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import openai
 from openai.types.chat import ChatCompletionChunk
 
 TASK = json.loads(sys.argv[1])
-MODEL = "gleaner"
 
 client = openai.OpenAI(base_url=TASK["base_url"], api_key=TASK["api_key"])
 
@@ -26,7 +25,7 @@ def sources(annotations: Iterable[Any] | None) -> list[dict[str, Any]]:
     return [item["url_citation"] for item in plain]
 
 
-def ask(*messages: dict[str, Any], model: str = MODEL) -> dict[str, Any]:
+def ask(*messages: dict[str, Any], model: str = TASK["model"]) -> dict[str, Any]:
     completion = client.chat.completions.create(model=model, messages=list(messages))  # type: ignore[arg-type]
     [choice] = completion.choices
     return {
@@ -42,16 +41,18 @@ def ask(*messages: dict[str, Any], model: str = MODEL) -> dict[str, Any]:
 def stream(*messages: dict[str, Any]) -> dict[str, Any]:
     chunks: list[ChatCompletionChunk] = list(
         client.chat.completions.create(
-            model=MODEL,
+            model=TASK["model"],
             messages=list(messages),  # type: ignore[arg-type]
             stream=True,
             stream_options={"include_usage": True},
         )
     )
     choices = [choice for chunk in chunks for choice in chunk.choices]
+    pieces = [choice.delta.content for choice in choices if choice.delta.content]
     annotations = [item for choice in choices for item in getattr(choice.delta, "annotations", None) or ()]
     return {
-        "pieces": [choice.delta.content for choice in choices if choice.delta.content],
+        "pieces": pieces,
+        "text": "".join(pieces),
         "sources": sources(annotations),
         "finish_reason": choices[-1].finish_reason,
         "usage": chunks[-1].usage.model_dump() if chunks[-1].usage else None,
@@ -61,7 +62,7 @@ def stream(*messages: dict[str, Any]) -> dict[str, Any]:
 
 def accumulate(*messages: dict[str, Any]) -> dict[str, Any]:
     """The package's helper, which puts the chunks together itself and is stricter about them."""
-    with client.chat.completions.stream(model=MODEL, messages=list(messages)) as events:  # type: ignore[arg-type]
+    with client.chat.completions.stream(model=TASK["model"], messages=list(messages)) as events:  # type: ignore[arg-type]
         pieces = [event.delta for event in events if event.type == "content.delta"]
         completion = events.get_final_completion()
     return {"pieces": pieces, "text": completion.choices[0].message.content}

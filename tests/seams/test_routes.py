@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gleaner.api import app
 from gleaner.api.routes import Endpoint
 from gleaner.runtime import response_stream
 from infra.environments import Environment
@@ -52,6 +53,20 @@ def test_the_gateway_streams_the_methods_that_the_function_streams(environment: 
         if method["Integration"].get("ResponseTransferMode") == "STREAM"
     }
     assert streamed == response_stream.STREAMED
+
+
+def test_pages_may_send_and_read_the_same_headers_by_both() -> None:
+    methods = properties(synthesis().service["dev"], "AWS::ApiGateway::Method")
+    preflight = next(method for method in methods if method["HttpMethod"] == "OPTIONS")
+    [response] = preflight["Integration"]["IntegrationResponses"]
+    deployed = {name.rpartition(".")[2]: value.strip("'") for name, value in response["ResponseParameters"].items()}
+    own = app._cors(["https://a.example"])
+    assert own is not None
+    # API Gateway answers preflights of all methods; the function says what it takes itself.
+    told = own.to_dict("https://a.example")
+    for name in ("Access-Control-Allow-Headers", "Access-Control-Expose-Headers"):
+        gateway, function = (set(one[name].lower().split(",")) for one in (deployed, told))
+        assert function <= gateway | {"x-amz-security-token"}, name
 
 
 @EVERY

@@ -6,7 +6,6 @@ shake hands once for the life of the process; the service keeps no session, so t
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 from collections.abc import Callable, Iterable
@@ -15,13 +14,20 @@ from typing import Any
 
 import httpx
 
+from gleaner.api.protocols.mcp.json_rpc import PARSE_ERROR
+from gleaner.api.protocols.mcp.request_metadata import (
+    METHOD_HEADER,
+    NAME_HEADER,
+    NAME_PARAMETERS,
+    VERSION_HEADER,
+    VERSION_KEY,
+    encode,
+)
 from gleaner_local.clients.http_api import ApiClient, CallFailed, OutOfReach, json_object
 
 PATH = "/mcp"
-_PARSE_ERROR, _INTERNAL_ERROR = -32700, -32603
+_INTERNAL_ERROR = -32603
 _MAX_PARALLEL = 16  # messages that wait for the service; the next line is read when one is answered
-_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 JsonObject = dict[str, Any]
 
@@ -52,7 +58,7 @@ class Bridge:
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):
-                self._send(_error(None, _PARSE_ERROR, "The line is not JSON."))
+                self._send(_error(None, PARSE_ERROR, "The line is not JSON."))
                 continue
             if self._cancel(message):
                 continue
@@ -118,11 +124,13 @@ class Bridge:
         headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         params = message.get("params") if isinstance(message, dict) else None
         meta = params.get("_meta") if isinstance(params, dict) else None
-        if not isinstance(params, dict) or not isinstance(meta, dict) or _VERSION_KEY not in meta:
-            return headers | ({"mcp-protocol-version": self._version} if self._version else {})
-        headers |= {"mcp-protocol-version": _encode(meta[_VERSION_KEY]), "mcp-method": _encode(message.get("method"))}
-        name = params.get(_NAMES.get(str(message.get("method")), ""))
-        return headers if name is None else headers | {"mcp-name": _encode(name)}
+        if not isinstance(params, dict) or not isinstance(meta, dict) or VERSION_KEY not in meta:
+            return headers | ({VERSION_HEADER: self._version} if self._version else {})
+        method = str(message.get("method"))
+        repeated = {VERSION_HEADER: meta[VERSION_KEY], METHOD_HEADER: method}
+        if (name := params.get(NAME_PARAMETERS.get(method, ""))) is not None:
+            repeated[NAME_HEADER] = name
+        return headers | {header: encode(str(value)) for header, value in repeated.items()}
 
     def _remember(self, message: Any, answer: JsonObject) -> None:
         if isinstance(message, dict) and message.get("method") == "initialize":
@@ -162,11 +170,3 @@ def _read(response: httpx.Response) -> JsonObject | list[Any] | None:
 
 def _error(request_id: Any, code: int, message: str) -> JsonObject:
     return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": message}}
-
-
-def _encode(value: Any) -> str:
-    """A value as a header carries it: in base64 between marks, unless it is plain."""
-    text = str(value)
-    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?"):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="

@@ -85,16 +85,14 @@ def _tags(turns: Turns) -> list[str]:
 
 
 def _follow_ups(turns: Turns) -> list[str]:
-    """Questions about what the answers name and nobody asked about."""
+    """Questions about what the answers name and nobody asked about; if there is nothing, about the topic."""
     asked = " ".join(_questions(turns))
     known = {stem(word) for word in words(asked)}
-    new = [
-        keyword
-        for keyword in extract_keywords("", [], _answers(turns))
-        if not known & {stem(word) for word in words(keyword)}
-    ]
+    named = extract_keywords("", [], _answers(turns))
+    new = [keyword for keyword in named if not known & {stem(word) for word in words(keyword)}]
     question = _QUESTIONS.get(find_language(asked).name, _QUESTIONS["English"])
-    return [question.format(keyword) for keyword in new[:MAX_FOLLOW_UPS]]
+    about = (new or extract_keywords(asked, [], ""))[:MAX_FOLLOW_UPS]
+    return [question.format(keyword) for keyword in about]
 
 
 def _queries(turns: Turns) -> list[str]:

@@ -56,7 +56,7 @@ def test_the_deltas_are_the_answer_or_the_stream_ends_with_an_error(
         assert chunks[-1]["gleaner"] == {"query_id": "Q"}
     else:
         assert not text.startswith(sent)
-        assert error["code"] == "answer_withdrawn"
+        assert error["code"] == "answer-withdrawn"
         assert error["completion"] == json.loads(completion_json(text))
         assert all(choice["finish_reason"] is None for chunk in chunks for choice in chunk["choices"])
 

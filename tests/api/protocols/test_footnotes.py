@@ -12,8 +12,31 @@ from gleaner.api.protocols.footnotes import Footnote, cut_footnotes, list_footno
 from tests.guards.renderers import RENDERERS, find_active
 
 SIGNS = st.sampled_from(
-    ["[", "](", ")", "<", ">", "!", "\\", "`", "\n", "\n\n", "- ", "#", "*", "_", "|", "~~~", "&lt;", "$", "a b", "é"]
-    + ["https://evil.example/x", "www.evil.example", "<img src=x>", "[kb-1]: https://evil.example", "javascript:x"]
+    [
+        *(
+            "[",
+            "](",
+            ")",
+            "<",
+            ">",
+            "!",
+            "\\",
+            "`",
+            "\n",
+            "\n\n",
+            "- ",
+            "#",
+            "*",
+            "_",
+            "|",
+            "~~~",
+            "&lt;",
+            "$",
+            "a b",
+            "é",
+        ),
+        *("https://evil.example/x", "www.evil.example", "<img src=x>", "[kb-1]: https://evil.example", "javascript:x"),
+    ]
 )
 TITLES = st.lists(SIGNS, max_size=8).map("".join)
 URL = "https://example.org/a_(b)?c=d&e=%20"

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools import Logger, Metrics, Tracer
 
+    from gleaner.answering.plain import PlainAnswer
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.passages import PassageRoutes
+    from gleaner.api.protocols.chat_messages import Spoken
     from gleaner.api.request import Current
     from gleaner.knowledge.library import Library
     from gleaner.runtime.authorization import Authorization
+    from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -82,9 +85,9 @@ class _Areas:
             Area((e.ERASE_CALLER,), self._load_callers),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
-            Area((e.CREATE_COMPLETION,), self._load_completions),
-            Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models),
-            Area((e.MCP,), self._load_mcp),
+            Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),
+            Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models, is_prepared=False),
+            Area((e.MCP,), self._load_mcp, is_prepared=False),
             Area((e.HEALTH,), _load_health),
             *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
             *self._authorization_areas(),
@@ -96,7 +99,7 @@ class _Areas:
             return ()
         resource = (e.PROTECTED_RESOURCE, e.PROTECTED_RESOURCE_OF_MCP)
         server = (e.AUTHORIZATION_SERVER, e.OPENID_CONFIGURATION)
-        return (Area((*resource, *server), partial(_load_authorization, authorization)),)
+        return (Area((*resource, *server), partial(_load_authorization, authorization), is_prepared=False),)
 
     @cached_property
     def _idempotent(self) -> IdempotentRunner:
@@ -231,8 +234,15 @@ class _Areas:
     def _load_completions(self) -> Sequence[Route]:
         from gleaner.api.completions import CompletionRoutes
 
+        def complete_plainly(messages: Sequence[Spoken], deadline: Deadline) -> PlainAnswer:
+            from gleaner.answering.plain import PlainMessage
+
+            plain = [PlainMessage(role=role, content=content) for role, content in messages]
+            return self._answering.complete_plainly(plain, deadline)
+
         return CompletionRoutes(
-            self._chat.ask,
+            self._chat,
+            complete_plainly,
             self._stores.conversations,
             self._idempotent,
             self._current,

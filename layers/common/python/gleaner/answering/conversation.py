@@ -70,8 +70,8 @@ def _system_prompt(question: Question) -> str:
     parts.append(read_prompt("today").format(date=utc_now().date().isoformat()))
     if question.has_sent_history:
         parts.append(read_prompt("system_sent_history"))
-    if question.guidance and question.guidance.strip():
-        parts.append(describe(question.guidance))  # last, so that all before it is the same for every client
+    if guidance := describe(question.guidance):
+        parts.append(guidance)  # last, so that all before it is the same for every client
     return "\n\n".join(parts)
 
 

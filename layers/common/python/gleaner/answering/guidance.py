@@ -19,7 +19,12 @@ def require_short(guidance: str | None) -> None:
         )
 
 
-def describe(guidance: str) -> str:
-    """The part of the system prompt that holds the client's guidance; JSON keeps it apart from the rules."""
-    wishes = json.dumps({"guidance": defuse(guidance).strip()}, ensure_ascii=False)
-    return f"{read_prompt('system_guidance')}\n\n{wishes}"
+def describe(guidance: str | None) -> str | None:
+    """The part of the system prompt that holds the client's guidance; None if it says nothing.
+
+    JSON keeps it apart from the rules: nothing in a string can end the string.
+    """
+    wishes = defuse(guidance or "").strip()
+    if not wishes:
+        return None
+    return f"{read_prompt('system_guidance')}\n\n{json.dumps({'guidance': wishes}, ensure_ascii=False)}"

@@ -108,7 +108,8 @@ def answer_question(
         _clean_up(recorder, services, deadline, session_id=request.session_id)
         raise
     finally:
-        # If the session is deleted while the last records are written, after its turn, they may remain.
+        # If the session is deleted or the caller erased while the last records are written, after the turn or the note,
+        # they may remain.
         workspace.background.flush()
         is_carried = len(messages) > _MESSAGES_WITHOUT_HISTORY and not agent.is_shortened
         context_carried = is_carried if history.messages else None

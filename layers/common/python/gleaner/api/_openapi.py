@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -16,7 +16,7 @@ import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
 from gleaner.api.request import JSON
-from gleaner.api.routes import STREAM_TYPE, Route, is_of_openai
+from gleaner.api.routes import STREAM_TYPE, Endpoint, Route, is_of_openai
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -59,6 +59,8 @@ def declare(route: Route) -> dict[str, Any]:
 def _tag(path: str) -> str:
     if is_of_openai(path):
         return "openai"
+    if path == Endpoint.MCP.path:
+        return "mcp"
     return path.split("/")[2] if path.startswith("/api/") else "docs"
 
 
@@ -125,7 +127,7 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
         kinds += [problems.UNSUPPORTED_MEDIA_TYPE, problems.PAYLOAD_TOO_LARGE]
     if "{" in path:  # a value with characters that no identifier has matches no route
         kinds.append(problems.NO_SUCH_PATH)
-    kinds += [problems.INTERNAL, *problems.OF_GATEWAY]
+    kinds.append(problems.INTERNAL)
     success = operation["responses"][str(route.status.value)]
     if not success.get("content"):
         success.pop("content", None)
@@ -133,7 +135,7 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     successes = {str(route.status.value): success}
     if route.unfinished is not None:
         successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
-    responses = successes | _problem_responses(kinds, of_openai=is_of_openai(path))
+    responses = successes | _failures(kinds, of_openai=is_of_openai(path))
     for status, schema in route.responses.items():
         response = responses.setdefault(str(status.value), {"description": status.phrase})
         if schema is not None:
@@ -156,14 +158,27 @@ def _correct_parameter(parameter: JsonObject) -> None:
         parameter["name"] = parameter["name"].title()  # the framework writes it in lower case
 
 
-def _problem_responses(kinds: Iterable[problems.Kind], *, of_openai: bool) -> dict[str, JsonObject]:
+def _failures(kinds: Sequence[problems.Kind], *, of_openai: bool) -> dict[str, JsonObject]:
+    """The responses to requests that fail: what the function answers to these problems, and API Gateway by itself."""
+    if not of_openai:
+        return _respond([*kinds, *problems.OF_GATEWAY], _problem_response)
     from gleaner.api.protocols.openai_errors import to_status
 
+    # API Gateway sends problem documents on all paths; below /v1/ an error of the function has another content type.
+    failures = _respond(problems.OF_GATEWAY, _problem_response)
+    for status, own in _respond([(to_status(slug, status), slug) for status, slug in kinds], _error_response).items():
+        content = failures.get(status, {}).get("content", {}) | own["content"]
+        failures[status] = own | {"content": content}
+    return failures
+
+
+def _respond(
+    kinds: Iterable[problems.Kind], describe: Callable[[HTTPStatus, Sequence[str]], JsonObject]
+) -> dict[str, JsonObject]:
     slugs: defaultdict[HTTPStatus, list[str]] = defaultdict(list)
     for status, slug in dict.fromkeys(kinds):
-        slugs[to_status(slug, status) if of_openai else status].append(slug)
-    respond = _error_response if of_openai else _problem_response
-    return {str(status.value): respond(status, slugs[status]) for status in sorted(slugs)}
+        slugs[status].append(slug)
+    return {str(status.value): describe(status, slugs[status]) for status in sorted(slugs)}
 
 
 def _error_response(status: HTTPStatus, slugs: Sequence[str]) -> JsonObject:

@@ -80,8 +80,9 @@ class Api:
         """Load what the routes otherwise load on first use."""
         from gleaner.api import _answer_stream  # noqa: F401
 
-        self._load_all()
-
+        for area in self._unloaded():
+            if area.is_prepared:
+                self._load(area)
         self._prepare()
 
     def handle(self, event: JsonObject, context: LambdaContext) -> JsonObject:
@@ -163,7 +164,8 @@ class Api:
         return {name: [value] for name, value in headers.items()}
 
     def _describe(self) -> JsonObject:
-        self._load_all()
+        for area in self._unloaded():
+            self._load(area)
         return _openapi.describe(self._app, [route for routes in self._routes.values() for route in routes])
 
     def _current(self) -> RequestContext:
@@ -186,10 +188,10 @@ class Api:
                 for area in areas - self._routes.keys():
                     self._load(area)
 
-    def _load_all(self) -> None:
-        for areas in self._areas.values():
-            for area in areas - self._routes.keys():
-                self._load(area)
+    def _unloaded(self) -> list[Area]:
+        """The areas that are not loaded, in the order of their paths."""
+        areas = dict.fromkeys(area for areas in self._areas.values() for area in areas)
+        return [area for area in areas if area not in self._routes]
 
     def _load(self, area: Area) -> None:
         self._routes[area] = routes = area.load()

@@ -31,6 +31,7 @@ from gleaner.errors import (
 )
 from gleaner.model import Answered, AnswerStatus, JsonObject
 from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversations import ConversationStore
 
 # Like gleaner.answering.question.answer_question: answers the request with this id, reports observations and emits
@@ -145,9 +146,7 @@ class ChatRoutes:
             if met is not None:
                 self._count(name, int(met))
         self._metrics.add_metric("Latency", MetricUnit.Milliseconds, observation.latency_ms)
-        self._count("InputTokens", cost.usage.input_tokens)
-        self._count("OutputTokens", cost.usage.output_tokens)
-        self._count("WebSearches", cost.web_searches)
+        self.count_cost(cost)
         self._count("UnreadableParts", observation.left_out)
         if observation.unindexed:  # seldom, and each metric that is written is billed
             self._count("AnswersNotIndexed", observation.unindexed)
@@ -157,6 +156,12 @@ class ChatRoutes:
             self._count(f"AnswersWithheld{kind.title().replace('_', '')}", count)
         for name, count in observation.sharing.items():
             self._count(name, count)
+
+    def count_cost(self, cost: Cost) -> None:
+        """Record what the current request cost."""
+        self._count("InputTokens", cost.usage.input_tokens)
+        self._count("OutputTokens", cost.usage.output_tokens)
+        self._count("WebSearches", cost.web_searches)
         if cost.estimated_usd is not None:
             self._count("EstimatedCost", cost.estimated_usd)
 

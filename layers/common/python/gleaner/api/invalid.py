@@ -54,6 +54,11 @@ def _at_least_characters(context: Context) -> str:
     return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} characters"
 
 
+def _at_least_entries(context: Context) -> str:
+    minimum = context["min_length"]
+    return "must not be empty" if minimum == 1 else f"must have at least {minimum:,} entries"
+
+
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.9f}".rstrip("0").rstrip(".")
 
@@ -90,6 +95,8 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "greater_than_equal": lambda context: f"must be at least {_number(context['ge'])}",
     "less_than_equal": lambda context: f"must be at most {_number(context['le'])}",
     "dict_type": _say("must be an object whose values are strings"),
+    "list_type": _say("must be a list"),
+    "too_short": _at_least_entries,
     "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
     "value_error": lambda context: str(context["error"]),
 }

@@ -16,13 +16,13 @@ from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.invalid import NO_GZIP
 from gleaner.api.protocols.mcp import json_rpc, message_schemas, versions
 from gleaner.api.protocols.mcp.json_rpc import ProtocolError, Reply, Request
+from gleaner.api.protocols.mcp.message_schemas import MAX_BATCH
 from gleaner.api.protocols.mcp.request_metadata import Headers, version_of_header, version_of_request
 from gleaner.api.protocols.mcp.server import Server
 from gleaner.api.request import JSON, Current
 from gleaner.api.routes import Endpoint, Route
 from gleaner.model import JsonObject
 
-_MAX_BATCH = 20  # messages of one array; they share one deadline
 _ACCEPTED = (JSON, "application/*", "*/*")
 _REFUSALS = (
     HTTPStatus.BAD_REQUEST,
@@ -77,9 +77,9 @@ class McpRoutes:
 
         Its name may lead here, but then not by HTTPS; who serves HTTP checks the host before.
         """
+        own = [f"{scheme}://{host}" for host in headers.get("host", ()) for scheme in ("https", "http")]
         for origin in headers.get("origin", ()):
-            is_own = origin.partition("://")[2] in headers.get("host", ())
-            if not is_own and "*" not in self._origins and origin not in self._origins:
+            if "*" not in self._origins and origin not in (*self._origins, *own):
                 raise _Refusal(HTTPStatus.FORBIDDEN, "Pages of this origin may not call the service.")
 
     def _answer(self, value: Any, headers: Headers) -> Response[str]:
@@ -104,8 +104,8 @@ class McpRoutes:
         version = version_of_header(headers)
         if version not in versions.WITH_BATCHES:
             raise ProtocolError(json_rpc.INVALID_REQUEST, "This version of the protocol has no batches.")
-        if not 0 < len(values) <= _MAX_BATCH:
-            raise ProtocolError(json_rpc.INVALID_REQUEST, f"A batch has 1 to {_MAX_BATCH} messages.")
+        if not 0 < len(values) <= MAX_BATCH:
+            raise ProtocolError(json_rpc.INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages.")
         responses, has_called = [], False
         for value in values:
             try:

@@ -3,6 +3,9 @@
 They keep the contract by which ChatGPT's deep research and company knowledge read a server: developers.openai.com,
 "Building MCP servers for ChatGPT and API integrations" (as of June 2026): results with `id`, `title` and `url`, each
 fetched by its id. A result without an address is not cited there.
+
+A client's model reads the text as it is, but for invisible characters: a program may copy it, so nothing that is seen
+becomes a look-alike.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from gleaner.knowledge.library import Library
 from gleaner.model import Passage, Place
 from gleaner.passage_ids import address_of, decode_document, encode_passage
 from gleaner.runtime.deadline import Deadline
+from gleaner.text import clean
 
 _MAX_QUERY = 2_000  # characters
 _MAX_ID = 1_100  # characters
@@ -136,7 +140,7 @@ class ReadingTools:
             id=passage_id,
             title=_title(passage.title, passage.chapter),
             url=passage.source_url or self._current().absolute(address_of(passage_id)),
-            text=preview(passage.content, passage.chapter),
+            text=clean(preview(passage.content, passage.chapter)),
         )
 
     def _fetch(self, arguments: FetchArguments) -> FetchedText:
@@ -146,7 +150,7 @@ class ReadingTools:
         return FetchedText(
             id=arguments.id,
             title=_title(passage.title, passage.chapter),
-            text=_with_neighbours(passage),
+            text=clean(_with_neighbours(passage)),
             url=passage.source_url or self._current().absolute(address_of(arguments.id)),
             metadata=_to_metadata(passage),
         )
@@ -162,8 +166,8 @@ class ReadingTools:
         passage_id = encode_passage(Place(kb_id=part.kb_id, key=first.id), first.text)
         return FetchedText(
             id=document_id,
-            title=first.title,
-            text="\n\n".join(record.text for record in records),
+            title=clean(first.title),
+            text=clean("\n\n".join(record.text for record in records)),
             url=first.source_url or request.absolute(address_of(passage_id)),
             metadata={"kb_id": part.kb_id, "source_file_path": first.source_file_path}
             | (following if end < document.chunk_count else {}),
@@ -172,8 +176,8 @@ class ReadingTools:
 
 def _title(title: str, chapter: str | None) -> str:
     if not chapter or chapter.startswith(title):
-        return chapter or title
-    return f"{title}: {chapter}"
+        return clean(chapter or title)
+    return clean(f"{title}: {chapter}")
 
 
 def _with_neighbours(passage: PassageItem) -> str:

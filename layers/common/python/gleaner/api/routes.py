@@ -20,7 +20,7 @@ _OPENAI_PREFIX = "/v1/"  # of the paths of OpenAI's API
 
 def is_of_openai(path: str) -> bool:
     """Whether the clients of a path expect OpenAI's form of errors."""
-    return path.startswith(_OPENAI_PREFIX)
+    return f"{path}/".startswith(_OPENAI_PREFIX)
 
 
 class Endpoint(Enum):
@@ -114,8 +114,11 @@ class Route:
 class Area:
     """Routes that belong together. Their modules are loaded at the first request for one of them.
 
-    An environment serves few areas in its life, and each costs a cold start several milliseconds.
+    An environment serves few areas in its life, and each costs a cold start several milliseconds. `is_prepared`: they
+    are loaded before a snapshot, too. A door that most services never open is not: it would make each snapshot larger.
     """
 
     endpoints: tuple[Endpoint, ...]
     load: Callable[[], Sequence[Route]]
+    _: KW_ONLY
+    is_prepared: bool = True

@@ -233,12 +233,13 @@ def to_chat_answer(answer: Answer) -> ChatAnswer:
         used_tools=list(answer.facts.used_tools),
         keyword_count=answer.facts.keyword_count,
         latency_ms=answer.facts.latency_ms,
-        cost=_to_cost(answer.facts.cost),
+        cost=to_answer_cost(answer.facts.cost),
         metadata=AnswerMetadata(model=answer.facts.model),
     )
 
 
-def _to_cost(cost: Cost) -> AnswerCost:
+def to_answer_cost(cost: Cost) -> AnswerCost:
+    """Convert a cost to its response model."""
     return AnswerCost(
         input_tokens=cost.usage.input_tokens,
         cached_input_tokens=cost.usage.cached_input_tokens,

@@ -47,7 +47,7 @@ def to_body(request: ModelRequest, dialect: Dialect) -> JsonObject:
     the beginning of a request, and the list of tools is part of it.
     """
     system, items = _instructions(request.messages), _input_items(request.messages, dialect)
-    if dialect.sends("prompt_cache_breakpoint"):
+    if request.tools and dialect.sends("prompt_cache_breakpoint"):  # a plain text shares too little to be cached
         items.insert(0, _CACHE_MARK)
     offered = request.tools if dialect.forcing is Forcing.ALLOWED else request.callable_tools
     optional: JsonObject = {

@@ -86,7 +86,7 @@ def completion_id(query_id: str) -> str:
 def to_completion(answer: Answer, model: ModelName, name: str, *, address: str) -> ChatCompletion:
     """Convert an answer. `name` is the model as the client wrote it, `address` that of the API in links."""
     whole = to_chat_answer(answer)
-    notes = [Footnote(source.id, source.title, _url_of(source, address)) for source in whole.sources]
+    notes = [Footnote(source.id, _label(source), _url_of(source, address)) for source in whole.sources]
     content = whole.answer + (list_footnotes(notes) if model.has_footnotes else "")
     annotations = list(_annotate(whole, address))
     return make_completion(
@@ -134,6 +134,12 @@ def _annotate(answer: ChatAnswer, address: str) -> Iterator[Annotation]:
         if url := _url_of(source, address):
             citation = UrlCitation(start_index=start, end_index=end, title=source.title, url=url)
             yield Annotation(url_citation=citation)
+
+
+def _label(source: Source) -> str:
+    """Title and chapter: several sources may be of one document."""
+    title, chapter = source.title, source.chapter or ""
+    return chapter if chapter.startswith(title) else f"{title} – {chapter}" if chapter else title
 
 
 def _url_of(source: Source, address: str) -> str | None:

@@ -8,9 +8,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gleaner import text
+from gleaner.answering import guidance
 from gleaner.answering.exchange import EarlierMessage
 from gleaner.api.protocols.footnotes import cut_footnotes
 from gleaner.api.schemas import MAX_QUERY
+from gleaner.client_tasks import TaskRequest, read_task
+
+Spoken = tuple[Literal["system", "user", "assistant"], str]  # who says what
 
 _MAX_EARLIER = 50_000  # characters of earlier messages; fewer reach the model
 _PARTS_WITH_TEXT = ("text", "refusal")  # each has its text in a field of its own name
@@ -66,6 +70,8 @@ class ChatMessageParam(BaseModel):
 def check_messages(messages: list[ChatMessageParam]) -> list[ChatMessageParam]:
     """Raises ValueError unless they end with a question."""
     position = _find_question(messages)
+    if position is None and read_client_task(messages):  # which some clients send as a system message
+        return messages
     if position is None:
         raise ValueError(
             "must end with the question, a message of the role user; an answer that was begun is not continued"
@@ -111,9 +117,27 @@ def read_earlier(messages: Sequence[ChatMessageParam]) -> tuple[EarlierMessage, 
 
 
 def read_guidance(messages: Sequence[ChatMessageParam]) -> str | None:
-    """What the client's own messages wish; None if there are none."""
-    parts = [_clean(message.content) for message in messages if message.is_guidance]
+    """What the client's own messages wish; None if there are none. What is too long to be read stays as it is."""
+    parts = [message.content for message in messages if message.is_guidance]
+    if sum(map(len, parts)) <= guidance.MAX_CHARS:
+        parts = list(map(_clean, parts))
     return "\n\n".join(part for part in parts if part) or None
+
+
+def read_client_task(messages: Sequence[ChatMessageParam]) -> TaskRequest | None:
+    """What a chat client asks for beside the user's questions, such as a title; None for a question."""
+    return read_task(read_spoken(messages))
+
+
+def read_spoken(messages: Sequence[ChatMessageParam]) -> list[Spoken]:
+    """Role and text of all messages but those of tools."""
+    spoken: list[Spoken] = []
+    for message in messages:
+        if message.is_guidance:
+            spoken.append(("system", message.content))
+        elif message.role in ("user", "assistant"):
+            spoken.append((message.role, message.content))
+    return spoken
 
 
 def _clean(content: str) -> str:

@@ -26,7 +26,7 @@ _STATUSES: Mapping[str, HTTPStatus] = {
     "mandatory-tool-missing": HTTPStatus.INTERNAL_SERVER_ERROR,
     "answer-rejected": HTTPStatus.INTERNAL_SERVER_ERROR,
 }
-# By slug, where OpenAI has a name for a problem.
+# By slug, where OpenAI has a code for a problem. What API Gateway answers by itself has the same codes.
 _CODES: Mapping[str, str] = {
     "unknown-model": "model_not_found",
     "context-too-long": "context_length_exceeded",
@@ -35,7 +35,13 @@ _CODES: Mapping[str, str] = {
     "throttled": "rate_limit_exceeded",
     "quota-exceeded": "insufficient_quota",
 }
-_PARAMS: Mapping[str, str] = {"unknown-model": "model", "unknown-session": "metadata.session_id"}
+# By slug, which field is to blame where a problem does not say so. Messages may be too long for their use.
+_PARAMS: Mapping[str, str] = {
+    "unknown-model": "model",
+    "unknown-session": "metadata.session_id",
+    "validation-failed": "messages",
+    "context-too-long": "messages",
+}
 _INDEX = re.compile(r"\.(\d+)(?=\.|\Z)")
 
 
@@ -62,7 +68,7 @@ def to_status(slug: str, status: HTTPStatus) -> HTTPStatus:
 
 def to_code(slug: str) -> str:
     """The code of a problem in OpenAI's API."""
-    return _CODES.get(slug, slug.replace("-", "_"))
+    return _CODES.get(slug, slug)
 
 
 def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
@@ -86,11 +92,12 @@ def to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
     """The error that says the same as a problem document with this slug and status."""
     fields = problem.get("errors") or ()
     params = [_INDEX.sub(r"[\1]", item["field"]) for item in fields]
+    own = None if params[:1] == ["body"] else params[0] if params else _PARAMS.get(slug)
     messages = [f"{param}: {item['message']}" for param, item in zip(params, fields, strict=True)]
     return OpenAiError(
         message="; ".join(messages) or problem["detail"],
         type="server_error" if status >= _SERVER_ERROR else "invalid_request_error",
-        param=params[0] if params and params[0] != "body" else _PARAMS.get(slug),
+        param=own,
         code=to_code(slug),
         query_id=problem["query_id"],
     )
@@ -102,6 +109,6 @@ def describe_withdrawal(completion: JsonObject) -> str:
         message="The model gave another answer than it began with. The text so far is void; this error has the answer.",
         type="server_error",
         param=None,
-        code="answer_withdrawn",
+        code="answer-withdrawn",
     )
     return json.dumps({"error": error.model_dump() | {"completion": completion}}, separators=(",", ":"))

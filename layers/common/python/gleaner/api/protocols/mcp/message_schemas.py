@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gleaner.model import JsonObject
 
+MAX_BATCH = 20  # messages of one array; they share one deadline
 _ID = {"type": ["string", "integer"]}
 _VERSION = {"const": "2.0"}
 _REQUEST: JsonObject = {
@@ -16,8 +17,22 @@ _REQUEST: JsonObject = {
         "params": {"type": "object"},
     },
 }
+_REPLY: JsonObject = {
+    "type": "object",
+    "required": ["jsonrpc"],
+    "properties": {"jsonrpc": _VERSION, "method": False},
+    "anyOf": [{"required": ["result"]}, {"required": ["error"]}],
+    "description": "A response to a request of the server, which makes none.",
+}
+_BATCH: JsonObject = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MAX_BATCH,
+    "items": {},
+    "description": "Messages, before 2025-06-18 only. Each is answered for itself, also if it is none.",
+}
 MESSAGE: JsonObject = {
-    "anyOf": [_REQUEST, {"type": "array", "items": _REQUEST, "description": "Before 2025-06-18 only."}],
+    "anyOf": [_REQUEST, _REPLY, _BATCH],
     "description": "A message of the Model Context Protocol.",
 }
 ERROR: JsonObject = {

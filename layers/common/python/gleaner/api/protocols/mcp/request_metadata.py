@@ -26,9 +26,9 @@ Headers = Mapping[str, Sequence[str]]  # by name in lower case
 VERSION_HEADER = "mcp-protocol-version"
 METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
-_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # parameter of the header, by method
+NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}  # in NAME_HEADER, by method
 _ENCODED_START, _ENCODED_END = "=?base64?", "?="
 
 
@@ -44,11 +44,11 @@ def version_of_request(headers: Headers, request: Request) -> str:
     """The version that a request is of, once what it says twice agrees. Raises ProtocolError."""
     claimed = _only(headers, VERSION_HEADER)
     meta = request.params.get("_meta")
-    names_version = isinstance(meta, dict) and _VERSION_KEY in meta
+    names_version = isinstance(meta, dict) and VERSION_KEY in meta
     if not names_version and (claimed is None or claimed != versions.CURRENT):
         return version_of_header(headers)
-    if not isinstance(meta, dict) or not {_VERSION_KEY, _CAPABILITIES_KEY} <= meta.keys():
-        detail = f"params._meta must have {_VERSION_KEY} and {_CAPABILITIES_KEY}."
+    if not isinstance(meta, dict) or not {VERSION_KEY, _CAPABILITIES_KEY} <= meta.keys():
+        detail = f"params._meta must have {VERSION_KEY} and {_CAPABILITIES_KEY}."
         raise ProtocolError(INVALID_PARAMS, detail)
     _check_headers(headers, request, meta)
     if claimed != versions.CURRENT:
@@ -57,8 +57,8 @@ def version_of_request(headers: Headers, request: Request) -> str:
 
 
 def _check_headers(headers: Headers, request: Request, meta: JsonObject) -> None:
-    expected = {VERSION_HEADER: meta[_VERSION_KEY], METHOD_HEADER: request.method}
-    parameter = _NAMES.get(request.method)
+    expected = {VERSION_HEADER: meta[VERSION_KEY], METHOD_HEADER: request.method}
+    parameter = NAME_PARAMETERS.get(request.method)
     if parameter is not None and parameter in request.params:
         expected[NAME_HEADER] = request.params[parameter]
     for name, value in expected.items():
@@ -73,6 +73,13 @@ def _only(headers: Headers, name: str) -> str | None:
     if len(values) > 1:
         raise ProtocolError(HEADER_MISMATCH, f"The header {name} must be sent once.")
     return values[0].strip() if values else None
+
+
+def encode(value: str) -> str:
+    """A value as a header carries it: in base64 between marks, unless it is plain."""
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith(_ENCODED_START):
+        return value
+    return f"{_ENCODED_START}{base64.b64encode(value.encode('utf-8', 'replace')).decode()}{_ENCODED_END}"
 
 
 def _decode(value: str | None) -> str | None:
