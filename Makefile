@@ -22,6 +22,10 @@ SUITABLE := import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_inf
 COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --only-binary :all: \
 	--no-annotate --no-header --no-emit-index-url
 
+# Programs of other people, which the slow tests let ask Gleaner. Their packages must not meet Gleaner's own.
+CLIENTS := tests/real_clients
+CLIENTS_VENV := .venv-clients
+
 ENV ?= dev
 CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
@@ -30,7 +34,7 @@ STACKS = "gleaner-$(ENV)/$(STACK)"
 # Index consoles show the host without https://.
 INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
-.PHONY: help run setup test check audit e2e bench synth diff bootstrap deploy destroy pins
+.PHONY: help run setup test check clients audit e2e bench synth diff bootstrap deploy destroy pins
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,7 +50,7 @@ test: .venv/dev.stamp ## set up and run the tests, except the slow ones
 $(COVERAGE): .venv/dev.stamp $(MEASURED)
 	$(PYTEST) --cov --cov-report=
 
-check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow tests, coverage floor
+check: .venv/dev.stamp clients ## lint, types, imports, paths in documents, audit, slow tests, coverage floor
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -57,12 +61,14 @@ check: .venv/dev.stamp ## lint, types, imports, paths in documents, audit, slow 
 	$(MAKE) $(COVERAGE)
 	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
 
+clients: $(CLIENTS_VENV)/installed.stamp $(CLIENTS)/node_modules/.package-lock.json ## install the clients of the slow tests
+
 # The scan's keyword detector is off because ruff finds passwords in code. Pinned requirements consist of hashes.
 audit: .venv/dev.stamp ## look for known vulnerabilities in the pins and for secrets in committed files
 	$(BIN)/python -m checks.vulnerabilities requirements/dev.txt requirements/weights.txt \
-		layers/common/requirements.txt layers/documents/requirements.txt
+		layers/common/requirements.txt layers/documents/requirements.txt $(CLIENTS)/requirements.txt
 	git ls-files -z | xargs -0 $(BIN)/detect-secrets-hook --disable-plugin KeywordDetector \
-		--exclude-files '^(requirements|layers/common|layers/documents)/[a-z]+\.txt$$|package-lock\.json$$'
+		--exclude-files '^(requirements|layers/common|layers/documents|$(CLIENTS))/[a-z]+\.txt$$|package-lock\.json$$'
 
 e2e: .venv/dev.stamp ## deploy the dev stacks to an AWS emulator and use them over HTTP
 	$(BIN)/python -m pytest -m slow tests/e2e_cloud
@@ -96,6 +102,7 @@ pins: ## pin the requirements again, for Python 3.11 to 3.14 (needs uv)
 	$(COMPILE) --no-emit-package boto3 --no-emit-package botocore --no-emit-package s3transfer --no-emit-package jmespath \
 		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
 	$(COMPILE) --group documents -c requirements/local.txt -o layers/documents/requirements.txt
+	$(COMPILE) $(CLIENTS)/requirements.in -o $(CLIENTS)/requirements.txt
 	for name in langgraph openai-agents pydantic-ai; do \
 		$(COMPILE) benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
 
@@ -120,3 +127,15 @@ pins: ## pin the requirements again, for Python 3.11 to 3.14 (needs uv)
 	@echo "Installing what the tests need into .venv ..."
 	$(PIP) -r requirements/dev.txt
 	@touch $@
+
+# uv takes two seconds where pip takes a minute.
+$(CLIENTS_VENV)/installed.stamp: $(CLIENTS)/requirements.txt | .venv/dev.stamp
+	@echo "Installing the Python clients of the slow tests into $(CLIENTS_VENV) ..."
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLIENTS_VENV)
+	$(BIN)/uv pip install --quiet --python $(CLIENTS_VENV)/bin/python --no-deps --require-hashes \
+		--only-binary :all: -r $(CLIENTS)/requirements.txt
+	@touch $@
+
+$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json | .venv/dev.stamp
+	@echo "Installing the npm clients of the slow tests into $(CLIENTS) ..."
+	$(BIN)/python -m infra.npm $(CLIENTS)

@@ -17,6 +17,7 @@ TASKS = {
     sent.title_of_2025(TURNS): (ClientTask.TITLE, "title"),
     sent.tags(TURNS): (ClientTask.TAGS, "tags"),
     sent.follow_ups(TURNS): (ClientTask.FOLLOW_UPS, "follow_ups"),
+    sent.follow_ups_of_2025(TURNS): (ClientTask.FOLLOW_UPS, "follow_ups"),
     sent.queries(TURNS): (ClientTask.QUERIES, "queries"),
 }
 OF_LIBRE_CHAT = (

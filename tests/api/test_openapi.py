@@ -61,7 +61,8 @@ def test_the_events_of_a_stream_are_described(document: Any) -> None:
 
 def test_errors_are_problems_with_the_possible_types(document: Any) -> None:
     for path, operations in document["paths"].items():
-        kinds = {"application/problem+json", *(["application/json"] if path.startswith("/v1/") else [])}
+        has_other_errors = path.startswith("/v1/") or path == "/mcp"
+        kinds = {"application/problem+json", *(["application/json"] if has_other_errors else [])}
         for operation in operations.values():
             for status, response in operation["responses"].items():
                 assert set(response["headers"]) - {"Idempotent-Replayed"} == {"X-Query-Id", "X-Request-Id"}

@@ -39,7 +39,13 @@ def tags(turns: Turns) -> str:
 
 
 def follow_ups(turns: Turns) -> str:
-    """For questions that may follow."""
+    """For messages that may follow, in 0.12.4."""
+    opening = "Predict 3-5 useful messages this user might naturally send next to advance their current objective."
+    return open_webui(opening, '{ "follow_ups": ["Suggested next message 1"] }', turns[-5:])
+
+
+def follow_ups_of_2025(turns: Turns) -> str:
+    """For questions that may follow, until 2026."""
     opening = "Suggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next."
     return open_webui(opening, '{ "follow_ups": ["Question 1?"] }', turns[-6:])
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infra.cdk import NODE, install
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.e2e.commands import serving_scripted
+from tests.real_clients.environment import require_clients, run_node
 
 pytestmark = pytest.mark.slow
 
-SDK = Path(__file__).parents[1] / "ai_sdk"
-VERSIONS = ("ai", "ai-6", "ai-5")  # as tests/ai_sdk/package.json names them
+VERSIONS = ("ai", "ai-6", "ai-5")  # as tests/real_clients/package.json names them
 
 DOCUMENT = "# Keywords\n\nDuplicate keywords are merged by a conditional write, which raises the usage count.\n"
 BOTH = "Keywords are merged by a conditional write. [kb-1] Starlette was released in 2026. [web-1]"
@@ -29,7 +26,7 @@ SEARCHES = (calls(search()), calls(web_search()))
 @pytest.fixture(scope="module", autouse=True)
 def packages() -> None:
     """The pinned versions of the SDK."""
-    install(SDK)
+    require_clients()
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +43,7 @@ def url(
 
 def chat(version: str, url: str, **body: Any) -> dict[str, Any]:
     """What a page would show after one question."""
-    command = [NODE, "chat.mjs", version, f"{url}/api/chat/stream", json.dumps(body)]
-    shown = subprocess.run(command, cwd=SDK, capture_output=True, text=True, check=False, timeout=120)
-    assert shown.returncode == 0, shown.stderr
-    page: dict[str, Any] = json.loads(shown.stdout)
+    page: dict[str, Any] = run_node("use_chat.mjs", version, f"{url}/api/chat/stream", json.dumps(body))
     return page
 
 

@@ -28,14 +28,19 @@ def connect(
     Raises typer.BadParameter, and CallFailed if no service runs there: calling another one instead, such as that on
     the usual port, might prune the wrong keywords.
     """
-    if url is not None and data_dir is not None:
-        raise typer.BadParameter("name the service by --url or by --data-dir, not by both")
+    require_one_service(url, data_dir)
     state = {} if url else _find_running(data_dir or DEFAULT_DATA_DIR)
     address = url or str(state["url"])
     who = choose_credentials(api_key=api_key, token=token, remote=url is not None)
     if caller is not None and not who and is_on_this_machine(address):
         who = Credentials(api_key=caller, assumed=True)
     return ApiClient(address, who, timeout=max(MIN_TIMEOUT_SECONDS, 2 * state.get("deadline_seconds", 0)))
+
+
+def require_one_service(url: str | None, data_dir: Path | None) -> None:
+    """Raises typer.BadParameter if both options name a service."""
+    if url is not None and data_dir is not None:
+        raise typer.BadParameter("name the service by --url or by --data-dir, not by both")
 
 
 def choose_credentials(*, api_key: str | None, token: str | None, remote: bool) -> Credentials:

@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.idempotency import IdempotentRunner
+    from gleaner.api.keywords import KeywordRoutes
+    from gleaner.api.passages import PassageRoutes
     from gleaner.api.protocols.chat_messages import Spoken
     from gleaner.api.request import Current
     from gleaner.knowledge.library import Library
+    from gleaner.runtime.authorization import Authorization
     from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.doubts import DoubtStore
@@ -84,9 +87,19 @@ class _Areas:
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
             Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),
             Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models, is_prepared=False),
+            Area((e.MCP,), self._load_mcp, is_prepared=False),
             Area((e.HEALTH,), _load_health),
             *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
+            *self._authorization_areas(),
         )
+
+    def _authorization_areas(self) -> Sequence[Area]:
+        authorization, e = self._settings.authorization, Endpoint
+        if authorization is None:
+            return ()
+        resource = (e.PROTECTED_RESOURCE, e.PROTECTED_RESOURCE_OF_MCP)
+        server = (e.AUTHORIZATION_SERVER, e.OPENID_CONFIGURATION)
+        return (Area((*resource, *server), partial(_load_authorization, authorization), is_prepared=False),)
 
     @cached_property
     def _idempotent(self) -> IdempotentRunner:
@@ -125,6 +138,30 @@ class _Areas:
 
         return Library(partial(connect_knowledge_base, self._settings))
 
+    @cached_property
+    def _keywords(self) -> KeywordRoutes:
+        from gleaner.api.keywords import KeywordRoutes
+
+        return KeywordRoutes(
+            self._catalog,
+            self._stores.lookup,
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+            learning_policy=self._settings.learning_policy,
+        )
+
+    @cached_property
+    def _passages(self) -> PassageRoutes:
+        from gleaner.api.passages import PassageRoutes
+        from gleaner.knowledge.learned_passages import LearnedPassages
+        from gleaner.stores.keywords import KeywordStore
+
+        settings = self._settings
+        learned = LearnedPassages(
+            KeywordStore(self._keywords_table), self._catalog, settings.learning_policy, settings.web_blocked_hosts
+        )
+        return PassageRoutes(self._library, learned, self._current)
+
     def _load_chat(self) -> Sequence[Route]:
         return self._chat.routes()
 
@@ -152,15 +189,7 @@ class _Areas:
         return FeedbackRoutes(feedback, self._doubts, self._current, self._metrics).routes()
 
     def _load_keywords(self) -> Sequence[Route]:
-        from gleaner.api.keywords import KeywordRoutes
-
-        return KeywordRoutes(
-            self._catalog,
-            self._stores.lookup,
-            self._current,
-            default_kb_id=self._settings.default_kb_id,
-            learning_policy=self._settings.learning_policy,
-        ).routes()
+        return self._keywords.routes()
 
     def _load_pruning(self) -> Sequence[Route]:
         from gleaner.api.pruning import PruneRoutes
@@ -195,15 +224,7 @@ class _Areas:
         return CallerRoutes(erasure, self._current).routes()
 
     def _load_passages(self) -> Sequence[Route]:
-        from gleaner.api.passages import PassageRoutes
-        from gleaner.knowledge.learned_passages import LearnedPassages
-        from gleaner.stores.keywords import KeywordStore
-
-        settings = self._settings
-        learned = LearnedPassages(
-            KeywordStore(self._keywords_table), self._catalog, settings.learning_policy, settings.web_blocked_hosts
-        )
-        return PassageRoutes(self._library, learned, self._current).routes()
+        return self._passages.routes()
 
     def _load_documents(self) -> Sequence[Route]:
         from gleaner.api.documents import DocumentRoutes
@@ -233,10 +254,30 @@ class _Areas:
 
         return ModelRoutes(self._library, self._current, default_kb_id=self._settings.default_kb_id).routes()
 
+    def _load_mcp(self) -> Sequence[Route]:
+        from gleaner.api.mcp import McpRoutes
+        from gleaner.api.mcp_questions import QuestionTools
+        from gleaner.api.mcp_reading import ReadingTools
+        from gleaner.api.protocols.mcp.server import Server
+
+        default_kb_id = self._settings.default_kb_id
+        reading = ReadingTools(
+            self._answering.search, self._passages, self._library, self._current, default_kb_id=default_kb_id
+        )
+        questions = QuestionTools(self._chat, self._keywords, self._current)
+        server = Server([*reading.tools(), *questions.tools()])
+        return McpRoutes(server, self._current, origins=self._settings.cors_origins).routes()
+
     def _load_page(self) -> Sequence[Route]:
         from gleaner.api.page import PageRoutes
 
         return PageRoutes(self._current, self._settings.sign_in, upload_path=self._settings.upload_path).routes()
+
+
+def _load_authorization(authorization: Authorization) -> Sequence[Route]:
+    from gleaner.api.authorization import AuthorizationRoutes
+
+    return AuthorizationRoutes(authorization).routes()
 
 
 def _load_health() -> Sequence[Route]:

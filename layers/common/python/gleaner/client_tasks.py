@@ -1,7 +1,7 @@
 """Recognizes what chat clients ask a model beside the user's questions: a title, tags, follow-up questions, queries.
 
 They send these to the model that the user chats with, as one message built from a template. The templates are those of
-Open WebUI (`DEFAULT_*_PROMPT_TEMPLATE` in backend/open_webui/config.py, 2024-11 to 2026-10) and of LibreChat
+Open WebUI (`DEFAULT_*_PROMPT_TEMPLATE` in backend/open_webui/config.py, 2024-11 to 0.12.4 of 2026-11) and of LibreChat
 (`defaultCompletionPrompt` and `defaultTitlePrompt` in src/utils/title.ts of danny-avila/agents, 2026-08; before that
 `titleInstruction` in api/app/clients/prompts/titlePrompts.js). Other templates go through the loop like any question.
 """
@@ -66,7 +66,9 @@ _TEMPLATES = (
     ),
     _Template(
         task=ClientTask.FOLLOW_UPS,
-        opening=re.compile(rf"{_TASK}Suggest 3-5 relevant follow-up questions or prompts"),
+        opening=re.compile(
+            rf"{_TASK}(?:Suggest 3-5 relevant follow-up questions or prompts|Predict 3-5 useful messages this user )"
+        ),
         field="follow_ups",
     ),
     _Template(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gleaner.answering.question import Services
     from gleaner.clients.answer_index import AnswerIndex
     from gleaner.clients.pinecone import KnowledgeBase
+    from gleaner.model import Passage
     from gleaner.pruning.run import Pruner
     from gleaner.pruning.settings import PruneSettings
     from gleaner.runtime.deadline import Deadline
@@ -199,6 +200,27 @@ class Answering:
 
             with record_spans(span_recorder(segment)):
                 return complete_plainly(messages, services, deadline, emit or ignore)
+
+    def search(
+        self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline
+    ) -> Sequence[Passage]:
+        """See gleaner.answering.searching.search_passages."""
+        with self._tracer.provider.in_subsegment("## search") as segment:
+            services = self.prepare()
+            from gleaner.answering.searching import search_passages
+            from gleaner.runtime.spans import record_spans
+            from gleaner.runtime.tracing import span_recorder
+
+            with record_spans(span_recorder(segment)):
+                return search_passages(
+                    query,
+                    kb_id,
+                    caller_id=caller_id,
+                    query_id=query_id,
+                    top_k=top_k,
+                    services=services,
+                    deadline=deadline,
+                )
 
 
 def connect_answer_index(settings: Settings) -> AnswerIndex:

@@ -84,7 +84,7 @@ def answer_question(
     require_short(request.guidance)
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = request.kb_id or services.default_kb_id
-    kb_check = services.io_executor.submit(_require_knowledge_base, kb_id, services, deadline)
+    kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
     kb_check.result()
     workspace = _make_workspace(request, query_id, kb_id, services, _before_cleanup(deadline))
@@ -188,23 +188,35 @@ def _passage_search(request: QuestionRequest, question: Question, services: Serv
     # Stored web answers count as the web. Small talk asks for none.
     is_question = recognize(request.query) is None
     with_stored_answers = is_question and request.grounding is not Grounding.STRICT and not request.is_fresh
-    policy = services.learning_policy
 
     def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
-        mode = policy.mode(kb_id)  # the model may search another knowledge base of the caller
-        return services.retrieval.search(
-            kb_id,
-            query,
-            top_k=top_k,
-            deadline=deadline,
-            with_stored_answers=with_stored_answers and mode is not LearningMode.OFF,
-            caller=question.caller if mode is LearningMode.CALLER else None,
-        )
+        if with_stored_answers:  # the model may search another knowledge base of the caller
+            return search_for(question.caller, kb_id, query, services, top_k=top_k, deadline=deadline)
+        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False)
 
     return search
 
 
-def _require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
+def search_for(
+    caller: str | None, kb_id: str, query: str, services: Services, *, top_k: int, deadline: Deadline
+) -> RetrievalResult:
+    """The best passages, with those stored web answers that `caller`, a hash, may find.
+
+    Raises KnowledgeBaseUnavailable or DeadlineExceeded.
+    """
+    mode = services.learning_policy.mode(kb_id)
+    return services.retrieval.search(
+        kb_id,
+        query,
+        top_k=top_k,
+        deadline=deadline,
+        with_stored_answers=mode is not LearningMode.OFF,
+        caller=caller if mode is LearningMode.CALLER else None,
+    )
+
+
+def require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -> None:
+    """Raises UnknownKnowledgeBase, unless the index cannot say whether it exists."""
     if kb_id == services.default_kb_id:  # may be empty: it can learn from the web
         return
     try:

@@ -16,7 +16,7 @@ import gleaner
 from gleaner.api import problems
 from gleaner.api.idempotency import REPLAYED
 from gleaner.api.request import JSON
-from gleaner.api.routes import STREAM_TYPE, Route, is_of_openai
+from gleaner.api.routes import STREAM_TYPE, Endpoint, Route, is_of_openai
 from gleaner.model import JsonObject
 
 _NOTES = """
@@ -59,6 +59,8 @@ def declare(route: Route) -> dict[str, Any]:
 def _tag(path: str) -> str:
     if is_of_openai(path):
         return "openai"
+    if path == Endpoint.MCP.path:
+        return "mcp"
     return path.split("/")[2] if path.startswith("/api/") else "docs"
 
 
@@ -134,6 +136,12 @@ def _complete(operation: JsonObject, path: str, route: Route) -> None:
     if route.unfinished is not None:
         successes[str(route.unfinished.value)] = success | {"description": f"{route.unfinished.phrase}: not finished"}
     responses = successes | _failures(kinds, of_openai=is_of_openai(path))
+    for status, schema in route.responses.items():
+        response = responses.setdefault(str(status.value), {"description": status.phrase})
+        if schema is not None:
+            response["content"] = response.get("content", {}) | {JSON: {"schema": schema}}
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": route.body}}}
     headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS}
     operation["responses"] = {status: response | {"headers": headers} for status, response in responses.items()}
     if any(parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", ())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,6 +55,16 @@ def base_path(event: Mapping[str, Any]) -> str:
         segments = full_path.strip("/")  # the URL of the root may lack the final slash
         return f"/{segments}" if segments else ""
     return full_path.removesuffix(path) if full_path.endswith(path) else ""
+
+
+def header_values(event: Mapping[str, Any]) -> dict[str, list[str]]:
+    """All values of each header, by its name in lower case."""
+    single = {name: [value] for name, value in (event.get("headers") or {}).items() if value is not None}
+    many = event.get("multiValueHeaders") or single
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for name, sent in many.items():
+        values[name.lower()] += map(str, sent)
+    return dict(values)
 
 
 def origin(event: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
 from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
-from gleaner.api._proxy_event import base_path, is_head, normalise, origin
+from gleaner.api._proxy_event import base_path, header_values, is_head, normalise, origin
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
@@ -46,6 +46,7 @@ _OPENAI_HEADERS = (
     *(f"X-Stainless-{name}" for name in ("Arch", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version")),
     *(f"X-Stainless-{name}" for name in ("Helper-Method", "Retry-Count", "Timeout")),
 )
+_MCP_HEADERS = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
 _PARAMETER = re.compile(r"<\w+>")
 
 
@@ -90,14 +91,15 @@ class Api:
         The answer to a route that streams is written to the stream of `context`, if it has one. What is returned then
         is not sent.
         """
-        request = self._make_request(event, context)
-        self._logger.append_keys(query_id=request.query_id)
         plain_event = normalise(event)
+        request = self._make_request(event, plain_event["body"], context)
+        self._logger.append_keys(query_id=request.query_id)
         if self._streams(plain_event):
             return self._handle_streamed(plain_event, request)
         return self._resolve(plain_event, request, is_head=is_head(event))
 
-    def _make_request(self, event: JsonObject, context: LambdaContext) -> RequestContext:
+    def _make_request(self, event: JsonObject, body: str, context: LambdaContext) -> RequestContext:
+        headers = header_values(event)
         return RequestContext(
             query_id=new_id(),
             caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
@@ -105,6 +107,8 @@ class Api:
             lambda_context=context,
             base_path=base_path(event),
             origin=origin(event),
+            headers=headers,
+            body=body,
         )
 
     def _streams(self, event: JsonObject) -> bool:
@@ -258,7 +262,7 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
     return CORSConfig(
         allow_origin=origins[0],
         extra_origins=list(origins[1:]),
-        allow_headers=["Idempotency-Key", *_OPENAI_HEADERS],
+        allow_headers=["Idempotency-Key", *_OPENAI_HEADERS, *_MCP_HEADERS],
         expose_headers=["X-Query-Id", "X-Request-Id", "Retry-After", REPLAYED, "x-should-retry"],
         max_age=_PREFLIGHT_SECONDS,
     )

@@ -107,9 +107,9 @@ class ChatRoutes:
         self._measure(answer)
         return answer
 
-    def _query(
-        self, body: Annotated[ChatQuery, Body()], idempotency_key: IdempotencyKey = None
-    ) -> Response[ChatAnswer]:
+    def answer_once(self, body: ChatQuery, idempotency_key: str | None) -> ChatAnswer:
+        """The answer to a question of the current request. Raises StoredAnswerFound if the key was sent before."""
+
         def produce() -> Produced[ChatAnswer]:
             answer = self.answer(body)
             return Produced(to_chat_answer(answer), is_kept=answer.status is AnswerStatus.SUCCESS)
@@ -119,7 +119,12 @@ class ChatRoutes:
             self._conversations.get(stored["session_id"], request.caller.id, deadline=request.deadline)
 
         key = None if body.fresh else idempotency_key
-        return ok(self._idempotent.run(key, self._current(), Endpoint.ASK.path, body, produce, recheck))
+        return self._idempotent.run(key, self._current(), Endpoint.ASK.path, body, produce, recheck)
+
+    def _query(
+        self, body: Annotated[ChatQuery, Body()], idempotency_key: IdempotencyKey = None
+    ) -> Response[ChatAnswer]:
+        return ok(self.answer_once(body, idempotency_key))
 
     def _measure(self, answer: Answer) -> None:
         self._count("ToolCalls", answer.facts.tool_call_count)

@@ -123,15 +123,19 @@ class KeywordRoutes:
         limit: Limit = 20,
         cursor: Cursor = None,
     ) -> Response[KeywordPage]:
+        return ok(self.list(q, kb_id, limit=limit, cursor=cursor))
+
+    def list(self, q: str | None, kb_id: str | None, *, limit: int, cursor: str | None) -> KeywordPage:
+        """A page of the keywords that the current caller may see. Raises the errors of the route."""
         request = self._current()
         if not (q and q.strip()):
             if kb_id is not None:
                 request.caller.require_knowledge_base(kb_id)
             kb_ids = request.caller.kb_ids if kb_id is None else frozenset((kb_id,))
-            return ok(self._list_recent(kb_ids, limit, cursor))
+            return self._list_recent(kb_ids, limit, cursor)
         searched_kb_id = kb_id or self._default_kb_id
         request.caller.require_knowledge_base(searched_kb_id)
-        return ok(self._look_up(q, searched_kb_id, limit, cursor))
+        return self._look_up(q, searched_kb_id, limit, cursor)
 
     def _viewer(self) -> str | None:
         """The hash of a caller who may not see all keywords; None for an admin."""

@@ -63,21 +63,23 @@ class PassageRoutes:
         return [Route(Endpoint.SHOW_PASSAGE, self._show, raises=tuple(dict.fromkeys(failures)))]
 
     def _show(self, passage_id: Annotated[str, Path(max_length=1000)]) -> Response[PassageItem]:
+        return ok(self.read(passage_id))
+
+    def read(self, passage_id: str) -> PassageItem:
+        """The passage of an id, if the current caller may read it. Raises the errors of the route."""
         wanted = decode_passage(passage_id)
         place, request = wanted.place, self._current()
         request.caller.require_knowledge_base(place.kb_id)
         if place.is_learned:
             viewer = None if request.caller.is_admin else caller_hash(request.caller.id)
             answer = self._learned.read(place.kb_id, place.key, viewer=viewer, deadline=request.deadline)
-            return ok(_to_web_passage(answer, place, wanted.fingerprint))
+            return _to_web_passage(answer, place, wanted.fingerprint)
         found = self._library.read_passage(place.kb_id, place.key, deadline=request.deadline)
-        return ok(
-            _to_passage(found.chunk, place.kb_id, wanted.fingerprint).model_copy(
-                update={
-                    "before": _to_neighbour(found.before, place.kb_id),
-                    "after": _to_neighbour(found.after, place.kb_id),
-                }
-            )
+        return _to_passage(found.chunk, place.kb_id, wanted.fingerprint).model_copy(
+            update={
+                "before": _to_neighbour(found.before, place.kb_id),
+                "after": _to_neighbour(found.after, place.kb_id),
+            }
         )
 
 

@@ -123,14 +123,25 @@ def problem(
 
 def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
     """The problem response for an error that the package raised on purpose."""
-    for error_type in type(error).__mro__:
-        if error_type in TABLE:
-            kind = TABLE[error_type]
-            logger.warning("query failed", extra={"problem": kind[1], "reason": str(error)})
-            seconds = _RETRY_AFTER.get(error_type)
-            headers = {} if seconds is None else {"Retry-After": str(seconds)}
-            return problem(kind, str(error), query_id=query_id, headers=headers)
-    return internal(error, query_id=query_id)
+    error_type = _find_type(error)
+    if error_type is None:
+        return internal(error, query_id=query_id)
+    log(error)
+    seconds = _RETRY_AFTER.get(error_type)
+    headers = {} if seconds is None else {"Retry-After": str(seconds)}
+    return problem(TABLE[error_type], str(error), query_id=query_id, headers=headers)
+
+
+def log(error: errors.GleanerError) -> None:
+    """Log an error that the package raised on purpose."""
+    error_type = _find_type(error)
+    slug = None if error_type is None else TABLE[error_type][1]
+    logger.warning("query failed", extra={"problem": slug, "reason": str(error)})
+
+
+def _find_type(error: errors.GleanerError) -> type[errors.GleanerError] | None:
+    """The most derived class of an error that the table knows."""
+    return next((error_type for error_type in type(error).__mro__ if error_type in TABLE), None)
 
 
 def internal(error: Exception, *, query_id: str) -> Response[str]:

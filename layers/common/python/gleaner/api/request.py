@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,9 +36,15 @@ class RequestContext:
     lambda_context: LambdaContext
     base_path: str = ""  # the prefix of the path in the client's URL: the stage, or nothing
     origin: str = ""  # scheme and host in the client's URL; empty if the request does not tell
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name in lower case
+    body: str = ""  # the text of the body, for routes that read it themselves
     emit: Sink = ignore  # where the events of an answer go
     # For a request that says itself whether its answer streams: begins a stream in this form, and returns its sink.
     stream_as: Callable[[Encoder], Sink] = lambda _encoder: ignore
+
+    def absolute(self, path: str) -> str:
+        """The URL of a path of the API, as far as the request tells it."""
+        return f"{self.origin}{self.base_path}{path}"
 
 
 Current = Callable[[], RequestContext]  # returns the request that is being served

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
@@ -61,8 +61,21 @@ class Endpoint(Enum):
     CREATE_COMPLETION = "POST", "/v1/chat/completions", "Ask a question as OpenAI's clients do"
     LIST_MODELS = "GET", "/v1/models", "List the models: your knowledge bases"
     SHOW_MODEL = "GET", "/v1/models/<model>", "Show a model"
+    MCP = "POST", "/mcp", "Serve a message of the Model Context Protocol"
     PAGE = "GET", "/", "Show the page on which people ask"
     PAGE_FILE = "GET", "/page/<name>", "Send a file of the page"
+    PROTECTED_RESOURCE = "GET", "/.well-known/oauth-protected-resource", "Say where tokens for the MCP server come from"
+    PROTECTED_RESOURCE_OF_MCP = (
+        "GET",
+        "/.well-known/oauth-protected-resource/mcp",
+        "Say where tokens for the MCP server come from, at the address that its own path gives",
+    )
+    AUTHORIZATION_SERVER = "GET", "/.well-known/oauth-authorization-server", "Describe how users sign in"
+    OPENID_CONFIGURATION = (
+        "GET",
+        "/.well-known/openid-configuration",
+        "Describe how users sign in, to clients of OpenID Connect",
+    )
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"
@@ -91,6 +104,10 @@ class Route:
     unfinished: HTTPStatus | None = None  # the status of the same response when time ran out
     # Schemas by content type, for a success response that is not the JSON of the handler's annotation.
     content: Mapping[str, Any] | None = None
+    # The schema of a JSON body that the handler reads itself, and the schemas of its JSON responses by their statuses:
+    # None is a response without a body. Problem documents with the same status are added to them.
+    body: Mapping[str, Any] | None = None
+    responses: Mapping[HTTPStatus, Mapping[str, Any] | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

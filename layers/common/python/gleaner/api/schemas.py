@@ -19,6 +19,7 @@ MAX_QUERY = 50_000  # characters
 MAX_SELECTION = 100_000  # characters
 _MAX_CHAPTER_ORIGIN = 200  # characters
 _PREVIEW_CHARACTERS = 200
+MAX_IDEMPOTENCY_KEY = 255  # characters
 
 
 def cleaned_up_to(max_length: int) -> BeforeValidator:
@@ -56,13 +57,13 @@ _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
 _CALLER_PATTERN = r"^((cognito|iam|key):[^\s]+|anonymous)$"
-_IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
+IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
 # What strings that match a pattern are, in words that complete "must be ...".
 FORMS = {
     _ULID_PATTERN: "an id from an earlier response: 26 digits and capital letters",
     _MESSAGE_ID_PATTERN: "a message id from an earlier response: 26 digits and capital letters, a hyphen and the role",
     _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f",
-    _IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
+    IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
     _CALLER_PATTERN: "a caller's id such as key:ID, cognito:SUB, iam:ARN or anonymous",
     KB_ID_PATTERN: "1 to 63 lowercase letters, digits, hyphens and underscores, starting with a letter or digit",
 }
@@ -82,8 +83,8 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         min_length=1,
-        max_length=255,
-        pattern=_IDEMPOTENCY_KEY_PATTERN,
+        max_length=MAX_IDEMPOTENCY_KEY,
+        pattern=IDEMPOTENCY_KEY_PATTERN,
         description="A repeated request with the same key and body gets the first answer.",
     ),
 ]

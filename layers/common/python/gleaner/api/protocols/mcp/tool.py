@@ -1,0 +1,91 @@
+"""A tool of the server: what clients are told of it, the check of its arguments, and the form of its result.
+
+From server/tools.mdx of the specification of 2026-07-28. A result is sent twice, as structured content and as its JSON
+in one text: clients before 2025-06-18 read the text alone, and so does ChatGPT where a tool declares no schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
+
+from gleaner.api import problems
+from gleaner.api.invalid import invalid_fields, summary
+from gleaner.errors import GleanerError
+from gleaner.guards.redaction import redact
+from gleaner.model import JsonObject
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool. One that is unknown is refused: it is a misspelt one, or a model expects an effect of it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool(Generic[A]):
+    """One tool. `run` may raise any GleanerError: the client's model reads what it says."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[A]
+    result: type[BaseModel]
+    run: Callable[[A], BaseModel]
+    is_read_only: bool = True
+    reaches_web: bool = False
+
+    def describe(self) -> JsonObject:
+        """The entry of the list of tools."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.arguments.model_json_schema(schema_generator=_WithoutTitles),
+            "outputSchema": self.result.model_json_schema(schema_generator=_WithoutTitles, mode="serialization"),
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": self.is_read_only,
+                "destructiveHint": False,
+                "idempotentHint": self.is_read_only,
+                "openWorldHint": self.reaches_web,
+            },
+        }
+
+    def call(self, arguments: JsonObject) -> JsonObject:
+        """The result of a call. What is wrong with the arguments, or fails, is a result that the model can act on."""
+        try:
+            checked = self.arguments.model_validate(arguments)
+        except ValidationError as error:
+            errors = [dict(one) | {"loc": ("arguments", *one["loc"])} for one in error.errors(include_url=False)]
+            return _failure(f"The arguments are not valid. {summary(invalid_fields(errors), len(errors))}.")
+        try:
+            result = self.run(checked)
+        except GleanerError as error:
+            problems.log(error)
+            return _failure(str(error))
+        structured = result.model_dump(mode="json")
+        return {"content": [_text(json.dumps(structured, ensure_ascii=False))], "structuredContent": structured}
+
+
+class _WithoutTitles(GenerateJsonSchema):
+    """Omits the titles, which pydantic derives from names: they only cost a model tokens."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+
+def _failure(message: str) -> JsonObject:
+    return {"content": [_text(redact(message))], "isError": True}
+
+
+def _text(value: str) -> JsonObject:
+    return {"type": "text", "text": value}
