@@ -16,7 +16,7 @@ from typing import Any
 from gleaner_local.clients.credentials import API_KEY_VARIABLE
 
 _NAME = "gleaner"
-_HEADER = "x-api-key"
+_HEADER = "Authorization"  # as bearer token: API Gateway takes a key at `/mcp` in no other header
 _INPUT = "gleaner-key"
 
 
@@ -44,7 +44,7 @@ def _as_json(value: Any) -> str:
 
 
 def _claude_code(url: str, *, with_key: bool) -> str:
-    header = f' --header "{_HEADER}: ${API_KEY_VARIABLE}"' if with_key else ""
+    header = f' --header "{_HEADER}: Bearer ${API_KEY_VARIABLE}"' if with_key else ""
     return f"claude mcp add --transport http {_NAME} {shlex.quote(url)}{header}"
 
 
@@ -59,11 +59,11 @@ def _vs_code(url: str, *, with_key: bool) -> dict[str, Any]:
     if not with_key:
         return {"servers": {_NAME: server}}
     asked = {"type": "promptString", "id": _INPUT, "description": "Your key for Gleaner", "password": True}
-    return {"inputs": [asked], "servers": {_NAME: server | {"headers": {_HEADER: f"${{input:{_INPUT}}}"}}}}
+    return {"inputs": [asked], "servers": {_NAME: server | {"headers": {_HEADER: f"Bearer ${{input:{_INPUT}}}"}}}}
 
 
 def _cursor(url: str, *, with_key: bool) -> dict[str, Any]:
-    headers = {"headers": {_HEADER: f"${{env:{API_KEY_VARIABLE}}}"}} if with_key else {}
+    headers = {"headers": {_HEADER: f"Bearer ${{env:{API_KEY_VARIABLE}}}"}} if with_key else {}
     return {"mcpServers": {_NAME: {"url": url} | headers}}
 
 

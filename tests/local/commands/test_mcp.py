@@ -227,8 +227,8 @@ def test_what_is_printed_for_a_service_elsewhere_names_the_key_and_holds_none() 
     desktop, code, cursor = entries("--url", REMOTE)
     assert desktop["mcpServers"]["gleaner"]["args"][-2:] == ["--url", REMOTE]
     assert list(desktop["mcpServers"]["gleaner"]["env"]) == ["GLEANER_API_KEY"]
-    assert code["servers"]["gleaner"]["headers"] == {"x-api-key": f"${{input:{code['inputs'][0]['id']}}}"}
-    assert cursor["mcpServers"]["gleaner"]["headers"] == {"x-api-key": "${env:GLEANER_API_KEY}"}
+    assert code["servers"]["gleaner"]["headers"] == {"Authorization": f"Bearer ${{input:{code['inputs'][0]['id']}}}"}
+    assert cursor["mcpServers"]["gleaner"]["headers"] == {"Authorization": "Bearer ${env:GLEANER_API_KEY}"}
 
 
 def test_what_is_printed_without_a_key() -> None:
