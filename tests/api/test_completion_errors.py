@@ -124,6 +124,7 @@ def test_what_cannot_be_given_is_refused_with_a_reason(
         {"tools": TOOLS, "tool_choice": "auto", "parallel_tool_calls": False, "functions": [], "function_call": "none"},
         {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": TOOLS}}},
         {"n": 1, "logprobs": False, "top_logprobs": 0, "response_format": {"type": "text"}, "modalities": ["text"]},
+        {"modalities": [], "audio": {}, "tools": [], "messages": [{"role": "system"}, user(), {"role": "assistant"}]},
         {"n": None, "response_format": None, "stream": None, "stream_options": None, "metadata": None, "user": None},
         {"metadata": {"chat": "7"}, "stream_options": {"include_usage": True, "include_obfuscation": False}},
         {"chat_id": "of Open WebUI", "features": {}, "keep_alive": "5m", "options": {"num_ctx": 1}, "min_p": 0},

@@ -172,6 +172,16 @@ def test_the_answer_of_a_deleted_session_is_not_repeated(door: Door, model: Scri
     assert body["error"]["param"] == "metadata.session_id"
 
 
+def test_the_answer_of_an_erased_caller_is_not_repeated(door: Door, model: ScriptedModel) -> None:
+    plays(model)
+    assert door.ask(key="erased", caller="leaver")[0] == 200
+    assert door.ask(key="erased", caller="leaver")[0] == 200
+    assert len(model.requests) == 2
+    door.client.request("DELETE", "/api/callers/key:leaver", caller="admin")
+    status, body = door.ask(key="erased", caller="leaver")
+    assert (status, body["error"]["code"]) == (404, "unknown-query")
+
+
 @pytest.mark.parametrize("ending", ["same", "other"])
 def test_an_answer_that_was_withdrawn_goes_on_or_ends_in_an_error(
     door: Door, model: ScriptedModel, ending: str

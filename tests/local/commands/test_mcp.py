@@ -17,8 +17,10 @@ from typer.testing import CliRunner
 
 from gleaner_local.clients.http_api import ApiClient, CallFailed
 from gleaner_local.clients.mcp_bridge import Bridge
-from gleaner_local.commands import program
+from gleaner_local.commands import mcp_setup, program
 from gleaner_local.servers.asgi import AsgiServer
+from infra.callbacks import MCP_CALLBACK_URLS
+from tests.real_clients.readme import read_blocks
 
 REMOTE = "https://api.example.org/prod"
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -215,7 +217,11 @@ def entries(*options: str) -> list[Any]:
     """The JSON of what is printed for Claude Desktop, VS Code and Cursor."""
     printed = CliRunner().invoke(program.app, ["mcp", *options])
     assert printed.exit_code == 0, printed.output
-    found, rest = [], printed.output
+    return read_entries(printed.output)
+
+
+def read_entries(printed: str) -> list[Any]:
+    found, rest = [], printed
     while (start := rest.find("\n  {")) != -1:
         value, end = json.JSONDecoder().raw_decode(rest[start + 3 :])
         found.append(value)
@@ -236,6 +242,25 @@ def test_what_is_printed_without_a_key() -> None:
     assert "env" not in desktop["mcpServers"]["gleaner"]
     assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
     assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp"}}}
+
+
+def test_what_is_printed_where_users_sign_in() -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", REMOTE, "--client-id", "2a3b"]).output
+    assert f"claude mcp add --transport http --client-id 2a3b --callback-port 3118 gleaner {REMOTE}/mcp" in printed
+    assert "http://localhost:3118/callback" in MCP_CALLBACK_URLS
+    code, cursor = entries("--url", REMOTE, "--client-id", "2a3b")
+    assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
+    assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp", "auth": {"CLIENT_ID": "2a3b"}}}}
+    assert "GLEANER_API_KEY" not in printed
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    bridge = ["/PATH/.venv/bin/gleaner", "mcp", "--stdio", "--data-dir", "/PATH/.gleaner"]
+    url = "http://127.0.0.1:8000/mcp"
+    printed = "\n".join(mcp_setup.describe(url, bridge, with_key=False, is_public=False))
+    assert [json.loads(block) for block in read_blocks("json")] == read_entries(printed)
+    [command] = [block for block in read_blocks("sh") if block.startswith("claude ")]
+    assert command in printed
 
 
 @pytest.mark.parametrize("option", ["--stdio", "--key"])

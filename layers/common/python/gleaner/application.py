@@ -99,7 +99,7 @@ class _Areas:
             return ()
         resource = (e.PROTECTED_RESOURCE, e.PROTECTED_RESOURCE_OF_MCP)
         server = (e.AUTHORIZATION_SERVER, e.OPENID_CONFIGURATION)
-        return (Area((*resource, *server), partial(_load_authorization, authorization)),)
+        return (Area((*resource, *server), partial(_load_authorization, authorization), is_prepared=False),)
 
     @cached_property
     def _idempotent(self) -> IdempotentRunner:

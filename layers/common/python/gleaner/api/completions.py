@@ -20,7 +20,7 @@ from gleaner.api.protocols.model_names import ModelName, parse_model, unknown_mo
 from gleaner.api.request import JSON, Current, ok
 from gleaner.api.routes import STREAM_TYPE, Endpoint, Route
 from gleaner.api.schemas import IdempotencyKey, to_answer_cost
-from gleaner.errors import NotAllowed, UnknownKnowledgeBase, UnknownModel
+from gleaner.errors import NotAllowed, UnknownKnowledgeBase, UnknownModel, UnknownQuery
 from gleaner.model import AnswerStatus, Grounding, JsonObject, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
@@ -30,7 +30,11 @@ if TYPE_CHECKING:  # otherwise this area would load all that questions need
 
 CompletePlainly = Callable[[Sequence[chat_messages.Spoken], Deadline], "PlainAnswer"]
 
-_FAILURES = (UnknownModel, *(error for error in ANSWER_FAILURES if error not in (NotAllowed, UnknownKnowledgeBase)))
+_FAILURES = (
+    UnknownModel,
+    UnknownQuery,
+    *(error for error in ANSWER_FAILURES if error not in (NotAllowed, UnknownKnowledgeBase)),
+)
 
 
 class CompletionRoutes:
@@ -75,12 +79,19 @@ class CompletionRoutes:
             completion = to_completion(answer, model, body.model, address=address)
             return Produced(completion, is_kept=answer.status is AnswerStatus.SUCCESS)
 
-        def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
-            if body.session_id is not None:
-                self._conversations.get(body.session_id, request.caller.id, deadline=request.deadline)
+        def recheck(stored: JsonObject) -> None:
+            self._recheck(stored["gleaner"], body.session_id)
 
         route = Endpoint.CREATE_COMPLETION.path
         return ok(self._idempotent.run(idempotency_key, request, route, body, produce, recheck))
+
+    def _recheck(self, answer: JsonObject | None, session_id: str | None) -> None:
+        """Answers of a deleted session or an erased caller are not replayed. Of a title or the like nothing is kept."""
+        caller_id, deadline = self._current().caller.id, self._current().deadline
+        if session_id is not None:
+            self._conversations.get(session_id, caller_id, deadline=deadline)
+        elif answer is not None:
+            self._conversations.require_noted(caller_id, answer["query_id"], deadline=deadline)
 
     def _read_model(self, name: str) -> ModelName:
         """The model of this name. Raises UnknownModel, also for a knowledge base that is not the caller's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gleaner.errors import UnknownSelection, UnknownSession
+from gleaner.errors import UnknownQuery, UnknownSelection, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import _long_text, schema
@@ -118,6 +118,11 @@ class ConversationStore:
         key = schema.noted_key(owner, query_id)
         item = {"query_id": query_id, "tool_call_count": tool_call_count}
         self._table.put_new(key | item, deadline=deadline)
+
+    def require_noted(self, owner: str, query_id: str, *, deadline: Deadline) -> None:
+        """Raises UnknownQuery unless this query of the caller is noted, which erasing the caller deletes."""
+        if self._table.get(schema.noted_key(owner, query_id), deadline=deadline) is None:
+            raise UnknownQuery("The query does not exist any more.")
 
     def _load_messages(self, items: Sequence[dict[str, Any]], deadline: Deadline) -> list[Message]:
         heads = [item for item in items if item["sk"].startswith(schema.MESSAGE_PREFIX)]

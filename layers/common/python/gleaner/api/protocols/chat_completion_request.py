@@ -37,7 +37,7 @@ REFUSED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "audio": (bool, _TEXT_ALONE),
     "function_call": (_is_forced, _OWN_TOOLS),
     "logprobs": (bool, _NO_TOKENS),
-    "modalities": (lambda value: value != ["text"], _TEXT_ALONE),
+    "modalities": (lambda value: value not in (["text"], []), _TEXT_ALONE),
     "moderation": (bool, "must be left out, because Gleaner has checks of its own"),
     "n": (lambda value: value != 1, "must be 1, because a question has one answer"),
     "response_format": (_is_format, _NO_FORMAT),

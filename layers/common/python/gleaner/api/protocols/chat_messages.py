@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gleaner import text
+from gleaner.answering import guidance
 from gleaner.answering.exchange import EarlierMessage
 from gleaner.api.protocols.footnotes import cut_footnotes
 from gleaner.api.schemas import MAX_QUERY
@@ -116,8 +117,10 @@ def read_earlier(messages: Sequence[ChatMessageParam]) -> tuple[EarlierMessage, 
 
 
 def read_guidance(messages: Sequence[ChatMessageParam]) -> str | None:
-    """What the client's own messages wish; None if there are none."""
-    parts = [_clean(message.content) for message in messages if message.is_guidance]
+    """What the client's own messages wish; None if there are none. What is too long to be read stays as it is."""
+    parts = [message.content for message in messages if message.is_guidance]
+    if sum(map(len, parts)) <= guidance.MAX_CHARS:
+        parts = list(map(_clean, parts))
     return "\n\n".join(part for part in parts if part) or None
 
 
