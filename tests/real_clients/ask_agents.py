@@ -10,6 +10,7 @@ from typing import Any
 
 import openai
 from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+from failures import describe
 from openai import AsyncOpenAI
 from openai.types.responses import ResponseTextDeltaEvent
 
@@ -49,8 +50,7 @@ async def failure(call: Callable[..., Awaitable[Any]], *arguments: Any) -> dict[
     try:
         await call(*arguments)
     except openai.APIError as error:
-        status = getattr(error, "status_code", None)
-        return {"error": type(error).__name__, "status": status, "code": error.code, "message": error.message}
+        return describe(error)
     raise AssertionError("The question did not fail.")
 
 

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import openai
+from failures import describe
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_openai import ChatOpenAI
 
@@ -37,8 +38,7 @@ def failure(call: Any, *arguments: Any) -> dict[str, Any]:
     try:
         list(call(*arguments))
     except openai.APIError as error:
-        status = getattr(error, "status_code", None)
-        return {"error": type(error).__name__, "status": status, "code": error.code, "message": error.message}
+        return describe(error)
     raise AssertionError("The question did not fail.")
 
 

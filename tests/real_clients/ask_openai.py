@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import openai
+from failures import describe
 from openai.types.chat import ChatCompletionChunk
 
 TASK = json.loads(sys.argv[1])
@@ -26,7 +27,7 @@ def sources(annotations: Iterable[Any] | None) -> list[dict[str, Any]]:
 
 
 def ask(*messages: dict[str, Any], model: str = TASK["model"]) -> dict[str, Any]:
-    completion = client.chat.completions.create(model=model, messages=list(messages))  # type: ignore[arg-type]
+    completion = client.chat.completions.create(model=model, messages=list(messages))
     [choice] = completion.choices
     return {
         "text": choice.message.content,
@@ -42,7 +43,7 @@ def stream(*messages: dict[str, Any]) -> dict[str, Any]:
     chunks: list[ChatCompletionChunk] = list(
         client.chat.completions.create(
             model=TASK["model"],
-            messages=list(messages),  # type: ignore[arg-type]
+            messages=list(messages),
             stream=True,
             stream_options={"include_usage": True},
         )
@@ -62,7 +63,7 @@ def stream(*messages: dict[str, Any]) -> dict[str, Any]:
 
 def accumulate(*messages: dict[str, Any]) -> dict[str, Any]:
     """The package's helper, which puts the chunks together itself and is stricter about them."""
-    with client.chat.completions.stream(model=TASK["model"], messages=list(messages)) as events:  # type: ignore[arg-type]
+    with client.chat.completions.stream(model=TASK["model"], messages=list(messages)) as events:
         pieces = [event.delta for event in events if event.type == "content.delta"]
         completion = events.get_final_completion()
     return {"pieces": pieces, "text": completion.choices[0].message.content}
@@ -72,8 +73,7 @@ def failure(call: Callable[..., Any], *messages: dict[str, Any], **more: Any) ->
     try:
         call(*messages, **more)
     except openai.APIError as error:
-        status = getattr(error, "status_code", None)
-        return {"error": type(error).__name__, "status": status, "code": error.code, "message": error.message}
+        return describe(error)
     raise AssertionError("The question did not fail.")
 
 
