@@ -50,6 +50,7 @@ def code_of(layer: layer_build.Layer) -> Code:
         layer_hash=layer.content_hash,
         query=FUNCTIONS / "query",
         prune=FUNCTIONS / "keyword_prune",
+        authorizer=FUNCTIONS / "authorizer",
     )
 
 

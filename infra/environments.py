@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from infra.callbacks import MCP_CALLBACK_URLS, is_callback
 from infra.prices import MODELS, WEB_ANSWER, Model
 
 _MODEL = "gpt-6-luna"
@@ -111,6 +112,9 @@ class Environment:
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
     chat_page: bool = False  # whether a page on which people ask is served at /
     page_urls: tuple[str, ...] = ()  # where it is opened besides the API's own URL; each ends with a slash
+    public_url: str | None = None  # the API behind a custom domain, without a final slash; for MCP clients
+    # Where MCP clients receive the sign-in of a user of the pool; none: `/mcp` takes ID tokens, as the other routes do.
+    mcp_callback_urls: tuple[str, ...] = MCP_CALLBACK_URLS
     docs_routes: bool  # whether /openapi.json and /swagger are served
     cors_origins: tuple[str, ...] = ()
     web_blocked_hosts: tuple[str, ...] = ()  # whose pages web answers neither cite nor teach
@@ -135,9 +139,22 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError if nobody could sign in on the page."""
-        if not self.chat_page:
-            return
+        """Raise ValueError if nobody could sign in on the page or in an MCP client."""
+        if self.chat_page:
+            self._check_page()
+        if self.public_url is not None and not re.fullmatch(r"https://[^?#]*[^?#/]", self.public_url):
+            raise ValueError(f"{self.name}: public_url must begin with https:// and not end with a slash.")
+        for url in self.mcp_callback_urls:
+            if not is_callback(url):
+                raise ValueError(f"{self.name}: Cognito does not allow {url} in mcp_callback_urls.")
+
+    @property
+    def signs_in_to_mcp(self) -> bool:
+        """Whether users sign in through their MCP clients; their pool needs sign-in pages, which a created one has."""
+        has_pages = self.user_pool_arn is None or self.user_pool_url is not None
+        return self.authorizer is Authorizer.COGNITO and has_pages and bool(self.mcp_callback_urls)
+
+    def _check_page(self) -> None:
         if self.authorizer is Authorizer.IAM:
             raise ValueError(f"{self.name}: the page cannot sign requests with AWS credentials. Set chat_page=False.")
         if (self.user_pool_arn is None) != (self.user_pool_url is None):

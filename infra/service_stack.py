@@ -6,15 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aws_cdk import AssetHashType, CfnOutput, CfnParameter, Stack
+from aws_cdk import aws_cognito as cognito
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.mcp_client import McpClient
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
-from infra.constructs.page_sign_in import PageSignIn
+from infra.constructs.page_client import PageClient
 from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
+from infra.constructs.sign_in_pages import SignInPages
 from infra.data_stack import DataStack
 from infra.environments import Environment
 
@@ -27,6 +30,7 @@ class Code:
     layer_hash: str  # hash of the layer's inputs
     query: Path
     prune: Path
+    authorizer: Path
 
 
 class ServiceStack(Stack):
@@ -61,10 +65,9 @@ class ServiceStack(Stack):
             environment=environment,
             handler=query.live,
             callers=data.callers,
+            authorizer_code=code.authorizer,
         )
-        if environment.chat_page:
-            sign_in = PageSignIn(self, "PageSignIn", environment=environment, callers=data.callers, api_url=api.url)
-            query.add_variables(sign_in.variables)
+        query.add_variables(self._sign_in(environment, data.callers.user_pool, api))
         metrics = Metrics(
             environment,
             api=api.api,
@@ -79,6 +82,21 @@ class ServiceStack(Stack):
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
+
+    def _sign_in(self, environment: Environment, pool: cognito.IUserPool | None, api: QueryApi) -> dict[str, str]:
+        """Let people sign in on the page and in their MCP clients; returns the function's variables about it."""
+        variables = {"PAGE_SIGN_IN": environment.authorizer.value} if environment.chat_page else {}
+        if pool is None or not (environment.chat_page or environment.signs_in_to_mcp):
+            return variables
+        # Its name is from when only the page used it: with another one, CloudFormation would replace the pool's domain.
+        pages = SignInPages(self, "PageSignIn", environment=environment, pool=pool)
+        if environment.chat_page:
+            variables |= PageClient(self, "PageClient", environment=environment, pages=pages, api_url=api.url).variables
+        if environment.signs_in_to_mcp:
+            variables |= McpClient(
+                self, "McpClient", environment=environment, pages=pages, api_url=api.public_url
+            ).variables
+        return variables
 
     def _layer(self, code: Code) -> lambda_.LayerVersion:
         return lambda_.LayerVersion(

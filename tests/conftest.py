@@ -198,6 +198,9 @@ def shared_settings(
         "ADMIN_CALLERS": "key:admin",
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",
+        "API_URL": "https://api.example/dev",
+        "USER_POOL_URL": "https://login.example",
+        "USER_POOL_ISSUER": "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from aws_cdk import CfnOutput, Stack
@@ -9,33 +10,61 @@ from aws_cdk import aws_apigateway as apigateway
 from constructs import Construct
 
 from infra.constructs.callers import Callers
-from infra.environments import Throttle
+from infra.constructs.key_authorizer import KeyAuthorizer
+from infra.environments import Environment
+
+# Paths below which clients send what OpenAI's and MCP's clients can send: `Authorization: Bearer`, for an API key, too.
+_OPENAI, _MCP = "/v1", "/mcp"
 
 
 class Admission(Construct):
     """The credentials that guarded methods require, and the limits of API keys."""
 
-    def __init__(self, scope: Construct, id: str, *, callers: Callers, throttle: Throttle) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        environment: Environment,
+        callers: Callers,
+        mcp_scope: str | None,
+        authorizer_code: Path,
+    ) -> None:
+        """`mcp_scope`: what tokens for MCP must carry; None if it takes what the other routes take."""
         super().__init__(scope, id)
         self._callers = callers
-        self._throttle = throttle
-        self.method_options: dict[str, Any] = {}
+        self._throttle = environment.throttle
+        self._options: dict[str, Any] = {}
+        self._door_options: dict[str, Any] = {}  # besides or instead of the others
+        # With scopes, a method takes access tokens, which MCP clients send; without, it takes ID tokens.
+        self._mcp_options: dict[str, Any] = {"authorization_scopes": [mcp_scope]} if mcp_scope else {}
         self.accepted_rules: dict[str, str] = {}  # cdk-nag rules that guarded methods violate, and why
         if callers.api_keys:
-            self.method_options["api_key_required"] = True
-            for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
-                self.accepted_rules[rule] = "API keys with a usage plan establish the callers of this environment."
+            authorizer = KeyAuthorizer(self, "Keys", environment=environment, code=authorizer_code)
+            # The authorizer lets everybody pass: what admits a caller is that the method requires a key.
+            self._options |= {
+                "api_key_required": True,
+                "authorization_type": apigateway.AuthorizationType.CUSTOM,
+                "authorizer": authorizer.of_header,
+            }
+            self._door_options |= {"authorizer": authorizer.of_bearer}
+            self.accepted_rules["AwsSolutions-COG4"] = "API keys with a usage plan establish the callers."
         elif callers.user_pool is not None:
-            authorizer = apigateway.CognitoUserPoolsAuthorizer(
-                self, "Authorizer", cognito_user_pools=[callers.user_pool]
-            )
-            self.method_options |= {
+            self._options |= {
                 "authorization_type": apigateway.AuthorizationType.COGNITO,
-                "authorizer": authorizer,
+                "authorizer": apigateway.CognitoUserPoolsAuthorizer(
+                    self, "Authorizer", cognito_user_pools=[callers.user_pool]
+                ),
             }
         else:
-            self.method_options["authorization_type"] = apigateway.AuthorizationType.IAM
+            self._options["authorization_type"] = apigateway.AuthorizationType.IAM
             self.accepted_rules["AwsSolutions-COG4"] = "IAM establishes the callers of this environment."
+
+    def options(self, path: str) -> dict[str, Any]:
+        """The options of a guarded method of this path."""
+        is_door = any(path == door or path.startswith(f"{door}/") for door in (_OPENAI, _MCP))
+        options = self._options | (self._door_options if is_door else {})
+        return options | (self._mcp_options if path == _MCP else {})
 
     def limit(self, api: apigateway.RestApi) -> None:
         """Limit the callers' API keys to their rate and quota."""

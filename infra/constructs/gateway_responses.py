@@ -1,4 +1,6 @@
-"""What API Gateway answers when a request does not reach the function: problem details like the function's.
+"""What API Gateway answers when a request does not reach the function: problem details, as the function's.
+
+Clients of the OpenAI API read the member `error`. Responses cannot depend on the path, so all of them have both forms.
 
 Each response type sets a status here because a template cannot refer to the one that API Gateway would choose.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from aws_cdk import aws_apigateway as apigateway
 
@@ -29,7 +32,12 @@ class _Problem:
 
 
 _NO_SUCH_PATH = _Problem(404, "not-found", "There is no such path. A question is a POST to /api/chat/query.")
-_NO_TOKEN = _Problem(401, "unauthorized", "Send `Authorization: Bearer` with a valid ID token of the user pool.")
+_NO_KEY = _Problem(
+    401, "unauthorized", "Send a valid API key: as x-api-key, or below /v1 and at /mcp as `Authorization: Bearer`."
+)
+_NO_TOKEN = _Problem(
+    401, "unauthorized", "Send `Authorization: Bearer` with a valid token of the user pool: at /mcp an access token."
+)
 _UNSIGNED = _Problem(403, "not-allowed", "Sign the request with AWS credentials (Signature Version 4).")
 _BAD_SIGNATURE = _Problem(403, "not-allowed", "The signature or the credentials that signed the request are not valid.")
 _EXPIRED = _Problem(403, "not-allowed", "The token or the credentials have expired. Sign in again.")
@@ -40,8 +48,7 @@ _GATEWAY_FAILED = _Problem(500, "gateway-failed", "The API failed before an answ
 _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
     (_Type.BAD_REQUEST_BODY, _Problem(400, "validation-failed", "must be one JSON object", field="body")),
     (_Type.BAD_REQUEST_PARAMETERS, _Problem(400, "request-refused", "A parameter of the request is not valid.")),
-    (_Type.UNAUTHORIZED, _NO_TOKEN),
-    (_Type.INVALID_API_KEY, _Problem(403, "not-allowed", "Send a valid API key in the x-api-key header.")),
+    (_Type.INVALID_API_KEY, _NO_KEY),
     (_Type.INVALID_SIGNATURE, _BAD_SIGNATURE),
     (_Type.EXPIRED_TOKEN, _EXPIRED),
     (_Type.ACCESS_DENIED, _NOT_ALLOWED),
@@ -61,19 +68,37 @@ _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
 )
 
 
-def add_gateway_responses(api: apigateway.RestApi, *, cors_origins: Sequence[str], authorizer: Authorizer) -> None:
-    """Make every error of the gateway a problem document that pages of the CORS origins can read."""
+# By slug, where OpenAI's API has a name for a problem. tests/seams/ compares them with the function's.
+_OPENAI_CODES = {
+    "unauthorized": "invalid_api_key",
+    "throttled": "rate_limit_exceeded",
+    "quota-exceeded": "insufficient_quota",
+}
+# OpenAI's clients send a request again after 5xx, but after these the question may have been paid for.
+_MAY_BE_PAID_FOR = ("INTEGRATION_TIMEOUT", "INTEGRATION_FAILURE", "DEFAULT_5XX")
+
+
+def add_gateway_responses(
+    api: apigateway.RestApi, *, cors_origins: Sequence[str], authorizer: Authorizer, challenge: str
+) -> None:
+    """Make every error of the gateway a problem document that pages of the CORS origins can read.
+
+    `challenge`: the `WWW-Authenticate` header for callers without valid credentials.
+    """
     # API Gateway has one response type for unknown routes and unsigned requests. Under IAM, the request is unsigned,
     # because the routes match every path. Elsewhere nothing needs a signature, so the path must be wrong.
     unmatched = _UNSIGNED if authorizer is Authorizer.IAM else _NO_SUCH_PATH
+    unauthorized = _NO_KEY if authorizer is Authorizer.API_KEY else _NO_TOKEN
+    by_authorizer = ((_Type.MISSING_AUTHENTICATION_TOKEN, unmatched), (_Type.UNAUTHORIZED, unauthorized))
     headers = _headers(cors_origins)
-    for type, problem in (*_PROBLEMS, (_Type.MISSING_AUTHENTICATION_TOKEN, unmatched)):
-        challenge = {"WWW-Authenticate": "'Bearer'"} if problem is _NO_TOKEN else {}
+    for type, problem in (*_PROBLEMS, *by_authorizer):
+        more = {"WWW-Authenticate": f"'{challenge}'"} if problem.status == HTTPStatus.UNAUTHORIZED else {}
+        more |= {"x-should-retry": "'false'"} if type.response_type in _MAY_BE_PAID_FOR else {}
         api.add_gateway_response(
             f"Problem{type.response_type.title().replace('_', '')}",
             type=type,
             status_code=str(problem.status),
-            response_headers=headers | challenge,
+            response_headers=headers | more,
             templates={"application/json": json.dumps(_document(problem))},
         )
 
@@ -89,12 +114,26 @@ def _headers(cors_origins: Sequence[str]) -> dict[str, str]:
 
 
 def _document(problem: _Problem) -> dict[str, object]:
-    field, detail = problem.field, problem.detail
+    field = problem.field
+    detail = f"{field}: {problem.detail}" if field else problem.detail
     document: dict[str, object] = {
         "type": f"urn:gleaner:problem:{problem.slug}",
         "title": problem.slug.replace("-", " ").capitalize(),
         "status": problem.status,
-        "detail": f"{field}: {detail}" if field else detail,
+        "detail": detail,
+        "query_id": _REQUEST_ID,
+        "error": _openai_error(problem, detail),
+    }
+    return document | ({"errors": [{"field": field, "message": problem.detail}]} if field else {})
+
+
+def _openai_error(problem: _Problem, message: str) -> dict[str, str | None]:
+    """The error as OpenAI's API describes it."""
+    is_ours = problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return {
+        "message": message,
+        "type": "server_error" if is_ours else "invalid_request_error",
+        "param": None,
+        "code": _OPENAI_CODES.get(problem.slug, problem.slug.replace("-", "_")),
         "query_id": _REQUEST_ID,
     }
-    return document | ({"errors": [{"field": field, "message": detail}]} if field else {})

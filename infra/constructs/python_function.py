@@ -1,4 +1,4 @@
-"""A Lambda function on the common layer, with its own role and log group."""
+"""A Lambda function with its own role and log group."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class PythonFunction(Construct):
         environment: Environment,
         description: str,
         code: Path,
-        layer: lambda_.ILayerVersion,
+        layer: lambda_.ILayerVersion | None = None,
         size: Function,
-        variables: Mapping[str, str],
+        variables: Mapping[str, str] | None = None,
         version_description: str | None = None,
     ) -> None:
         """`version_description`: CloudFormation publishes a new version whenever it changes."""
@@ -46,12 +46,12 @@ class PythonFunction(Construct):
             handler="handler.lambda_handler",
             runtime=lambda_.Runtime.PYTHON_3_13,
             architecture=lambda_.Architecture.ARM_64,
-            layers=[layer],
+            layers=[layer] if layer else None,
             memory_size=size.memory_mb,
             timeout=Duration.seconds(size.timeout_seconds),
             reserved_concurrent_executions=size.reserved_concurrency,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if size.snap_start else None,
-            environment=dict(variables),
+            environment=dict(variables) if variables else None,
             current_version_options=lambda_.VersionOptions(description=version_description),
             role=self.role,
             log_group=self.log_group,

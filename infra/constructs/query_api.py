@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -13,8 +14,9 @@ from infra.acknowledge import acknowledge
 from infra.constructs.admission import Admission
 from infra.constructs.callers import Callers
 from infra.constructs.gateway_responses import EXPOSED_HEADERS, add_gateway_responses
+from infra.constructs.mcp_client import scope_of
 from infra.constructs.question_model import add_question_model
-from infra.environments import Environment
+from infra.environments import Authorizer, Environment
 from infra.retention import log_group
 
 # The request headers that the runtime accepts across origins.
@@ -37,6 +39,14 @@ _OPEN_METHODS = ("GET", "HEAD")  # monitors send either
 _STREAMED = ("/api/chat/stream", "/api/sessions/{session_id}/chat/stream", "/v1/chat/completions")
 _DESCRIPTIONS = ("openapi.json", "swagger")
 _DOCS_REASON = "Open by design: it describes the API, in environments that enable it"
+_RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+_METADATA = (
+    _RESOURCE_METADATA,
+    f"{_RESOURCE_METADATA}/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+)
+_METADATA_REASON = "Open by design: it says where users sign in, to clients that have no token yet"
 _PAGE = "/"
 _PAGE_FILE = "/page/{name}"
 _PAGE_REASON = "Open by design: the page holds nothing, and the API that it calls is guarded"
@@ -55,10 +65,10 @@ class QueryApi(Construct):
         environment: Environment,
         handler: lambda_.IFunction,
         callers: Callers,
+        authorizer_code: Path,
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
-        self._admission = Admission(self, "Admission", callers=callers, throttle=environment.throttle)
         self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
         self._streamed = apigateway.LambdaIntegration(
             handler,
@@ -68,9 +78,22 @@ class QueryApi(Construct):
         )
         self.access_log = log_group(self, "AccessLog", environment=environment)
         self.api = self._rest_api()
+        self._admission = Admission(
+            self,
+            "Admission",
+            environment=environment,
+            callers=callers,
+            mcp_scope=scope_of(self.public_url) if environment.signs_in_to_mcp else None,
+            authorizer_code=authorizer_code,
+        )
         self.unasked: list[apigateway.Method] = []  # methods whose requests ask nothing; each has metrics of its own
         self._add_routes()
-        add_gateway_responses(self.api, cors_origins=environment.cors_origins, authorizer=environment.authorizer)
+        add_gateway_responses(
+            self.api,
+            cors_origins=environment.cors_origins,
+            authorizer=environment.authorizer,
+            challenge=self._challenge(),
+        )
         self._admission.limit(self.api)
 
     def _rest_api(self) -> apigateway.RestApi:
@@ -90,6 +113,7 @@ class QueryApi(Construct):
                 access_log_format=_access_log_format(),
             ),
             default_cors_preflight_options=self._preflight(),
+            api_key_source_type=_key_source(environment.authorizer),
             # An account-wide setting that other APIs may rely on: it stays when the stack is deleted.
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,
@@ -107,6 +131,12 @@ class QueryApi(Construct):
             expose_headers=[*EXPOSED_HEADERS, *_FUNCTION_HEADERS],
         )
 
+    def _challenge(self) -> str:
+        """What MCP clients need to get credentials, with the whole address: it cannot stand at the root of the host."""
+        if not self._environment.signs_in_to_mcp:
+            return "Bearer"
+        return f'Bearer resource_metadata="{self.public_url}{_METADATA[0]}", scope="{scope_of(self.public_url)}"'
+
     def _add_routes(self) -> None:
         root = self.api.root
         paths = root.add_resource("api")
@@ -119,10 +149,13 @@ class QueryApi(Construct):
             self._add_open(f"/{name}", _DOCS_REASON)
         for path in (_PAGE, _PAGE_FILE) if self._environment.chat_page else ():
             self._add_open(path, _PAGE_REASON)
+        for path in _METADATA if self._environment.signs_in_to_mcp else ():
+            self._add_open(path, _METADATA_REASON)
         for path in _STREAMED:
             options = checked if path.startswith("/api/") else {}  # the bodies of other doors have other forms
             self._add_guarded(root.resource_for_path(path), "POST", self._streamed, **options)
-        for parent in (root, paths):
+        root.add_resource("mcp")
+        for parent in (root, paths, root.resource_for_path("/v1")):
             parent.add_resource("{proxy+}")
         # The function answers all other paths and methods, to authenticated callers only: it knows which paths exist
         # and which methods they take. API Gateway would report missing credentials for both, also for the paths of
@@ -145,7 +178,7 @@ class QueryApi(Construct):
         integration: apigateway.Integration,
         **options: Any,
     ) -> None:
-        method = resource.add_method(http_method, integration, **self._admission.method_options, **options)
+        method = resource.add_method(http_method, integration, **self._admission.options(resource.path), **options)
         for rule, reason in self._admission.accepted_rules.items():
             acknowledge(method, rule, reason)
 
@@ -167,11 +200,22 @@ class QueryApi(Construct):
         stack, name = Stack.of(self), self._environment.name
         return f"https://{self.api.rest_api_id}.execute-api.{stack.region}.{stack.url_suffix}/{name}"
 
+    @property
+    def public_url(self) -> str:
+        """The address of the API as its clients see it, without a final slash."""
+        return self._environment.public_url or self.url
+
+
+def _key_source(authorizer: Authorizer) -> apigateway.ApiKeySourceType | None:
+    """Where API Gateway reads the keys of callers; one place for the whole API."""
+    return apigateway.ApiKeySourceType.AUTHORIZER if authorizer is Authorizer.API_KEY else None
+
 
 def _open_route_options(environment: Environment) -> dict[str, apigateway.MethodDeploymentOptions]:
     """Throttle the open routes, so that they take little concurrency."""
     rate, throttle = environment.throttle.open_rate_per_second, environment.throttle
     rates = {_HEALTH: rate} | ({f"/{name}": rate for name in _DESCRIPTIONS} if environment.docs_routes else {})
+    rates |= dict.fromkeys(_METADATA, rate) if environment.signs_in_to_mcp else {}
     rates |= {_PAGE: rate, _PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {}
     return {
         f"{path}/{method}": apigateway.MethodDeploymentOptions(

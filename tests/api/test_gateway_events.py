@@ -305,6 +305,27 @@ def test_groups_may_be_given_in_brackets(client: Client, groups: list[str]) -> N
     assert client.send(event | member)["statusCode"] == 404
 
 
+def test_the_user_of_an_access_token_is_the_user_of_an_id_token(client: Client) -> None:
+    """As MCP clients send it: without an audience that API Gateway would check, and with the scope that it checks."""
+    groups = ["users", "admin"]
+    claims = {
+        "sub": "u1",
+        "cognito:groups": groups,
+        "iss": "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc",
+        "client_id": "2a3b",
+        "aud": "https://api.example/dev/mcp",
+        "token_use": "access",
+        "scope": "https://api.example/dev/mcp/ask",
+        "username": "u1",
+    }
+    member = as_member(",".join(groups), token_of(claims))
+    member["requestContext"]["authorizer"]["claims"] |= claims | {"cognito:groups": ",".join(groups)}
+    assert client.send(admin_event() | member)["statusCode"] == 404  # allowed
+    session = client.post("/api/sessions", {}, **as_member("users", token_of({"cognito:groups": ["users"]})))[1]
+    path = f"/api/sessions/{session['session_id']}"
+    assert client.request("GET", path, **member)[0] == 200  # one user, whichever token
+
+
 ADMIN_TOKEN = token_of({"cognito:groups": ["x", "admin"]})
 
 

@@ -18,6 +18,7 @@ from gleaner_local.aws._proxy_event import to_event
 from gleaner_local.aws.api_gateway import to_response
 
 STAGE = "dev"
+_OPEN = ("/page/", "/.well-known/")
 _SCRIPT_SECONDS = 0.02  # so that requests which come together are in flight together
 
 Event = dict[str, Any]
@@ -25,9 +26,13 @@ Admit = Callable[[dict[str, str]], Event | None]  # from headers to what identif
 
 
 class GuardedApi:
-    """Serves `handle` under /dev. Health and the page are open; everything else needs what `admit` accepts."""
+    """Serves `handle` under /dev. Health, page and metadata are open; everything else needs what `admit` accepts."""
 
-    def __init__(self, handle: Callable[[Event], Event], admit: Admit, *, refusal: HTTPStatus) -> None:
+    def __init__(
+        self, handle: Callable[[Event], Event], admit: Admit, *, refusal: HTTPStatus, challenge: str = ""
+    ) -> None:
+        """`challenge`: the WWW-Authenticate header of refusals."""
+        self.headers_of_refusals = {"WWW-Authenticate": challenge} if challenge else {}
         self._handle = handle
         self._admit = admit
         self._refusal = refusal
@@ -55,11 +60,12 @@ class GuardedApi:
         if full_path != f"/{STAGE}" and not full_path.startswith(f"/{STAGE}/"):
             return JSONResponse({"message": "Forbidden"}, HTTPStatus.FORBIDDEN)
         path = full_path.removeprefix(f"/{STAGE}") or "/"
-        is_open = request.method == "GET" and (path in ("/", "/api/health") or path.startswith("/page/"))
+        is_open = request.method == "GET" and (path in ("/", "/api/health") or path.startswith(_OPEN))
         caller = {} if is_open else self._admit(dict(request.headers))
         if caller is None:
             slug = "unauthorized" if self._refusal is HTTPStatus.UNAUTHORIZED else "not-allowed"
-            return JSONResponse({"type": f"urn:gleaner:problem:{slug}", "detail": "Refused."}, self._refusal)
+            problem = {"type": f"urn:gleaner:problem:{slug}", "detail": "Refused."}
+            return JSONResponse(problem, self._refusal, self.headers_of_refusals)
         if not is_open:
             self.callers.append(caller)
         event = to_event(request, await request.body(), "r")

@@ -1,8 +1,8 @@
 """The sign-in pages and token endpoint of a Cognito user pool, for one user and one public client.
 
 Behaves as the developer guide of Amazon Cognito says in "The redirect and authorization endpoint", "The token issuer
-endpoint", "The managed login sign-out endpoint", "The token revocation endpoint", "Refresh tokens" (rotation) and
-"Using PKCE in authorization code grants".
+endpoint", "The managed login sign-out endpoint", "The token revocation endpoint", "Refresh tokens" (rotation),
+"Using PKCE in authorization code grants", "Resource binding" and "Understanding the access token".
 """
 
 from __future__ import annotations
@@ -38,10 +38,13 @@ class UserPool:
     lifetime: int = 3600  # of an ID token, in seconds
     denies: bool = False  # sends the user back with an error instead of a code
     changes_nonce: bool = False
+    scope: str = "openid email"  # that the client may ask for
+    binds_resources: bool = True  # writes the requested resource into access tokens, which the Lite plan does not
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     _grants: dict[str, dict[str, str]] = field(default_factory=dict)  # by code, until it is used
-    _refresh_tokens: dict[str, str] = field(default_factory=dict)  # nonce by token
+    _refresh_tokens: dict[str, dict[str, str]] = field(default_factory=dict)  # the grant by token
     _id_tokens: dict[str, float] = field(default_factory=dict)  # when each expires
+    _access_tokens: dict[str, dict[str, Any]] = field(default_factory=dict)  # the claims of each
 
     @property
     def app(self) -> Starlette:
@@ -66,6 +69,11 @@ class UserPool:
             return None
         return {"sub": SUB, "email": EMAIL, "token_use": "id"}
 
+    def access_claims(self, token: str) -> dict[str, Any] | None:
+        """The claims that the authorizer of a method with scopes hands on; None for a token that it does not accept."""
+        claims = self._access_tokens.get(token)
+        return claims if claims is not None and claims["scope"] == self.scope else None
+
     def end_sessions(self) -> None:
         """Sign the user out everywhere, as an administrator may."""
         self._refresh_tokens.clear()
@@ -78,7 +86,7 @@ class UserPool:
         query = self._note(request, dict(request.query_params))
         if query["client_id"] != CLIENT_ID or query["redirect_uri"] not in self.urls:
             return RedirectResponse("/error?error=redirect_mismatch", HTTPStatus.FOUND)  # never to an unknown address
-        known = {"response_type": "code", "code_challenge_method": "S256", "scope": "openid email"}
+        known = {"response_type": "code", "code_challenge_method": "S256", "scope": self.scope}
         if known.items() > query.items() or len(query.get("code_challenge", "")) != 43:
             return RedirectResponse(f"{query['redirect_uri']}?error=invalid_request", HTTPStatus.FOUND)
         return RedirectResponse(f"/login?{urlencode(query)}", HTTPStatus.FOUND)
@@ -100,8 +108,8 @@ class UserPool:
             return self._refuse("invalid_client")
         if form["grant_type"] == "authorization_code":
             return self._redeem(form)
-        nonce = self._refresh_tokens.pop(form["refresh_token"], None)  # rotation: each is good for one renewal
-        return self._refuse("invalid_grant") if nonce is None else self._issue(nonce)
+        grant = self._refresh_tokens.pop(form["refresh_token"], None)  # rotation: each is good for one renewal
+        return self._refuse("invalid_grant") if grant is None else self._issue(grant)
 
     def _redeem(self, form: dict[str, str]) -> Response:
         grant = self._grants.pop(form["code"], None)
@@ -109,18 +117,21 @@ class UserPool:
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         if grant is None or grant["code_challenge"] != challenge or grant["redirect_uri"] != form["redirect_uri"]:
             return self._refuse("invalid_grant")
-        return self._issue("another" if self.changes_nonce else grant["nonce"])
+        return self._issue(grant | ({"nonce": "another"} if self.changes_nonce else {}))
 
-    def _issue(self, nonce: str) -> Response:
+    def _issue(self, grant: dict[str, str]) -> Response:
         now = int(time.time())
-        claims = {"sub": SUB, "aud": CLIENT_ID, "email": EMAIL, "nonce": nonce, "iat": now, "exp": now + self.lifetime}
-        claims |= {"token_use": "id", "jti": secrets.token_hex(8)}
-        parts = [{"alg": "RS256"}, claims]
-        encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
-        id_token, refresh_token = ".".join((*encoded, "c2ln")), secrets.token_urlsafe(24)
-        self._id_tokens[id_token] = now + self.lifetime
-        self._refresh_tokens[refresh_token] = nonce
-        tokens = {"id_token": id_token, "access_token": "a.b.c", "refresh_token": refresh_token}
+        both = {"sub": SUB, "iat": now, "exp": now + self.lifetime, "jti": secrets.token_hex(8)}
+        access: dict[str, Any] = both | {"token_use": "access", "client_id": CLIENT_ID, "scope": grant["scope"]}
+        if self.binds_resources and "resource" in grant:
+            access["aud"] = grant["resource"]
+        tokens = {"access_token": _encode(access), "refresh_token": secrets.token_urlsafe(24)}
+        self._access_tokens[tokens["access_token"]] = access
+        self._refresh_tokens[tokens["refresh_token"]] = grant
+        if "openid" in grant["scope"].split():
+            claims = {"aud": CLIENT_ID, "email": EMAIL, "nonce": grant.get("nonce", ""), "token_use": "id"}
+            tokens["id_token"] = _encode(both | claims)
+            self._id_tokens[tokens["id_token"]] = now + self.lifetime
         return JSONResponse(tokens | {"token_type": "Bearer", "expires_in": self.lifetime}, headers=_READABLE)
 
     def _refuse(self, error: str) -> Response:
@@ -144,3 +155,10 @@ class UserPool:
     def _note(self, request: Request, values: dict[str, str]) -> dict[str, str]:
         self.requests.append((request.url.path, values))
         return values
+
+
+def _encode(claims: dict[str, Any]) -> str:
+    """A token, with a signature that nobody here checks."""
+    parts = ({"alg": "RS256"}, claims)
+    encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+    return ".".join((*encoded, "c2ln"))

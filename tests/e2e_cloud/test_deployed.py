@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from gleaner_local.aws import ministack
+from infra.callbacks import MCP_CALLBACK_URLS
 from infra.environments import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
 from tests.e2e_cloud.conftest import Cloud
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.slow
 QUESTION = "/api/chat/query"
 PROBLEM = "application/problem+json"
 PASSWORD = "Correct-horse-9"
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 def test_health_and_the_openapi_document_need_no_key(cloud: Cloud) -> None:
@@ -45,17 +47,44 @@ def test_the_page_needs_no_key(cloud: Cloud) -> None:
         file = cloud.http.get(f"/page/{name}")
         assert file.status_code == HTTPStatus.OK
         assert file.headers["content-type"].partition(";")[0] == kind
-    assert cloud.http.post("/page/start.js").status_code == HTTPStatus.FORBIDDEN
+    assert cloud.http.post("/page/start.js").status_code == HTTPStatus.UNAUTHORIZED
     for path in ("/api/documents", "/api/sessions", "/page"):
-        assert cloud.http.get(path).status_code == HTTPStatus.FORBIDDEN
+        assert cloud.http.get(path).status_code == HTTPStatus.UNAUTHORIZED
 
 
-@pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}])
-def test_requests_without_a_valid_key_are_refused(cloud: Cloud, headers: dict[str, str]) -> None:
-    answer = cloud.http.post(QUESTION, json={"query": "How are duplicates merged?"}, headers=headers)
-    assert answer.status_code == HTTPStatus.FORBIDDEN
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"x-api-key": "wrong"}, {"x-api-key": "w" * 40}, {"authorization": "Bearer " + "w" * 40}],
+    ids=["none", "no key", "unknown key", "bearer token"],
+)
+@pytest.mark.parametrize(("method", "path"), [("POST", QUESTION), ("GET", "/v1/models"), ("POST", "/mcp")])
+def test_requests_without_a_valid_key_are_refused(
+    cloud: Cloud, method: str, path: str, headers: dict[str, str]
+) -> None:
+    answer = cloud.http.request(method, path, json={"query": "How are duplicates merged?"}, headers=headers)
+    assert answer.status_code == HTTPStatus.UNAUTHORIZED
     assert answer.headers["content-type"] == PROBLEM
-    assert answer.json()["type"] == "urn:gleaner:problem:not-allowed"
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.json()["type"] == "urn:gleaner:problem:unauthorized"
+    assert answer.json()["error"]["code"] == "invalid_api_key"
+
+
+def test_the_doors_want_the_key_as_bearer_token(cloud: Cloud) -> None:
+    key = cloud.key("ApiKeyId")
+    # The emulator invokes the authorizer, but reads the key from x-api-key, whatever the authorizer returns.
+    bearer = key | {"authorization": f"Bearer {key['x-api-key']}"}
+    assert cloud.http.get("/v1/models", headers=bearer).json()["data"]
+    assert cloud.http.post("/mcp", json=LIST_TOOLS, headers=bearer).json()["result"]["tools"]
+    for method, path in (("GET", "/v1/models"), ("POST", "/mcp")):
+        assert cloud.http.request(method, path, json={}, headers=key).status_code == HTTPStatus.UNAUTHORIZED
+    [function] = [
+        one["FunctionName"]
+        for one in cloud.deployment.client("lambda").list_functions()["Functions"]
+        if "hands API keys on" in one["Description"]
+    ]
+    event = {"type": "TOKEN", "authorizationToken": bearer["authorization"], "methodArn": "arn:x/dev/GET/v1/models"}
+    invoked = cloud.deployment.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event))
+    assert json.load(invoked["Payload"])["usageIdentifierKey"] == key["x-api-key"]
 
 
 def test_error_responses_of_the_gateway_match_those_of_the_function(cloud: Cloud) -> None:
@@ -129,7 +158,7 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     assert report["problems"] == 0
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
         *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
-        *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream"),
+        *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream", "doors"),
     }
 
 
@@ -207,7 +236,11 @@ def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
     with cloud.deploy_another(environment) as users:
         refusal = users.http.post(QUESTION, json=question)
         assert (refusal.status_code, refusal.headers["content-type"]) == (HTTPStatus.UNAUTHORIZED, PROBLEM)
-        assert refusal.headers["www-authenticate"] == "Bearer"
+        resource = users.http.get("/.well-known/oauth-protected-resource").json()
+        metadata = f"{users.outputs['ApiUrl']}/.well-known/oauth-protected-resource"
+        challenge = f'Bearer resource_metadata="{metadata}", scope="{resource["scopes_supported"][0]}"'
+        assert refusal.headers["www-authenticate"] == challenge
+        assert resource["resource"] == f"{users.outputs['ApiUrl']}/mcp"
         for email, groups, may_prune in (
             ("user@example.com", (), HTTPStatus.FORBIDDEN),
             ("admin@example.com", ("admin",), HTTPStatus.OK),
@@ -218,6 +251,11 @@ def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
             assert users.http.post("/api/keywords/prune", json={}, headers=bearer).status_code == may_prune
         bearer = {"authorization": f"Bearer {_sign_in_on_the_page(users, 'user@example.com')}"}
         assert users.http.get("/api/documents", headers=bearer).status_code == HTTPStatus.OK
+        assert users.http.get("/v1/models", headers=bearer).status_code == HTTPStatus.OK
+        assert users.http.post("/mcp", json=LIST_TOOLS, headers=bearer).status_code == HTTPStatus.UNAUTHORIZED
+        access = {"authorization": f"Bearer {_sign_in_to_mcp(users, resource, 'user@example.com')}"}
+        # The other routes refuse it on AWS only: the emulator takes either kind of token for a method without scopes.
+        assert users.http.post("/mcp", json=LIST_TOOLS, headers=access).json()["result"]["tools"]
 
 
 def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
@@ -257,21 +295,35 @@ def _sign_in_on_the_page(cloud: Cloud, email: str) -> str:
     """Sign in at the pool's pages as the page of the service does; returns the ID token."""
     described, page_url = _described_sign_in(cloud), f"{cloud.outputs['ApiUrl']}/"
     assert described["poolUrl"].startswith("https://gleaner-users-")
+    client = {"client_id": described["clientId"], "redirect_uri": page_url}
+    return _redeem(cloud, email, client, {"scope": "openid email", "nonce": "n"})["id_token"]
+
+
+def _sign_in_to_mcp(cloud: Cloud, resource: dict[str, Any], email: str) -> str:
+    """Sign in at the pool's pages as an MCP client does; returns the access token."""
+    client = {"client_id": cloud.outputs["McpClientId"], "redirect_uri": MCP_CALLBACK_URLS[0]}
+    [scope] = resource["scopes_supported"]
+    tokens = _redeem(cloud, email, client, {"scope": scope, "resource": resource["resource"]})
+    assert "id_token" not in tokens
+    return tokens["access_token"]
+
+
+def _redeem(cloud: Cloud, email: str, client: dict[str, str], wanted: dict[str, str]) -> dict[str, str]:
+    """The tokens of a user who signs in through this client."""
     verifier = "v" * 43
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-    client = {"client_id": described["clientId"], "redirect_uri": page_url}
-    asked = client | {"response_type": "code", "scope": "openid email", "state": "s", "nonce": "n"}
+    asked = client | wanted | {"response_type": "code", "state": "s"}
     asked |= {"code_challenge": challenge, "code_challenge_method": "S256"}
     with httpx.Client(base_url=cloud.deployment.endpoint_url) as pool:
         assert pool.get("/oauth2/authorize", params=asked).status_code == HTTPStatus.OK
         other = pool.get("/oauth2/authorize", params=asked | {"redirect_uri": "https://evil.example/"})
         assert other.status_code == HTTPStatus.BAD_REQUEST
         back = pool.post("/login", data=asked | {"username": email, "password": PASSWORD}).headers["location"]
-        assert back.startswith(f"{page_url}?")
+        assert back.startswith(f"{client['redirect_uri']}?")
         code = parse_qs(urlsplit(back).query)["code"][0]
         fields = client | {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
-        token: str = pool.post("/oauth2/token", data=fields).json()["id_token"]
-    return token
+        tokens: dict[str, str] = pool.post("/oauth2/token", data=fields).json()
+    return tokens
 
 
 def _described_sign_in(cloud: Cloud) -> dict[str, Any]:

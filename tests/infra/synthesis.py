@@ -12,14 +12,18 @@ from typing import Any
 
 import pytest
 
-from infra.app import FUNCTIONS, make_app
+from infra.app import code_of, make_app
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING, Authorizer
-from infra.service_stack import Code
+from infra.layer_build import Layer
 
 Template = dict[str, Any]
 
 BY_IAM = replace(STAGING, name="iam", authorizer=Authorizer.IAM)
 WITH_PAGE = replace(STAGING, name="page", chat_page=True, page_urls=("https://ask.example.org/gleaner/",))
+BEHIND_DOMAIN = replace(STAGING, name="domain", public_url="https://ask.example.org")
+POOL_WITHOUT_PAGES = replace(
+    STAGING, name="bare", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
+)
 OWN_POOL = replace(
     STAGING,
     name="pool",
@@ -61,8 +65,9 @@ def synthesis() -> Synthesis:
     layer = path / "layer"
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
-    code = Code(layer=layer, layer_hash="0" * 64, query=FUNCTIONS / "query", prune=FUNCTIONS / "keyword_prune")
-    environments = (*ENVIRONMENTS, BY_IAM, WITH_PAGE, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED, TWIN)
+    code = code_of(Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False))
+    variants = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
+    environments = (*ENVIRONMENTS, *variants, TWIN)
     make_app(environments, code, outdir=path / "cdk.out").synth()
     names = [environment.name for environment in environments]
     return Synthesis(
@@ -89,9 +94,10 @@ def one(template: Template, type: str) -> dict[str, Any]:
 
 
 def functions(template: Template) -> dict[str, dict[str, Any]]:
-    """Properties of the functions `query` and `prune`."""
+    """Properties of the functions `query`, `prune` and, where callers have API keys, `authorizer`."""
+    tasks = {"answers": "query", "prunes": "prune", "hands": "authorizer"}
     every = properties(template, "AWS::Lambda::Function")
-    return {"query" if "answers" in function["Description"] else "prune": function for function in every}
+    return {tasks[function["Description"].partition(": ")[2].split()[0]]: function for function in every}
 
 
 def _read(path: Path, name: str, stack: str) -> Template:

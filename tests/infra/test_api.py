@@ -19,18 +19,33 @@ IN_SESSION = "/api/sessions/{session_id}"
 QUESTIONS = {"/api/chat/stream", f"{IN_SESSION}/chat/stream"}  # whose answers stream
 STREAMED = QUESTIONS | {"/v1/chat/completions"}
 PATHS = {"", "/{proxy+}", "/api", "/api/{proxy+}", HEALTH, "/api/chat", QUESTION}
-PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat", "/v1", "/v1/chat"} | STREAMED
+PATHS |= {"/api/sessions", IN_SESSION, f"{IN_SESSION}/chat"} | STREAMED
+METADATA = {
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+    "/.well-known/oauth-authorization-server",
+    "/.well-known/openid-configuration",
+}
+DOORS = {
+    "/v1",
+    "/v1/{proxy+}",
+    "/v1/chat",
+    "/v1/chat/completions",
+    "/mcp",
+}  # where clients of OpenAI's and MCP's protocols knock
+PATHS |= DOORS
 GUARDED = {(path, "POST") for path in (QUESTION, *STREAMED)} | {(path, "ANY") for path in PATHS}
 
 
 @EVERY
-def test_only_health_docs_and_page_are_open(synthesised: Synthesis, environment: Environment) -> None:
-    methods = _methods(synthesised.service[environment.name])
-    open_to_all = {route for route, method in methods.items() if _is_open(method)}
+def test_only_health_docs_page_and_metadata_are_open(synthesised: Synthesis, environment: Environment) -> None:
+    methods = methods_of(synthesised.service[environment.name])
+    open_to_all = {route for route, method in methods.items() if is_open(method)}
     paths = set(_open_rates(environment))
     assert open_to_all == {(path, method) for path in paths for method in ("GET", "HEAD")}
     # Every path forwards all other methods to the function, for authenticated callers only.
     between = {("/page", "ANY")} if environment.chat_page else set()
+    between |= {("/.well-known", "ANY")} if environment.signs_in_to_mcp else set()
     assert set(methods) - open_to_all == GUARDED | between | {(path, "ANY") for path in paths}
 
 
@@ -47,7 +62,7 @@ def test_two_browsers_may_fetch_all_files_of_the_page_at_once() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("dev", {"ApiKeyRequired": True, "AuthorizationType": "NONE"}),
+        ("dev", {"ApiKeyRequired": True, "AuthorizationType": "CUSTOM"}),
         ("prod", {"AuthorizationType": "COGNITO_USER_POOLS"}),
         ("iam", {"AuthorizationType": "AWS_IAM"}),
     ],
@@ -55,14 +70,14 @@ def test_two_browsers_may_fetch_all_files_of_the_page_at_once() -> None:
 def test_guarded_routes_use_the_authorizer_of_the_environment(
     synthesised: Synthesis, name: str, expected: dict[str, Any]
 ) -> None:
-    methods = _methods(synthesised.service[name])
+    methods = methods_of(synthesised.service[name])
     for route in GUARDED:
         assert expected.items() <= methods[route].items()
 
 
 @EVERY
 def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environment: Environment) -> None:
-    methods = _methods(synthesised.service[environment.name])
+    methods = methods_of(synthesised.service[environment.name])
     for (path, method), deployed in methods.items():
         integration, uri = deployed["Integration"], json.dumps(deployed["Integration"]["Uri"])
         is_streamed = path in STREAMED and method == "POST"
@@ -74,7 +89,7 @@ def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environmen
 
 @EVERY
 def test_streamed_questions_are_checked_as_others_are(synthesised: Synthesis, environment: Environment) -> None:
-    methods = _methods(synthesised.service[environment.name])
+    methods = methods_of(synthesised.service[environment.name])
     expected = methods[(QUESTION, "POST")]
     for path in QUESTIONS:
         method = methods[(path, "POST")]
@@ -152,11 +167,12 @@ def _open_rates(environment: Environment) -> dict[str, float]:
     """The paths that are open to everybody, and how many requests a second each takes."""
     throttle = environment.throttle
     paths = {HEALTH, *(DOCS if environment.docs_routes else ()), *([PAGE] if environment.chat_page else ())}
+    paths |= METADATA if environment.signs_in_to_mcp else set()
     rates: dict[str, float] = dict.fromkeys(paths, throttle.open_rate_per_second)
     return rates | ({PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {})
 
 
-def _methods(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+def methods_of(template: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     """All methods but the preflights, by path and HTTP method."""
     methods = properties(template, "AWS::ApiGateway::Method")
     return {
@@ -171,7 +187,7 @@ def _preflights(template: dict[str, Any]) -> list[dict[str, Any]]:
     return [method for method in methods if method["HttpMethod"] == "OPTIONS"]
 
 
-def _is_open(method: dict[str, Any]) -> bool:
+def is_open(method: dict[str, Any]) -> bool:
     return method["AuthorizationType"] == "NONE" and not method.get("ApiKeyRequired")
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from infra.environments import DEV, Authorizer, Environment
+from infra.callbacks import MCP_CALLBACK_URLS
+from infra.environments import DEV, PROD, Authorizer, Environment
 from tests.infra.synthesis import EVERY, WITH_PAGE, Synthesis, Template, one, properties, resources
 
 IDENTIFYING = (
@@ -20,12 +21,14 @@ IDENTIFYING = (
 @EVERY
 def test_the_service_stack_does_not_identify_callers(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
-    assert not [type for type in IDENTIFYING if resources(template, type)]
+    found = {type for type in IDENTIFYING if resources(template, type)}
+    assert found <= {"AWS::Cognito::UserPoolClient"}  # through which users sign in
 
 
-def test_the_page_adds_a_client_but_no_users_to_the_service(synthesised: Synthesis) -> None:
+def test_signing_in_adds_clients_but_no_users_to_the_service(synthesised: Synthesis) -> None:
     template = synthesised.service["page"]
     assert [type for type in IDENTIFYING if resources(template, type)] == ["AWS::Cognito::UserPoolClient"]
+    assert len(resources(template, "AWS::Cognito::UserPoolClient")) == 2  # of the page and of MCP clients
     assert synthesised.data["page"]["Outputs"].keys() == synthesised.data["staging"]["Outputs"].keys()
 
 
@@ -34,7 +37,7 @@ def test_the_page_signs_in_by_code_at_its_own_addresses_alone(
     synthesised: Synthesis, name: str, others: list[str]
 ) -> None:
     template = synthesised.service[name]
-    client = one(template, "AWS::Cognito::UserPoolClient")
+    client = template["Resources"][_client_of(template, "Page")]["Properties"]
     assert client["AllowedOAuthFlows"] == ["code"]
     assert set(client["AllowedOAuthScopes"]) == {"openid", "email"}
     assert client["GenerateSecret"] is False
@@ -48,9 +51,10 @@ def test_the_page_signs_in_by_code_at_its_own_addresses_alone(
     assert own["Fn::Join"][1] == [*url[:-1], f"{url[-1]}/"]
 
 
-def test_what_the_client_of_the_page_needs_does_not_need_the_function(synthesised: Synthesis) -> None:
+@pytest.mark.parametrize("whose", ["Page", "Mcp"])
+def test_what_a_client_needs_does_not_need_the_function(synthesised: Synthesis, whose: str) -> None:
     template = synthesised.service["page"]
-    (client,) = resources(template, "AWS::Cognito::UserPoolClient")
+    client = _client_of(template, whose)
     needed, found = [client], set[str]()
     while needed:
         name = needed.pop()
@@ -60,19 +64,58 @@ def test_what_the_client_of_the_page_needs_does_not_need_the_function(synthesise
     assert {template["Resources"][name]["Type"] for name in found} == {
         "AWS::Cognito::UserPoolClient",
         "AWS::ApiGateway::RestApi",
+        *(["AWS::Cognito::UserPoolResourceServer"] if whose == "Mcp" else []),
     }
 
 
 def test_a_created_pool_gets_sign_in_pages_with_a_style_and_an_own_pool_keeps_its_own(synthesised: Synthesis) -> None:
     template = synthesised.service["page"]
     assert one(template, "AWS::Cognito::UserPoolDomain")["ManagedLoginVersion"] == 2
-    (client,) = resources(template, "AWS::Cognito::UserPoolClient")
-    style = one(template, "AWS::Cognito::ManagedLoginBranding")
-    assert style["ClientId"] == {"Ref": client}
-    assert style["UseCognitoProvidedValues"] is True
+    styles = properties(template, "AWS::Cognito::ManagedLoginBranding")
+    assert {style["ClientId"]["Ref"] for style in styles} == set(resources(template, "AWS::Cognito::UserPoolClient"))
+    assert all(style["UseCognitoProvidedValues"] is True for style in styles)
     assert not resources(synthesised.service["pool"], "AWS::Cognito::UserPoolDomain")
-    for name in ("dev", "prod", "iam"):
+    assert not resources(synthesised.service["pool"], "AWS::Cognito::ManagedLoginBranding")
+    for name in ("dev", "iam", "bare"):
         assert not resources(synthesised.service[name], "AWS::Cognito::UserPoolClient")
+
+
+@pytest.mark.parametrize("name", ["staging", "prod", "pool", "domain"])
+def test_mcp_clients_sign_users_in_by_code_for_one_scope_at_their_own_addresses_alone(
+    synthesised: Synthesis, name: str
+) -> None:
+    template = synthesised.service[name]
+    client = template["Resources"][_client_of(template, "Mcp")]["Properties"]
+    assert client["AllowedOAuthFlows"] == ["code"]
+    assert client["GenerateSecret"] is False
+    assert client["ExplicitAuthFlows"] == ["ALLOW_USER_SRP_AUTH"]
+    assert client["RefreshTokenRotation"]["Feature"] == "ENABLED"
+    assert client["CallbackURLs"] == list(MCP_CALLBACK_URLS)
+    [scope] = client["AllowedOAuthScopes"]
+    [server] = resources(template, "AWS::Cognito::UserPoolResourceServer")
+    assert scope == {"Fn::Join": ["", [{"Ref": server}, "/ask"]]}
+    assert template["Outputs"]["McpClientId"]["Value"] == {"Ref": _client_of(template, "Mcp")}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"public_url": "https://ask.example.org/"},
+        {"public_url": "http://ask.example.org"},
+        {"public_url": "https://ask.example.org?x"},
+        {"mcp_callback_urls": ("http://ask.example.org/callback",)},
+        {"mcp_callback_urls": ("https://ask.example.org/callback#here",)},
+        {"mcp_callback_urls": ("http://localhost.evil.example/callback",)},
+        {"mcp_callback_urls": ("ask.example.org",)},
+    ],
+)
+def test_addresses_that_no_client_could_use_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        replace(PROD, **changes)
+
+
+def test_without_callbacks_mcp_takes_what_the_other_routes_take() -> None:
+    assert not replace(PROD, mcp_callback_urls=()).signs_in_to_mcp
 
 
 @pytest.mark.parametrize(
@@ -148,6 +191,12 @@ def test_users_sign_in_with_srp_or_through_an_operator(synthesised: Synthesis) -
     assert client["AllowedOAuthFlowsUserPoolClient"] is False
     assert not {"AllowedOAuthFlows", "AllowedOAuthScopes", "CallbackURLs"} & set(client)
     assert client["PreventUserExistenceErrors"] == "ENABLED"
+
+
+def _client_of(template: Template, name: str) -> str:
+    """The logical id of the client of the page or of MCP clients."""
+    (client,) = [one for one in resources(template, "AWS::Cognito::UserPoolClient") if one.startswith(name)]
+    return str(client)
 
 
 def _imported(value: dict[str, Any]) -> str:

@@ -51,9 +51,40 @@ def test_missing_credentials_are_reported_where_requests_are_signed(
     assert (problem["status"], problem["type"]) == (status, f"urn:gleaner:problem:{slug}")
 
 
-def test_an_unauthorized_caller_learns_the_authentication_scheme(synthesised: Synthesis) -> None:
-    response = _responses(synthesised, "prod")["UNAUTHORIZED"]
-    assert (response["StatusCode"], _headers(response)["WWW-Authenticate"]) == ("401", "'Bearer'")
+@pytest.mark.parametrize(
+    ("name", "types", "wanted"),
+    [("prod", ("UNAUTHORIZED",), "token"), ("dev", ("UNAUTHORIZED", "INVALID_API_KEY"), "x-api-key")],
+)
+def test_a_caller_without_valid_credentials_learns_which_are_wanted(
+    synthesised: Synthesis, name: str, types: tuple[str, ...], wanted: str
+) -> None:
+    for type in types:
+        response = _responses(synthesised, name)[type]
+        assert response["StatusCode"] == "401"
+        assert "Bearer" in json.dumps(response["ResponseParameters"]["gatewayresponse.header.WWW-Authenticate"])
+        problem = _problem(response)
+        assert problem["type"] == "urn:gleaner:problem:unauthorized"
+        assert wanted in problem["detail"]
+        assert "Authorization: Bearer" in problem["detail"]
+
+
+@EVERY
+def test_every_error_is_one_of_the_openai_api_as_well(synthesised: Synthesis, environment: Environment) -> None:
+    for response in _responses(synthesised, environment.name).values():
+        problem = _problem(response)
+        error = problem["error"]
+        assert error["message"] == problem["detail"]
+        assert (error["type"] == "server_error") == (problem["status"] >= 500)
+
+
+@EVERY
+def test_a_question_that_may_have_been_paid_for_is_not_sent_again(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    responses = _responses(synthesised, environment.name)
+    never_again = {name for name, response in responses.items() if "x-should-retry" in _headers(response)}
+    assert never_again == {"INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX"}
+    assert {_headers(responses[name])["x-should-retry"] for name in never_again} == {"'false'"}
 
 
 def _responses(synthesised: Synthesis, name: str) -> dict[str, dict[str, Any]]:

@@ -49,6 +49,10 @@ def test_the_prune_function_can_access_neither_conversations_nor_the_secret(
     assert _allowed(synthesised.service[environment.name], "prune") == PRUNE_MAY
 
 
+def test_the_authorizer_may_do_nothing_but_log_and_trace(synthesised: Synthesis) -> None:
+    assert _allowed(synthesised.service["dev"], "authorizer") == {"its log": LOGS, "*": TRACES}
+
+
 @EVERY
 def test_the_schedule_has_only_these_permissions(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]

@@ -8,11 +8,23 @@ from typing import Any
 
 import pytest
 
+from gleaner.api.routes import Endpoint
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.sign_in import SignIn
 from infra.environments import DEV, ENVIRONMENTS, PROD, Environment
-from tests.infra.synthesis import EVERY, OWN_POOL, WITH_PAGE, functions, synthesis
+from tests.infra.synthesis import (
+    BEHIND_DOMAIN,
+    BY_IAM,
+    EVERY,
+    OWN_POOL,
+    POOL_WITHOUT_PAGES,
+    WITH_PAGE,
+    Template,
+    functions,
+    properties,
+    synthesis,
+)
 
 REQUIRED = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "API_KEYS_SECRET_ARN")
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
@@ -74,6 +86,43 @@ def test_the_page_gets_to_know_how_people_sign_in(environment: Environment, expe
     assert Settings.from_env(values | {"PINECONE_INDEX_HOST": "index.example"}).sign_in == expected
 
 
+@pytest.mark.parametrize(
+    ("environment", "api_url"),
+    [
+        (PROD, "https://x.execute-api.x.x/prod"),
+        (BEHIND_DOMAIN, "https://ask.example.org"),
+        (OWN_POOL, "https://x.execute-api.x.x/pool"),
+        (DEV, None),
+        (BY_IAM, None),
+        (POOL_WITHOUT_PAGES, None),
+    ],
+    ids=lambda value: value.name if isinstance(value, Environment) else "",
+)
+def test_the_function_describes_the_resource_that_the_pool_knows(environment: Environment, api_url: str | None) -> None:
+    template = synthesis().service[environment.name]
+    variables = functions(template)["query"]["Environment"]["Variables"]
+    values = {name: _resolve(value, "x") for name, value in variables.items()}
+    authorization = Settings.from_env(values | {"PINECONE_INDEX_HOST": "index.example"}).authorization
+    servers = properties(template, "AWS::Cognito::UserPoolResourceServer")
+    challenge = _resolve(_challenge(template), "x")
+    if api_url is None:
+        assert (authorization, servers, challenge) == (None, [], "'Bearer'")
+        return
+    assert authorization is not None
+    [server] = servers
+    assert authorization.api_url == api_url
+    assert authorization.resource == _resolve(server["Identifier"], "x") == f"{api_url}/mcp"
+    assert authorization.scope == f"{api_url}/mcp/{server['Scopes'][0]['ScopeName']}"
+    metadata = f"{api_url}{Endpoint.PROTECTED_RESOURCE.path}"
+    assert challenge == f'\'Bearer resource_metadata="{metadata}", scope="{authorization.scope}"\''
+    scopes = [
+        method["AuthorizationScopes"]
+        for method in properties(template, "AWS::ApiGateway::Method")
+        if "AuthorizationScopes" in method
+    ]
+    assert [[_resolve(scope, "x") for scope in of_method] for of_method in scopes] == [[authorization.scope]]
+
+
 @EVERY
 def test_the_prune_function_gets_its_settings(environment: Environment) -> None:
     variables = _variables(environment, "prune")
@@ -106,6 +155,13 @@ def _resolve(value: Any, reference: str) -> str:
         return value
     separator, parts = value.get("Fn::Join", ("", [reference]))
     return str(separator.join(part if isinstance(part, str) else reference for part in parts))
+
+
+def _challenge(template: Template) -> Any:
+    [response] = [
+        one for one in properties(template, "AWS::ApiGateway::GatewayResponse") if one["ResponseType"] == "UNAUTHORIZED"
+    ]
+    return response["ResponseParameters"]["gatewayresponse.header.WWW-Authenticate"]
 
 
 def _variables(environment: Environment, name: str) -> RecordingVariables:

@@ -9,6 +9,7 @@ import pytest
 from jsonschema_rs import Draft4Validator
 
 from gleaner.api import problems
+from gleaner.api.protocols import openai_errors
 from tests.conftest import Client
 from tests.infra.synthesis import NAMES, one, properties, synthesis
 
@@ -17,7 +18,7 @@ from tests.infra.synthesis import NAMES, one, properties, synthesis
 def test_gateway_errors_are_valid_problems_of_the_function(environment: str) -> None:
     for name, problem in _gateway_errors(environment).items():
         problems.Problem.model_validate(problem, strict=True)
-        assert set(problem) <= set(problems.Problem.model_fields), name
+        assert set(problem) - {"error"} <= set(problems.Problem.model_fields), name
 
 
 def test_a_slug_has_the_same_status_in_both() -> None:
@@ -27,6 +28,19 @@ def test_a_slug_has_the_same_status_in_both() -> None:
     assert {"not-found", "not-allowed", "validation-failed", "payload-too-large", "deadline-exceeded"} <= shared
     for problem in _gateway_errors("dev").values():
         assert statuses.get(_slug(problem), problem["status"]) == problem["status"]
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_an_error_has_the_form_in_which_the_function_answers_clients_of_the_openai_api(environment: str) -> None:
+    for name, problem in _gateway_errors(environment).items():
+        answer = {
+            "statusCode": problem["status"],
+            "multiValueHeaders": {"Content-Type": [problems.CONTENT_TYPE]},
+            "body": json.dumps({name: value for name, value in problem.items() if name != "error"}),
+        }
+        expected = json.loads(openai_errors.convert(answer, is_question=True)["body"])["error"]
+        assert problem["error"] == expected, name
+        openai_errors.ErrorResponse.model_validate(problem, strict=True)
 
 
 @pytest.mark.parametrize("body", ["", "{", "not JSON", "[]", "1", '"How?"', "null"])
@@ -69,4 +83,5 @@ def _slug(problem: dict[str, Any]) -> str:
 
 
 def _without_id(problem: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in problem.items() if name != "query_id"}
+    """A problem without its id and, as the function sees the path, without the error for clients of other routes."""
+    return {name: value for name, value in problem.items() if name not in ("query_id", "error")}

@@ -16,6 +16,15 @@ STREAMED = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path in resp
 ROUTES = {(endpoint.method, endpoint.path) for endpoint in Endpoint}
 HEADS = {("HEAD", path) for method, path in ROUTES if method == "GET"}  # answered as GET
 DOCS = {Endpoint.OPENAPI.path, Endpoint.SWAGGER.path}
+METADATA = {
+    endpoint.path
+    for endpoint in (
+        Endpoint.PROTECTED_RESOURCE,
+        Endpoint.PROTECTED_RESOURCE_OF_MCP,
+        Endpoint.AUTHORIZATION_SERVER,
+        Endpoint.OPENID_CONFIGURATION,
+    )
+}
 PAGE = {Endpoint.PAGE.path, Endpoint.PAGE_FILE.path}
 
 
@@ -26,6 +35,7 @@ def test_methods_of_the_gateway_are_routes_of_the_function(environment: Environm
     expected = {endpoint.path for endpoint in (Endpoint.ASK, Endpoint.HEALTH)} | {path for _, path in STREAMED}
     expected |= DOCS if environment.docs_routes else set()
     expected |= PAGE if environment.chat_page else set()
+    expected |= METADATA if environment.signs_in_to_mcp else set()
     assert {path for _, path in named} == expected
     assert named <= ROUTES | HEADS
 

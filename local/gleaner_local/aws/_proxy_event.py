@@ -6,22 +6,24 @@ import base64
 import re
 import time
 from collections import defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from starlette.requests import Request
 
 from gleaner.runtime.response_stream import STREAMED
+from gleaner_local.aws._caller_key import find_key
 
-LOCAL_CALLER = "local"
 _STAGE = "local"
 _PROXY = "/{proxy+}"
 _STREAMED_PATHS = {resource: re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", resource)) for _, resource in STREAMED}
 
 
-def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
+def to_event(request: Request, body: bytes, request_id: str, named_keys: Collection[str] = ()) -> dict[str, Any]:
     """Convert an HTTP request to a REST API proxy event (payload version 1.0).
 
-    The value of the `x-api-key` header serves as the id of the key; without the header, the id is `local`.
+    The value of the API key serves as its id; without one, the id is `local`. `named_keys`: those that the settings
+    give rights to.
     """
     headers: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.headers.items():
@@ -54,7 +56,7 @@ def to_event(request: Request, body: bytes, request_id: str) -> dict[str, Any]:
             "identity": {
                 "sourceIp": request.client.host if request.client else "127.0.0.1",
                 "userAgent": request.headers.get("user-agent"),
-                "apiKeyId": request.headers.get("x-api-key") or LOCAL_CALLER,
+                "apiKeyId": find_key(request.scope["path"], request.headers, named_keys),
             },
         },
     }

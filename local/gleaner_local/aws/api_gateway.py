@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Router, request_response
 
+from gleaner.api.protocols.openai_errors import SHOULD_RETRY, to_error
 from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _upload_rights, _web_pages
 from gleaner_local.aws._proxy_event import to_event
@@ -65,6 +66,7 @@ def create_app(
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
     take_upload: TakeUpload | None = None,
+    named_keys: Collection[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
@@ -72,6 +74,7 @@ def create_app(
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
+    `named_keys` are the API keys that the settings give rights to.
     """
     cross_origin = bool(origins)
 
@@ -85,7 +88,7 @@ def create_app(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
-        event = to_event(request, body, request_id)
+        event = to_event(request, body, request_id, named_keys)
 
         def to_error(failure: HandlerFailed) -> Response:
             return _failure_response(failure, request_id, cross_origin=cross_origin)
@@ -162,16 +165,19 @@ async def _read_body(request: Request) -> bytes | None:
 
 def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bool) -> Response:
     """A problem document. The function never saw the request, so the gateway's id takes the place of a query id."""
-    problem = {
+    problem: dict[str, Any] = {
         "type": f"urn:gleaner:problem:{error.slug}",
         "title": error.slug.replace("-", " ").capitalize(),
         "status": error.status,
         "detail": error.detail,
         "query_id": request_id,
     }
+    problem["error"] = to_error(problem, error.slug, error.status).model_dump()
     headers = dict.fromkeys(_ID_HEADERS, request_id)
     if error is WRONG_METHOD:
         headers["Allow"] = ", ".join(_UPLOAD_METHODS)
+    if error in (TOO_SLOW, FUNCTION_FAILED):
+        headers[SHOULD_RETRY] = "false"  # the question may have been paid for
     if error.status == BUSY.status:
         headers["Retry-After"] = "1"
     if cross_origin:

@@ -22,6 +22,11 @@ class Credentials:
         headers = {"x-api-key": self.api_key, "authorization": f"Bearer {self.token}" if self.token else None}
         return {name: value for name, value in headers.items() if value}
 
+    def bearer_header(self) -> dict[str, str]:
+        """The request header that carries them to `/v1` and `/mcp`, which take a key as bearer token, too."""
+        value = self.token or self.api_key
+        return {"authorization": f"Bearer {value}"} if value else {}
+
     def describe(self) -> str:
         """Say which credentials there are without showing them."""
         parts = [name for name, value in (("API key", self.api_key), ("token", self.token)) if value]

@@ -93,7 +93,9 @@ class Bridge:
 
     def _answer(self, line: bytes, message: Any) -> None:
         try:
-            response = self._open().send("POST", PATH, content=line, headers=self._headers(message))
+            service = self._open()
+            headers = self._headers(message) | service.credentials.bearer_header()
+            response = service.send("POST", PATH, content=line, headers=headers)
         except CallFailed as failure:
             if isinstance(failure, OutOfReach):
                 self._client = None  # it may start again, at another address

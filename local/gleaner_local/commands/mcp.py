@@ -30,6 +30,9 @@ def mcp(
     key: Annotated[
         bool | None, typer.Option("--key/--no-key", help="Print with an API key; by default with --url.")
     ] = None,
+    client_id: Annotated[
+        str | None, typer.Option(help="Print with a sign-in by this client of the user pool (output McpClientId).")
+    ] = None,
 ) -> None:
     """Print what to paste into Claude, VS Code, Cursor and ChatGPT, to use the service there."""
     require_one_service(url, data_dir)
@@ -40,8 +43,12 @@ def mcp(
     is_remote = not is_on_this_machine(address)
     options = ["--url", url] if url else ["--data-dir", str((data_dir or DEFAULT_DATA_DIR).absolute())]
     bridge = [str(Path(sys.argv[0]).absolute()), "mcp", "--stdio", *options]
-    with_key = is_remote if key is None else key
-    for line in mcp_setup.describe(f"{address}{PATH}", bridge, with_key=with_key, is_public=is_remote):
+    if client_id is not None:
+        lines = mcp_setup.describe_sign_in(f"{address}{PATH}", client_id)
+    else:
+        with_key = is_remote if key is None else key
+        lines = mcp_setup.describe(f"{address}{PATH}", bridge, with_key=with_key, is_public=is_remote)
+    for line in lines:
         print(line)
 
 

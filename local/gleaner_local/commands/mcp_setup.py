@@ -16,21 +16,37 @@ from typing import Any
 from gleaner_local.clients.credentials import API_KEY_VARIABLE
 
 _NAME = "gleaner"
-_HEADER = "x-api-key"
+_HEADER = "Authorization"  # as bearer token: API Gateway takes a key at `/mcp` in no other header
 _INPUT = "gleaner-key"
+_CALLBACK_PORT = 3118  # among the callback addresses in infra/callbacks.py
 
 
 def describe(url: str, bridge: Sequence[str], *, with_key: bool, is_public: bool) -> Iterator[str]:
     """The lines to print. `url` is that of the MCP server, `bridge` the command that speaks by stdio."""
     yield f"The MCP server is at {url}"
     if with_key:
-        yield f"Set {API_KEY_VARIABLE} to your key first. Who signs in instead leaves the key out: --no-key."
+        yield f"Set {API_KEY_VARIABLE} to your key first. Who signs in instead names the pool's client: --client-id."
     yield from _section("Claude Code", _claude_code(url, with_key=with_key))
     place = "Claude Desktop: claude_desktop_config.json, by Settings > Developer > Edit Config"
     yield from _section(place, _as_json(_claude_desktop(bridge, with_key=with_key)))
     yield from _section("VS Code: .vscode/mcp.json", _as_json(_vs_code(url, with_key=with_key)))
     yield from _section("Cursor: .cursor/mcp.json or ~/.cursor/mcp.json", _as_json(_cursor(url, with_key=with_key)))
     yield from _section("ChatGPT", _chatgpt(url, with_key=with_key, is_public=is_public))
+
+
+def describe_sign_in(url: str, client_id: str) -> Iterator[str]:
+    """The lines to print where users sign in, as this client of the user pool: Cognito registers no others."""
+    yield f"The MCP server is at {url}"
+    port = f"--client-id {shlex.quote(client_id)} --callback-port {_CALLBACK_PORT}"
+    yield from _section("Claude Code", f"claude mcp add --transport http {port} {_NAME} {shlex.quote(url)}")
+    connector = f"the name {_NAME}, the address {url}, and under Advanced settings the OAuth Client ID {client_id}."
+    yield from _section("Claude Desktop and claude.ai: Settings > Connectors > Add custom connector", connector)
+    server = {"servers": {_NAME: {"type": "http", "url": url}}}
+    yield from _section(f"VS Code: .vscode/mcp.json; enter {client_id} when it asks for the client", _as_json(server))
+    signed = {"mcpServers": {_NAME: {"url": url, "auth": {"CLIENT_ID": client_id}}}}
+    yield from _section("Cursor: .cursor/mcp.json or ~/.cursor/mcp.json", _as_json(signed))
+    chatgpt = _chatgpt(url, with_key=False, is_public=True)
+    yield from _section("ChatGPT", f"{chatgpt}\nIts OAuth client is {client_id}, without a secret.")
 
 
 def _section(title: str, content: str) -> Iterator[str]:
@@ -44,7 +60,7 @@ def _as_json(value: Any) -> str:
 
 
 def _claude_code(url: str, *, with_key: bool) -> str:
-    header = f' --header "{_HEADER}: ${API_KEY_VARIABLE}"' if with_key else ""
+    header = f' --header "{_HEADER}: Bearer ${API_KEY_VARIABLE}"' if with_key else ""
     return f"claude mcp add --transport http {_NAME} {shlex.quote(url)}{header}"
 
 
@@ -59,11 +75,11 @@ def _vs_code(url: str, *, with_key: bool) -> dict[str, Any]:
     if not with_key:
         return {"servers": {_NAME: server}}
     asked = {"type": "promptString", "id": _INPUT, "description": "Your key for Gleaner", "password": True}
-    return {"inputs": [asked], "servers": {_NAME: server | {"headers": {_HEADER: f"${{input:{_INPUT}}}"}}}}
+    return {"inputs": [asked], "servers": {_NAME: server | {"headers": {_HEADER: f"Bearer ${{input:{_INPUT}}}"}}}}
 
 
 def _cursor(url: str, *, with_key: bool) -> dict[str, Any]:
-    headers = {"headers": {_HEADER: f"${{env:{API_KEY_VARIABLE}}}"}} if with_key else {}
+    headers = {"headers": {_HEADER: f"Bearer ${{env:{API_KEY_VARIABLE}}}"}} if with_key else {}
     return {"mcpServers": {_NAME: {"url": url} | headers}}
 
 

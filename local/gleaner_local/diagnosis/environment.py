@@ -11,6 +11,7 @@ from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search
+from gleaner_local.diagnosis._doors import check_doors
 from gleaner_local.diagnosis._paid_model import ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis._stacks import Stack, read_stack
@@ -211,6 +212,14 @@ class EnvironmentCheck:
         yield from findings
         if all(finding.state is State.OK for finding in findings):
             yield from check_stream(url, credentials, ask=self._ask)
+        if not self._is_signed() and all(finding.state is not State.PROBLEM for finding in findings):
+            fix = f"{self._deploy} STACK=service"
+            authorization = self._settings.authorization if self._settings else None
+            yield from check_doors(url, credentials, authorization, fix=fix)
+
+    def _is_signed(self) -> bool:
+        """Whether callers sign their requests, which the clients of `/v1` and `/mcp` cannot do."""
+        return not {"ApiKeyId", "UserPoolId"} & self._outputs().keys()
 
     def _choose_caller(self) -> tuple[Credentials, str, str]:
         """Credentials, their name in findings, and how a caller without any would be accepted."""

@@ -12,6 +12,7 @@ from gleaner_local.aws import api_gateway, ministack
 from gleaner_local.extractive.model import MODEL
 
 LOCAL_KEY = "local"  # the local servers accept any key, but the SDKs require one
+_BY_KEY = "key:"  # begins the id of a caller with an API key
 
 _NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
 
@@ -63,3 +64,9 @@ def function_settings(env: Mapping[str, str]) -> Settings:
     complete_env = {Part.INDEX.value: "http://127.0.0.1"} | {name: value for name, value in env.items() if value}
     PruneSettings.from_env(complete_env)
     return Settings.from_env(complete_env)
+
+
+def named_keys(settings: Settings) -> frozenset[str]:
+    """The API keys that the settings give rights to, or restrict."""
+    callers = settings.admin_callers | settings.knowledge_base_access.keys()
+    return frozenset(caller.removeprefix(_BY_KEY) for caller in callers if caller.startswith(_BY_KEY))

@@ -19,7 +19,14 @@ from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
-from gleaner_local.service.parts import Part, function_settings, local_parts, local_variables, with_defaults
+from gleaner_local.service.parts import (
+    Part,
+    function_settings,
+    local_parts,
+    local_variables,
+    named_keys,
+    with_defaults,
+)
 
 QUERY_HANDLER = "functions.query.handler.lambda_handler"
 _RESPONSE_SECONDS = 4.0  # from the deadline of a question to the end of its invocation
@@ -180,6 +187,7 @@ class LocalService:
             origins=origins,
             find_down=self._find_down,
             take_upload=self._take_upload,
+            named_keys=named_keys(function_settings(function_env)),
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
         self.url = self._serve(gateway, port=self._port, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)

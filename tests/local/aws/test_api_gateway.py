@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,11 +15,12 @@ from gleaner_local.aws import api_gateway
 from gleaner_local.aws.api_gateway import Invoke
 from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
 from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.service.parts import function_settings, named_keys, with_defaults
 
 
 @contextmanager
-def gateway(invoke: Invoke, *origins: str) -> Iterator[httpx.Client]:
-    server = AsgiServer(api_gateway.create_app(invoke, origins=origins))
+def gateway(invoke: Invoke, *origins: str, keys: frozenset[str] = frozenset()) -> Iterator[httpx.Client]:
+    server = AsgiServer(api_gateway.create_app(invoke, origins=origins, named_keys=keys))
     server.start()
     try:
         with httpx.Client(base_url=server.url) as client:
@@ -69,6 +71,39 @@ def test_a_request_becomes_an_event(client: httpx.Client, events: list[dict[str,
     assert event["requestContext"]["identity"]["apiKeyId"] == "ann"
     assert (response.status_code, response.text) == (201, "created")
     assert response.headers.get_list("x-many") == ["a", "b"]
+
+
+KEYS = frozenset({"admin", "mary"})  # that the settings name
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "caller"),
+    [
+        ("/v1/models", {"Authorization": "Bearer sk-anything"}, "local"),
+        ("/v1/models", {}, "local"),
+        ("/v1/chat/completions", {"Authorization": "Bearer mary"}, "mary"),
+        ("/mcp", {"Authorization": "bearer   admin"}, "admin"),
+        ("/mcp", {"Authorization": "Basic admin"}, "local"),
+        ("/v1/models", {"Authorization": "Bearer sk-anything", "X-Api-Key": "ann"}, "ann"),
+        ("/mcp", {"Authorization": "Bearer mary", "X-Api-Key": "ann"}, "mary"),
+        ("/api/sessions", {"Authorization": "Bearer mary"}, "local"),  # as on AWS, where they take x-api-key
+        ("/mcpx", {"Authorization": "Bearer mary"}, "local"),
+    ],
+)
+def test_a_bearer_token_is_a_key_at_the_doors_if_the_settings_name_it(
+    invoke: Invoke, events: list[dict[str, Any]], path: str, headers: dict[str, str], caller: str
+) -> None:
+    with gateway(invoke, keys=KEYS) as client:
+        client.get(path, headers=headers)
+    [event] = events
+    assert event["requestContext"]["identity"]["apiKeyId"] == caller
+
+
+def test_the_settings_name_keys_of_admins_and_of_callers_with_their_own_knowledge_bases() -> None:
+    access = json.dumps({"key:mary": ["a"], "cognito:1": ["a"], "anonymous": []})
+    env = with_defaults({"ADMIN_CALLERS": "key:boss iam:arn:x", "KNOWLEDGE_BASE_ACCESS": access})
+    assert named_keys(function_settings(env)) == {"boss", "mary"}
+    assert named_keys(function_settings(with_defaults({}))) == {"admin"}
 
 
 @pytest.mark.parametrize(("url", "path"), [("/a%0Ab", "/a\nb"), ("/a%2Fb", "/a/b"), ("/%C2%84", "/\x84")])

@@ -19,6 +19,7 @@ from gleaner_local.clients.http_api import ApiClient, CallFailed
 from gleaner_local.clients.mcp_bridge import Bridge
 from gleaner_local.commands import mcp_setup, program
 from gleaner_local.servers.asgi import AsgiServer
+from infra.callbacks import MCP_CALLBACK_URLS
 from tests.real_clients.readme import read_blocks
 
 REMOTE = "https://api.example.org/prod"
@@ -232,8 +233,8 @@ def test_what_is_printed_for_a_service_elsewhere_names_the_key_and_holds_none() 
     desktop, code, cursor = entries("--url", REMOTE)
     assert desktop["mcpServers"]["gleaner"]["args"][-2:] == ["--url", REMOTE]
     assert list(desktop["mcpServers"]["gleaner"]["env"]) == ["GLEANER_API_KEY"]
-    assert code["servers"]["gleaner"]["headers"] == {"x-api-key": f"${{input:{code['inputs'][0]['id']}}}"}
-    assert cursor["mcpServers"]["gleaner"]["headers"] == {"x-api-key": "${env:GLEANER_API_KEY}"}
+    assert code["servers"]["gleaner"]["headers"] == {"Authorization": f"Bearer ${{input:{code['inputs'][0]['id']}}}"}
+    assert cursor["mcpServers"]["gleaner"]["headers"] == {"Authorization": "Bearer ${env:GLEANER_API_KEY}"}
 
 
 def test_what_is_printed_without_a_key() -> None:
@@ -241,6 +242,16 @@ def test_what_is_printed_without_a_key() -> None:
     assert "env" not in desktop["mcpServers"]["gleaner"]
     assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
     assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp"}}}
+
+
+def test_what_is_printed_where_users_sign_in() -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", REMOTE, "--client-id", "2a3b"]).output
+    assert f"claude mcp add --transport http --client-id 2a3b --callback-port 3118 gleaner {REMOTE}/mcp" in printed
+    assert "http://localhost:3118/callback" in MCP_CALLBACK_URLS
+    code, cursor = entries("--url", REMOTE, "--client-id", "2a3b")
+    assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
+    assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp", "auth": {"CLIENT_ID": "2a3b"}}}}
+    assert "GLEANER_API_KEY" not in printed
 
 
 def test_the_readme_shows_what_is_printed() -> None:

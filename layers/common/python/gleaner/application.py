@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gleaner.api.protocols.chat_messages import Spoken
     from gleaner.api.request import Current
     from gleaner.knowledge.library import Library
+    from gleaner.runtime.authorization import Authorization
     from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.doubts import DoubtStore
@@ -89,7 +90,16 @@ class _Areas:
             Area((e.MCP,), self._load_mcp, is_prepared=False),
             Area((e.HEALTH,), _load_health),
             *([Area((e.PAGE, e.PAGE_FILE), self._load_page)] if self._settings.chat_page else []),
+            *self._authorization_areas(),
         )
+
+    def _authorization_areas(self) -> Sequence[Area]:
+        authorization, e = self._settings.authorization, Endpoint
+        if authorization is None:
+            return ()
+        resource = (e.PROTECTED_RESOURCE, e.PROTECTED_RESOURCE_OF_MCP)
+        server = (e.AUTHORIZATION_SERVER, e.OPENID_CONFIGURATION)
+        return (Area((*resource, *server), partial(_load_authorization, authorization), is_prepared=False),)
 
     @cached_property
     def _idempotent(self) -> IdempotentRunner:
@@ -262,6 +272,12 @@ class _Areas:
         from gleaner.api.page import PageRoutes
 
         return PageRoutes(self._current, self._settings.sign_in, upload_path=self._settings.upload_path).routes()
+
+
+def _load_authorization(authorization: Authorization) -> Sequence[Route]:
+    from gleaner.api.authorization import AuthorizationRoutes
+
+    return AuthorizationRoutes(authorization).routes()
 
 
 def _load_health() -> Sequence[Route]:

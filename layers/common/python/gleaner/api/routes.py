@@ -64,6 +64,18 @@ class Endpoint(Enum):
     MCP = "POST", "/mcp", "Serve a message of the Model Context Protocol"
     PAGE = "GET", "/", "Show the page on which people ask"
     PAGE_FILE = "GET", "/page/<name>", "Send a file of the page"
+    PROTECTED_RESOURCE = "GET", "/.well-known/oauth-protected-resource", "Say where tokens for the MCP server come from"
+    PROTECTED_RESOURCE_OF_MCP = (
+        "GET",
+        "/.well-known/oauth-protected-resource/mcp",
+        "Say where tokens for the MCP server come from, at the address that its own path gives",
+    )
+    AUTHORIZATION_SERVER = "GET", "/.well-known/oauth-authorization-server", "Describe how users sign in"
+    OPENID_CONFIGURATION = (
+        "GET",
+        "/.well-known/openid-configuration",
+        "Describe how users sign in, to clients of OpenID Connect",
+    )
     HEALTH = "GET", "/api/health", "Check that the service is up"
     OPENAPI = "GET", "/openapi.json", "Describe the API to programs"
     SWAGGER = "GET", "/swagger", "Describe the API to people"

@@ -11,6 +11,7 @@ from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import KB_ID_PATTERN
+from gleaner.runtime.authorization import Authorization, read_authorization
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
 from gleaner.runtime.sign_in import SignIn, read_sign_in
@@ -67,6 +68,7 @@ class Settings:
     knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
+    authorization: Authorization | None  # of MCP clients, at a Cognito user pool; None: they send another credential
     upload_path: str  # where that page sends documents of its reader; empty: the service takes none
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
@@ -108,6 +110,7 @@ class Settings:
             knowledge_base_access=_read_access(env),
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
+            authorization=read_authorization(env),
             upload_path=_read_path(env, "UPLOAD_PATH"),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
