@@ -116,6 +116,18 @@ def test_a_caller_reads_only_its_knowledge_bases(settings: dict[str, str]) -> No
     assert all("You may not use" in result["content"][0]["text"] for result in calls_of_guest)
 
 
+def test_a_caller_is_told_its_knowledge_bases(settings: dict[str, str]) -> None:
+    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": ["one_kb", "other_kb"]})}))
+
+    def choices(caller: str) -> list[Any]:
+        _, body = post(client, request("tools/list"), caller=caller)
+        schemas = [tool["inputSchema"]["properties"] for tool in body["result"]["tools"]]
+        return [schema["kb_id"].get("enum") for schema in schemas if "kb_id" in schema]
+
+    assert choices("guest") == [["one_kb", "other_kb"]] * 3
+    assert choices("local") == [None] * 3
+
+
 def test_a_question_is_a_turn_of_a_session(client: Client, model: ScriptedModel) -> None:
     model.plays(calls(search()), calls(answer("Duplicates are merged. [kb-1]", ("kb-1",))))
     asked = structured(client, "ask", question="How are duplicates merged?", grounding="strict")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -98,8 +99,10 @@ def test_the_conformance_suite_passes_where_it_applies(url: str, version: str, t
 
 
 def scenario_of(path: Path) -> str:
-    """`server-NAME-DATE` is the folder of the results of a scenario."""
-    return path.parent.name.removeprefix("server-").rpartition("-20")[0]
+    """`server-NAME-TIME` is the folder of the results of a scenario."""
+    match = re.fullmatch(r"server-(.+)-\d{4}-\d\d-\d\dT.+", path.parent.name)
+    assert match is not None
+    return match[1]
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -120,8 +120,10 @@ class McpRoutes:
         return _respond(HTTPStatus.OK, responses) if responses else _accepted()
 
     def _respond_to(self, request: Request, version: str) -> JsonObject:
+        kb_ids = self._current().caller.kb_ids
+        choices = {} if kb_ids is None else {"kb_id": sorted(kb_ids)}
         try:
-            return json_rpc.to_response(request.id, self._server.answer(request, version))
+            return json_rpc.to_response(request.id, self._server.answer(request, version, choices))
         except ProtocolError as error:
             return json_rpc.to_error(error, request.id)
 

@@ -7,7 +7,7 @@ in one text: clients before 2025-06-18 read the text alone, and so does ChatGPT 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +28,7 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
+Choices = Mapping[str, Sequence[str]]  # the only values that a parameter takes for the caller, by its name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +44,18 @@ class Tool(Generic[A]):
     is_read_only: bool = True
     reaches_web: bool = False
 
-    def describe(self) -> JsonObject:
-        """The entry of the list of tools."""
+    def describe(self, choices: Choices) -> JsonObject:
+        """The entry of the list of tools, with the only values that some parameters take."""
+        schema = self.arguments.model_json_schema(schema_generator=_WithoutTitles)
+        for name, values in choices.items():
+            if name in schema["properties"]:
+                kept = {"description": schema["properties"][name]["description"]}
+                schema["properties"][name] = {"type": "string", "enum": list(values)} | kept
         return {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.arguments.model_json_schema(schema_generator=_WithoutTitles),
+            "inputSchema": schema,
             "outputSchema": self.result.model_json_schema(schema_generator=_WithoutTitles, mode="serialization"),
             "annotations": {
                 "title": self.title,
