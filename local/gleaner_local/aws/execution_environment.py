@@ -16,7 +16,7 @@ from gleaner.runtime.response_stream import ResponseStream, is_streamed
 from gleaner_local.aws import _function_process
 from gleaner_local.aws._function_process import CHUNK, FAILED
 
-Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody reads it
+Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody read those before
 
 _PATIENCE_SECONDS = 0.2  # a call waits so long for a running environment before it starts another: a start takes longer
 START_SECONDS = 60.0

@@ -21,7 +21,7 @@ from gleaner.tools.workspace import Workspace
 STOPPED = "stopped"  # the reason why a turn ended that AnswerStopped ended
 # Once a reader has something to read, the next sentence may come as much later as nobody notices. To read and to check
 # at this interval takes a fraction of the CPU time.
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.25
 _WORDS_PER_SECOND = 60.0  # that no model writes whose first words are not there in a moment anyway
 
 
