@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,37 @@ def test_a_connection_is_used_again_after_a_stream() -> None:
             ask(model, lambda _: None)
             time.sleep(0.02)  # what follows the last event is read after the turn is there
     assert len(set(server.clients)) < len(server.clients)
+
+
+@pytest.mark.parametrize("api", Api)
+def test_a_compressed_stream_is_read(api: Api) -> None:
+    whole = WHOLE if api is Api.CHAT else events(*STREAMED, done=b"data: [DONE]\n\n")
+    compressor = zlib.compressobj(wbits=31)
+
+    def write_body(write: Write) -> None:
+        for line in whole.splitlines(keepends=True):
+            write(compressor.compress(line) + compressor.flush(zlib.Z_SYNC_FLUSH))
+        write(compressor.flush())
+
+    with RawStream(write_body, encoding="gzip").serving() as url:
+        turn = ask(model_at(url, api), lambda _: None)
+    assert [call.arguments for call in turn.tool_calls] == ['{"query": "x y"}', '{"query": "z"}']
+
+
+def test_events_that_came_together_are_told_once() -> None:
+    parts: list[PartialCall] = []
+    with RawStream(lambda write: write(WHOLE)).serving() as url:
+        turn = ask(model_at(url), parts.append)
+    assert [part.arguments for part in parts] == [call.arguments for call in turn.tool_calls]
+
+
+def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with RawStream(lambda write: write(WHOLE)).serving() as proxy:
+        for name in ("http_proxy", "all_proxy"):
+            with monkeypatch.context() as environment:
+                environment.setenv(name, proxy.removesuffix("/v1"))
+                turn = ask(model_at("http://model.invalid/v1"), lambda _: None)
+            assert len(turn.tool_calls) == 2
 
 
 def test_a_server_that_does_not_hang_up_delays_no_turn() -> None:

@@ -13,8 +13,9 @@ Write = Callable[[bytes], None]
 class RawStream:
     """What happened at the server. `write_body` writes the body of each answer; it may raise to cut the connection."""
 
-    def __init__(self, write_body: Callable[[Write], None]) -> None:
+    def __init__(self, write_body: Callable[[Write], None], *, encoding: str | None = None) -> None:
         self.write_body = write_body
+        self.encoding = encoding  # of the content
         self.clients: list[int] = []  # the port of the client's connection, one for each request
         self.reader_left = threading.Event()  # a write failed, since the client has closed its connection
 
@@ -43,6 +44,8 @@ class RawStream:
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
                 self.send_header("transfer-encoding", "chunked")
+                if state.encoding:
+                    self.send_header("content-encoding", state.encoding)
                 self.end_headers()
                 try:
                     state.write_body(self._write)

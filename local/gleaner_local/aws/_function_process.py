@@ -33,22 +33,34 @@ def run(pipe: Connection, handler: str, env: dict[str, str], log_path: str) -> N
             event, context = pipe.recv()
         except (EOFError, OSError):
             return
+        sender = _Sender(pipe)
         try:
-            pipe.send((ANSWER, integration_response.handle(function, event, context, _Sender(pipe).send)))
+            answer = integration_response.handle(function, event, context, sender.send)
+            sender.settle()
+            pipe.send((ANSWER, answer))
         except Exception as error:  # noqa: BLE001 - as in Lambda, the error is the result of the invocation
+            sender.settle()
             pipe.send((FAILED, f"{type(error).__name__}: {error}"))
 
 
 class _Sender:
-    """Sends the chunks of one response, each once the one before has reached the client's connection."""
+    """Sends the chunks of one response, each once the gateway has answered the one before."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
         self._is_read = True
+        self._is_due = False  # the answer to the last chunk
 
     def send(self, chunk: bytes) -> None:
-        if self._is_read:
-            self._pipe.send((CHUNK, chunk))
-            self._is_read = self._pipe.recv()
+        """Send a chunk. Raises ClientGone if nobody took the one before."""
+        self.settle()
         if not self._is_read:
             raise ClientGone
+        self._pipe.send((CHUNK, chunk))
+        self._is_due = True
+
+    def settle(self) -> None:
+        """Wait for the answer to the last chunk. To wait before the next one wakes up nobody."""
+        if self._is_due:
+            self._is_due = False
+            self._is_read = self._pipe.recv()

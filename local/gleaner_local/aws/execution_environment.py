@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import select
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from gleaner.runtime.response_stream import ResponseStream, is_streamed
 from gleaner_local.aws import _function_process
 from gleaner_local.aws._function_process import CHUNK, FAILED
 
-Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody reads it
+Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody read those before
 
 _PATIENCE_SECONDS = 0.2  # a call waits so long for a running environment before it starts another: a start takes longer
 START_SECONDS = 60.0
@@ -192,6 +193,8 @@ class _Environment:
         finally:
             child_pipe.close()
         self._name = handler
+        self._poll = select.poll()  # one for all waits: Connection.poll makes another each time
+        self._poll.register(self._pipe, select.POLLIN)
         self._receive(time.monotonic() + START_SECONDS)
 
     def invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
@@ -222,7 +225,7 @@ class _Environment:
 
     def _receive(self, ends_at: float) -> tuple[str, Any]:
         """The next message of the process: its kind and its value."""
-        if not self._pipe.poll(max(0.0, ends_at - time.monotonic())):
+        if not self._poll.poll(max(0.0, ends_at - time.monotonic()) * 1000):
             self.stop()
             raise HandlerTooSlow("The function did not answer in time.")
         try:

@@ -99,6 +99,8 @@ def clean(text: str) -> str:
     Joiners and variation selectors stay where they are part of the spelling: in emoji and in scripts that use them.
     Takes linear time: of more than 32 combining marks on one character, the rest is removed.
     """
+    if text.isascii():  # which has neither forms nor marks
+        return _HIDDEN.sub("", _LINE_END.sub("\n", text))
     visible = _HIDDEN.sub("", _LINE_END.sub("\n", _normalize("NFC", text)))
     if _JOINER_OR_SELECTOR.search(visible):  # otherwise skip these patterns, which are slow to compile
         visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from gleaner.guards.disclosure import RUN_WORDS
 from gleaner.sentences import ANYWHERE, CLOSERS, TERMINATORS, THAI
@@ -41,6 +42,13 @@ class Looks:
                 return False
             self._end = end.end()
         return len(arguments) - self._end > _MAX_RUN or _RUN.match(arguments, self._end) is not None
+
+    def words_missing(self, arguments: str) -> int:
+        """How many words must still come before a look is due, at least, as far as `are_due` has seen."""
+        if self._end is None:
+            return RUN_WORDS
+        words = _WORD.finditer(arguments, self._end)
+        return RUN_WORDS - sum(1 for _ in islice(words, RUN_WORDS))
 
     def note(self, arguments: str, *, has_shown: bool) -> None:
         """Remember a look, and whether it released something: then the next end counts."""

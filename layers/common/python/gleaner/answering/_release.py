@@ -21,7 +21,8 @@ from gleaner.tools.workspace import Workspace
 STOPPED = "stopped"  # the reason why a turn ended that AnswerStopped ended
 # Once a reader has something to read, the next sentence may come as much later as nobody notices. To read and to check
 # at this interval takes a fraction of the CPU time.
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.25
+_WORDS_PER_SECOND = 60.0  # that no model writes whose first words are not there in a moment anyway
 
 
 class AnswerStopped(Exception):
@@ -83,7 +84,9 @@ class AnswerRelease:
             self._look(call)
             self._looks.note(call.arguments, has_shown=len(self._shown) > before)
             self._looked_at = time.monotonic()
-        return self._look_seconds if self._shown else 0.0
+        if self._shown:
+            return self._look_seconds
+        return min(self._look_seconds, self._looks.words_missing(call.arguments) / _WORDS_PER_SECOND)
 
     def finish(self, answer: str) -> None:
         """Show what is missing of the accepted answer, and all of it anew if it begins otherwise."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from typing import Any
+
+import jiter
 
 from gleaner.model import JsonObject
 from gleaner.text import drop_surrogates
@@ -21,10 +24,10 @@ def parse_json(body: bytes) -> Any:
 
     Raises ValueError if it is no JSON.
     """
-    try:
+    with suppress(ValueError):
+        return jiter.from_json(body)  # in a quarter of the time; it refuses a few things that json reads
+    with suppress(RecursionError, ValueError):
         return json.loads(body.decode())  # of bytes, it would guess the encoding, which takes as long as reading
-    except (RecursionError, ValueError):
-        pass
     try:
         text = body.decode("utf-8-sig", "replace")
         return json.loads(text, strict=False, parse_int=_parse_int)  # slower: it calls back for every number

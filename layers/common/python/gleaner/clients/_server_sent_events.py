@@ -48,7 +48,8 @@ def read_events(chunks: Iterable[bytes]) -> Iterator[ServerSentEvent]:
             else:
                 yield ServerSentEvent(name, data)
         elif not line:
-            yield from _joined(name, pending)
+            if pending:
+                yield from _joined(name, pending)
             name, pending = "", []
     yield from _joined(name, pending)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
+import httpcore2
 import httpx2
 
+from gleaner.clients._body_streams import BodyStream
 from gleaner.clients._growing_call import GrowingCall
 from gleaner.clients._model_request import UnreadableAnswer, read_object
 from gleaner.clients._openai_sdk import openai
@@ -22,7 +25,6 @@ from gleaner.model import JsonObject
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
 _GATHER_SECONDS = 0.01
-_AT_ONCE_SECONDS = 0.0001  # a chunk that was here already, unless the machine is busy
 _MAX_SHARE = 1 / 4  # of the time that a stream has taken so far, by which a pause may delay it
 
 
@@ -75,6 +77,9 @@ class _Reading:
         self._partials = partials
         self._response: httpx2.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
+        self._began_at = math.inf  # monotonic time at which the first byte of the body came
+        self._is_closing = False
+        self._grown: dict[int, GrowingCall] = {}  # since the listener was told, by position
         self._beginning: list[bytes] | None = []  # of the body, until there is an event in it
 
     def run(self) -> JsonObject:
@@ -83,7 +88,7 @@ class _Reading:
             try:
                 self._response = self._post()
                 on_failure.callback(self._response.close)
-                self._chunks = self._response.iter_bytes()
+                self._chunks = self._read_body(self._response)
                 answer = self._read()
             except httpx2.RequestError as error:
                 raise _sdk_error(error) from error
@@ -94,6 +99,7 @@ class _Reading:
         """Read what follows the last event, so that the connection can be used again. Nobody waits for this."""
         if self._response is None or self._response.is_closed:
             return
+        self._is_closing = True
         size = 0
         with contextlib.suppress(httpx2.RequestError):
             for chunk in self._chunks:
@@ -106,27 +112,46 @@ class _Reading:
         try:
             for event in read_events(self._bounded_chunks()):
                 self._beginning = None
-                for position, call in self._stream.add(event):
-                    self._partials.tell(position, call)
+                self._grown |= self._stream.add(event)
                 if self._stream.is_complete:
                     break
         except (httpx2.RequestError, UnreadableAnswer):
             if not self._stream.has_ended:
                 raise
+        self._tell()
         if self._beginning is not None:
             return read_object(b"".join(self._beginning))
         if not self._stream.is_usable:
             raise UnreadableAnswer("The answer of the language model broke off.")
         return self._stream.answer()
 
-    def _is_readable(self) -> bool:
-        """Whether the network has more bytes now."""
-        stream = self._response.extensions.get("network_stream") if self._response is not None else None
-        return stream is None or bool(stream.get_extra_info("is_readable"))
+    def _read_body(self, response: httpx2.Response) -> Iterator[bytes]:
+        """The pieces of the body as they come, several events at a time if the connection can do that."""
+        connection = response.extensions.get("network_stream")
+        is_encoded = "content-encoding" in response.headers
+        is_chunked = response.headers.get("transfer-encoding", "").lower() == "chunked"
+        if isinstance(connection, BodyStream) and is_chunked and not is_encoded:
+            timeout = response.request.extensions["timeout"]["read"]
+            with _connection_errors(response.request):
+                yield from connection.read_chunks(self._pause, timeout)
+        yield from response.iter_bytes()
+
+    def _pause(self, waited: float) -> float:
+        """For how many seconds nobody needs what comes, after bytes that were waited for so long.
+
+        To wake up for each event would cost more than the rest of what is done with it. Events that come faster than a
+        reader can tell gather anyway, those of a slower model as long as the listener needs nothing.
+        """
+        taken = time.monotonic() - self._began_at
+        if self._is_closing or taken < 0:
+            return 0.0
+        pause = min(self._partials.patience, _MAX_SHARE * taken)
+        return max(pause, _GATHER_SECONDS) if waited < _GATHER_SECONDS else pause
 
     def _bounded_chunks(self) -> Iterator[bytes]:
         size = 0
-        for chunk in _gather(self._chunks, lambda: self._partials.patience, self._is_readable):
+        for chunk in self._chunks:
+            self._began_at = min(self._began_at, time.monotonic())
             self._partials.require_open()
             size += len(chunk)
             if size > MAX_STREAM_BYTES:
@@ -134,33 +159,23 @@ class _Reading:
             if self._beginning is not None:
                 self._beginning.append(chunk)
             yield chunk
+            self._tell()  # once for all events that came together
+
+    def _tell(self) -> None:
+        for position, call in self._grown.items():
+            self._partials.tell(position, call)
+        self._grown.clear()
 
 
-def _gather(
-    chunks: Iterator[bytes], read_patience: Callable[[], float], is_readable: Callable[[], bool]
-) -> Iterator[bytes]:
-    """The same chunks; while they come faster than a reader can tell, the network is read at intervals only.
-
-    To wake up for each of them would cost more than the rest of what is done with it. A model that writes less than
-    100 events a second is waited for only as long as `read_patience` returns, seconds for which nobody needs more.
-    Between two pauses, all that came in the first is read: a busy machine would fall behind otherwise.
-    """
-    began_at = asked_at = time.monotonic()
-    has_come = True  # something since the last pause
-    for chunk in chunks:
-        waited = time.monotonic() - asked_at
-        yield chunk
-        asked_at = time.monotonic()
-        if waited > _AT_ONCE_SECONDS:
-            pause = min(read_patience(), _MAX_SHARE * (asked_at - began_at))
-            if waited < _GATHER_SECONDS:
-                pause = max(pause, _GATHER_SECONDS)
-            if pause > 0 and is_readable():
-                has_come = True
-            elif pause > 0 and has_come:
-                time.sleep(pause)
-                has_come = is_readable()
-                asked_at = time.monotonic()
+@contextlib.contextmanager
+def _connection_errors(request: httpx2.Request) -> Iterator[None]:
+    """Raise the errors of a connection as those of the HTTP client, as where it reads by itself."""
+    try:
+        yield
+    except httpcore2.TimeoutException as error:
+        raise httpx2.ReadTimeout(str(error), request=request) from error
+    except httpcore2.NetworkError as error:
+        raise httpx2.ReadError(str(error), request=request) from error
 
 
 def _sdk_error(error: httpx2.RequestError) -> openai.OpenAIError:

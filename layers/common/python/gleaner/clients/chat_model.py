@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gleaner.clients._adaptation import Refusal, adapt
+from gleaner.clients._body_streams import body_stream_mounts
 from gleaner.clients._constrained_calls import CONSTRAINED
 from gleaner.clients._content_filters import is_filter_error
 from gleaner.clients._dialect import Api, Dialect, Forcing, first_dialect, with_schema, without_schema
@@ -218,7 +219,8 @@ def connect(
     the service says so. `effort` (of reasoning) None is low for the Responses API, and not sent with chat completions.
     `api_key` is called at every request; what it raises, a request raises. `event_hooks` are those of the HTTP client.
     """
-    http = openai.DefaultHttpxClient(verify=tls_context(), event_hooks=event_hooks)
+    mounts = body_stream_mounts(tls_context(), openai.DEFAULT_CONNECTION_LIMITS)
+    http = openai.DefaultHttpxClient(verify=tls_context(), event_hooks=event_hooks, mounts=mounts)
     client = openai.OpenAI(api_key=api_key, base_url=base_url, max_retries=0, http_client=http)
     at_openai = _is_openai(base_url)
     first = api or (Api.RESPONSES if at_openai else Api.CHAT)
