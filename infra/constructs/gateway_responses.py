@@ -134,6 +134,6 @@ def _openai_error(problem: _Problem, message: str) -> dict[str, str | None]:
         "message": message,
         "type": "server_error" if is_ours else "invalid_request_error",
         "param": None,
-        "code": _OPENAI_CODES.get(problem.slug, problem.slug.replace("-", "_")),
+        "code": _OPENAI_CODES.get(problem.slug, problem.slug),
         "query_id": _REQUEST_ID,
     }
