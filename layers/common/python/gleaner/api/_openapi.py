@@ -37,6 +37,8 @@ _HEADERS = {
 }
 
 
+_BEARER = "A token of the user pool; below /v1 and at /mcp an API key, where callers have these."
+
 _REPLAYED = {REPLAYED: "`true` if this is the stored answer to an earlier request with the same Idempotency-Key."}
 
 
@@ -79,7 +81,7 @@ def describe(app: APIGatewayRestResolver, routes: Sequence[Route]) -> JsonObject
     _add_stream_schema(schema)
     _complete_components(schema["components"])
     # API Gateway decides whether a key is required; with another authorizer it is not.
-    schema["security"] = [{"apiKey": []}, {}]
+    schema["security"] = [{"apiKey": []}, {"bearer": []}, {}]
     return schema
 
 
@@ -212,5 +214,6 @@ def _complete_components(components: JsonObject) -> None:
     }
     key = "Identifies the caller to API Gateway; a local service accepts any text."
     components["securitySchemes"] = {
-        "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": key}
+        "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": key},
+        "bearer": {"type": "http", "scheme": "bearer", "description": _BEARER},
     }
