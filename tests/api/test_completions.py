@@ -256,11 +256,13 @@ def test_callers_ask_their_own_knowledge_bases(settings: dict[str, str], model: 
         _, body = door.client.request("GET", "/v1/models", caller=caller)
         return [item["id"] for item in body["data"]]
 
+    # Other tests leave knowledge bases in the index.
     suffixes = ("", ":footnotes", ":strict", ":strict:footnotes")
     expected = [base + suffix for base in ("gleaner", "gleaner:physics", "gleaner:kb=strict") for suffix in suffixes]
-    assert list_names("local") == [*expected, "gleaner-plain"]
+    expected.append("gleaner-plain")
+    assert [name for name in list_names("local") if name in expected] == expected
     assert list_names("reader") == [*(f"gleaner:physics{suffix}" for suffix in suffixes), "gleaner-plain"]
-    for name in list_names("local"):
+    for name in expected:
         assert door.client.request("GET", f"/v1/models/{name}")[1]["id"] == name
     for caller, name in (("reader", "gleaner"), ("reader", "gleaner:kb=strict"), ("local", "gleaner:nowhere")):
         plays(model)
