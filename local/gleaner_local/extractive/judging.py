@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from gleaner_local.extractive._alignment import MAX_BONUS, Alignment, align
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive._headings import find_own_headings
-from gleaner_local.extractive._sentence_lead import MAX_BONUS, sentence_lead_bonus
 from gleaner_local.extractive.question import Question, read_question
 from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
-from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
+from gleaner_local.index.embedder import Embedder, TokenVectors, Vectors, WeightsMissing, unit_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ RANK_BY_HEADING = 0.4
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
 RANK_BY_SENTENCE_OF_FOLLOW_UP = 0.5
+# What is close to the question word by word decides between two passages whose evidence is uncertain.
+RANK_BY_CLOSENESS = 1.0
 # The beginning of a stored answer names its topic; embedding the rest would only cost time.
 MAX_TOPIC_CHARS = 300
 
@@ -89,6 +91,7 @@ class Judge:
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
         self._vector = lru_cache(maxsize=512)(self._embed)
+        self._tokens = lru_cache(maxsize=64)(self._embed_tokens)  # 260 kB for each passage of 170 tokens
         self._stored = _STORED_BY_WORDS if embedder is None else _STORED_BY_MEANING
 
     @classmethod
@@ -121,12 +124,29 @@ class Judge:
             for text in texts
         }
         asked_for = [text for text in texts if _names_required(text, question)]
-        ranked = sorted(asked_for, key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id))
+        order = {text.id: relevance[text.id] + rank_by_sentence * text.best for text in asked_for}
+        ranked = sorted(asked_for, key=lambda text: (-order[text.id], text.id))
         judgement = Judgement(question, tuple(ranked), evidence, ENOUGH, _usable_from(ENOUGH, scale, texts))
         if scale is not _KNOWN or not _is_uncertain(judgement) or any(text.stored for text in texts):
             return judgement
-        enough_from = ENOUGH - sentence_lead_bonus(self._vector, query, ranked, find_own_headings(passages))
-        return replace(judgement, enough_from=enough_from, usable_from=_usable_from(enough_from, scale, texts))
+        alignment = self._align(query, judgement, passages)
+        closest = {key: value + RANK_BY_CLOSENESS * alignment.closeness.get(key, 0.0) for key, value in order.items()}
+        return replace(
+            judgement,
+            ranked=tuple(sorted(ranked, key=lambda text: (-closest[text.id], text.id))),
+            enough_from=ENOUGH - alignment.bonus,
+            usable_from=judgement.usable_from - alignment.bonus,
+        )
+
+    def _align(self, query: str, judgement: Judgement, passages: Sequence[Passage]) -> Alignment:
+        """Compare the question with the best passages below their headings, word by word."""
+        texts = {
+            passage.id: "\n".join(filter(None, (passage.title, passage.chapter, passage.content)))
+            for passage in passages
+        }
+        return align(
+            self._tokens, query, judgement.question.weights, {text.id: texts[text.id] for text in judgement.ranked}
+        )
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -162,6 +182,11 @@ class Judge:
             raise AssertionError("there is no embedder")
         return unit_mean(self._embedder.embed([text])[0])
 
+    def _embed_tokens(self, text: str) -> TokenVectors:
+        if self._embedder is None:
+            raise AssertionError("there is no embedder")
+        return self._embedder.embed_tokens(text)
+
 
 def _names_required(text: ScoredText, question: Question) -> bool:
     return not question.required or not question.required.isdisjoint(text.matches)
@@ -172,7 +197,7 @@ def _usable_from(enough_from: float, scale: _Scale, texts: Sequence[ScoredText])
 
 
 def _is_uncertain(judgement: Judgement) -> bool:
-    """Whether a lead of the best sentence could decide."""
+    """Whether the question's alignment with the passages could decide."""
     return judgement.usable_from - MAX_BONUS <= judgement.strongest < judgement.enough_from + MAX_BONUS
 
 
