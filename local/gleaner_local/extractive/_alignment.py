@@ -14,8 +14,8 @@ from gleaner_local.index.embedder import TokenVectors, Vectors
 MAX_PASSAGES = 2
 # docs/decisions/0027-signals-of-an-answer.md says how these were measured.
 CLOSENESS_SHARE, USUAL_CLOSENESS = 1.5, 0.58
-LEAD_SHARE, USUAL_LEAD = 0.7, 0.06
-MAX_BONUS = 0.12
+LEAD_SHARE, USUAL_LEAD = 0.7, 0.05
+MAX_BONUS = 0.1
 # Two passages with a higher cosine say the same, so that neither is ahead of the other.
 MIN_SAME_COSINE = 0.9
 
@@ -24,7 +24,8 @@ MIN_SAME_COSINE = 0.9
 class Alignment:
     """How closely each passage says what the question says, 0 to 1 by its id, and by how much less evidence is needed.
 
-    `bonus` is negative if more evidence is needed, and at most `MAX_BONUS` either way.
+    `bonus` is negative if more evidence is needed, and at most `MAX_BONUS` either way. It is 0 if there is no other
+    passage to compare the best one with, or the other says the same.
     """
 
     closeness: Mapping[str, float]
@@ -48,10 +49,10 @@ def align(
         return Alignment({}, 0.0)
     best = {passage_id: (asked.vectors @ vectors.T).max(axis=1) for passage_id, vectors in texts.items()}
     closeness = {passage_id: float(cosines.mean()) for passage_id, cosines in best.items()}
-    bonus = CLOSENESS_SHARE * (max(closeness.values(), default=USUAL_CLOSENESS) - USUAL_CLOSENESS)
-    if len(best) == MAX_PASSAGES and not _say_the_same(*texts.values()):
-        second, first = sorted(float(cosines @ token_weights) for cosines in best.values())
-        bonus += LEAD_SHARE * (first - second - USUAL_LEAD)
+    if len(best) < MAX_PASSAGES or _say_the_same(*texts.values()):
+        return Alignment(closeness, 0.0)
+    second, first = sorted(float(cosines @ token_weights) for cosines in best.values())
+    bonus = CLOSENESS_SHARE * (max(closeness.values()) - USUAL_CLOSENESS) + LEAD_SHARE * (first - second - USUAL_LEAD)
     return Alignment(closeness, max(-MAX_BONUS, min(MAX_BONUS, bonus)))
 
 

@@ -29,7 +29,7 @@ class _Scale:
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.06)
+_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.03)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
 _UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
@@ -139,11 +139,9 @@ class Judge:
         )
 
     def _align(self, query: str, judgement: Judgement, passages: Sequence[Passage]) -> Alignment:
-        """Compare the question with the best passages below their headings, word by word."""
-        texts = {
-            passage.id: "\n".join(filter(None, (passage.title, passage.chapter, passage.content)))
-            for passage in passages
-        }
+        """Compare the question with the best passages, and the headings that tell them from others, word by word."""
+        headings = find_own_headings(passages)
+        texts = {p.id: f"{headings[p.id]}\n{p.content}" if p.id in headings else p.content for p in passages}
         return align(
             self._tokens, query, judgement.question.weights, {text.id: texts[text.id] for text in judgement.ranked}
         )
