@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gleaner_local.extractive._alignment import MAX_BONUS, Alignment, align
+from gleaner_local.extractive._alignment import MAX_BONUS, align
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive._headings import find_own_headings
 from gleaner_local.extractive.question import Question, read_question
@@ -129,21 +129,22 @@ class Judge:
         judgement = Judgement(question, tuple(ranked), evidence, ENOUGH, _usable_from(ENOUGH, scale, texts))
         if scale is not _KNOWN or not _is_uncertain(judgement) or any(text.stored for text in texts):
             return judgement
-        alignment = self._align(query, judgement, passages)
+        return self._judge_closely(query, judgement, order, passages)
+
+    def _judge_closely(
+        self, query: str, judgement: Judgement, order: Mapping[str, float], passages: Sequence[Passage]
+    ) -> Judgement:
+        """Let the words of the best passages, and of the headings that tell them from others, decide."""
+        headings = find_own_headings(passages)
+        texts = {p.id: f"{headings[p.id]}\n{p.content}" if p.id in headings else p.content for p in passages}
+        best_first = {text.id: texts[text.id] for text in judgement.ranked}
+        alignment = align(self._tokens, query, judgement.question.weights, best_first)
         closest = {key: value + RANK_BY_CLOSENESS * alignment.closeness.get(key, 0.0) for key, value in order.items()}
         return replace(
             judgement,
-            ranked=tuple(sorted(ranked, key=lambda text: (-closest[text.id], text.id))),
-            enough_from=ENOUGH - alignment.bonus,
+            ranked=tuple(sorted(judgement.ranked, key=lambda text: (-closest[text.id], text.id))),
+            enough_from=judgement.enough_from - alignment.bonus,
             usable_from=judgement.usable_from - alignment.bonus,
-        )
-
-    def _align(self, query: str, judgement: Judgement, passages: Sequence[Passage]) -> Alignment:
-        """Compare the question with the best passages, and the headings that tell them from others, word by word."""
-        headings = find_own_headings(passages)
-        texts = {p.id: f"{headings[p.id]}\n{p.content}" if p.id in headings else p.content for p in passages}
-        return align(
-            self._tokens, query, judgement.question.weights, {text.id: texts[text.id] for text in judgement.ranked}
         )
 
     def _to_text(self, query: str, passage: Passage) -> Text:
