@@ -32,7 +32,7 @@ from gleaner_documents.chunking import chunk_text
 from gleaner_local.extractive.judging import Judge
 from gleaner_local.extractive.model import ANSWER, SEARCH, WEB, ExtractiveModel
 from gleaner_local.index.embedded import EmbeddedIndex, ScoredRecord
-from gleaner_local.index.embedder import Embedder, Vectors, unit_mean
+from gleaner_local.index.embedder import Embedder, TokenVectors, Vectors, unit_mean
 from harness.document_collections import Collection, read_collection
 from harness.own_environment import positive
 from retrieval import ndcg
@@ -59,12 +59,19 @@ class CachingEmbedder(Embedder):
     def __init__(self, model: Path, tokenizer: Path) -> None:
         super().__init__(model, tokenizer)
         self._vectors: dict[str, Vectors] = {}
+        self._tokens: dict[str, TokenVectors] = {}
 
     def embed(self, texts: Sequence[str], *, stop: threading.Event | None = None) -> list[Vectors]:
         """The unit vectors of each text's windows."""
         new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         self._vectors.update(zip(new, super().embed(new, stop=stop) if new else [], strict=True))
         return [self._vectors[text] for text in texts]
+
+    def embed_tokens(self, text: str) -> TokenVectors:
+        """The vectors of each text's tokens."""
+        if text not in self._tokens:
+            self._tokens[text] = super().embed_tokens(text)
+        return self._tokens[text]
 
 
 def chunks_of(documents: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from gleaner_local.extractive._alignment import MAX_BONUS, align
 from gleaner_local.extractive._conversation import Passage
 from gleaner_local.extractive._headings import find_own_headings
-from gleaner_local.extractive._sentence_lead import MAX_BONUS, sentence_lead_bonus
 from gleaner_local.extractive.question import Question, read_question
 from gleaner_local.extractive.scoring import ScoredText, Text, missing_share, score_texts
-from gleaner_local.index.embedder import Embedder, Vectors, WeightsMissing, unit_mean
+from gleaner_local.index.embedder import Embedder, TokenVectors, Vectors, WeightsMissing, unit_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class _Scale:
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.06)
+_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.03)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
 _UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
@@ -46,6 +46,8 @@ RANK_BY_HEADING = 0.4
 RANK_BY_SENTENCE = 0.1
 # The search for a question with words of earlier turns finds what these are about: then the sentence tells more.
 RANK_BY_SENTENCE_OF_FOLLOW_UP = 0.5
+# What is close to the question word by word decides between two passages whose evidence is uncertain.
+RANK_BY_CLOSENESS = 1.0
 # The beginning of a stored answer names its topic; embedding the rest would only cost time.
 MAX_TOPIC_CHARS = 300
 
@@ -89,6 +91,7 @@ class Judge:
     def __init__(self, embedder: Embedder | None) -> None:
         self._embedder = embedder
         self._vector = lru_cache(maxsize=512)(self._embed)
+        self._tokens = lru_cache(maxsize=64)(self._embed_tokens)  # 260 kB for each passage of 170 tokens
         self._stored = _STORED_BY_WORDS if embedder is None else _STORED_BY_MEANING
 
     @classmethod
@@ -121,12 +124,28 @@ class Judge:
             for text in texts
         }
         asked_for = [text for text in texts if _names_required(text, question)]
-        ranked = sorted(asked_for, key=lambda text: (-relevance[text.id] - rank_by_sentence * text.best, text.id))
+        order = {text.id: relevance[text.id] + rank_by_sentence * text.best for text in asked_for}
+        ranked = sorted(asked_for, key=lambda text: (-order[text.id], text.id))
         judgement = Judgement(question, tuple(ranked), evidence, ENOUGH, _usable_from(ENOUGH, scale, texts))
         if scale is not _KNOWN or not _is_uncertain(judgement) or any(text.stored for text in texts):
             return judgement
-        enough_from = ENOUGH - sentence_lead_bonus(self._vector, query, ranked, find_own_headings(passages))
-        return replace(judgement, enough_from=enough_from, usable_from=_usable_from(enough_from, scale, texts))
+        return self._judge_closely(query, judgement, order, passages)
+
+    def _judge_closely(
+        self, query: str, judgement: Judgement, order: Mapping[str, float], passages: Sequence[Passage]
+    ) -> Judgement:
+        """Let the words of the best passages, and of the headings that tell them from others, decide."""
+        headings = find_own_headings(passages)
+        texts = {p.id: f"{headings[p.id]}\n{p.content}" if p.id in headings else p.content for p in passages}
+        best_first = {text.id: texts[text.id] for text in judgement.ranked}
+        alignment = align(self._tokens, query, judgement.question.weights, best_first)
+        closest = {key: value + RANK_BY_CLOSENESS * alignment.closeness.get(key, 0.0) for key, value in order.items()}
+        return replace(
+            judgement,
+            ranked=tuple(sorted(judgement.ranked, key=lambda text: (-closest[text.id], text.id))),
+            enough_from=judgement.enough_from - alignment.bonus,
+            usable_from=judgement.usable_from - alignment.bonus,
+        )
 
     def _to_text(self, query: str, passage: Passage) -> Text:
         context = " ".join((passage.title, passage.chapter, *passage.keywords))
@@ -162,6 +181,11 @@ class Judge:
             raise AssertionError("there is no embedder")
         return unit_mean(self._embedder.embed([text])[0])
 
+    def _embed_tokens(self, text: str) -> TokenVectors:
+        if self._embedder is None:
+            raise AssertionError("there is no embedder")
+        return self._embedder.embed_tokens(text)
+
 
 def _names_required(text: ScoredText, question: Question) -> bool:
     return not question.required or not question.required.isdisjoint(text.matches)
@@ -172,7 +196,7 @@ def _usable_from(enough_from: float, scale: _Scale, texts: Sequence[ScoredText])
 
 
 def _is_uncertain(judgement: Judgement) -> bool:
-    """Whether a lead of the best sentence could decide."""
+    """Whether the question's alignment with the passages could decide."""
     return judgement.usable_from - MAX_BONUS <= judgement.strongest < judgement.enough_from + MAX_BONUS
 
 

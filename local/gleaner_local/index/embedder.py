@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,13 @@ class WeightsMissing(Exception):
 
 class EmbeddingStopped(Exception):
     """An embedding was stopped before its end."""
+
+
+class TokenVectors(NamedTuple):
+    """The unit vector of each token of a text, (tokens, 384), and the characters from and to which it stands there."""
+
+    vectors: Vectors
+    spans: Sequence[tuple[int, int]]
 
 
 class Embedder:
@@ -90,6 +97,20 @@ class Embedder:
             vectors[positions] = _run(session, [windows[position] for position in positions])
         bounds = np.searchsorted(owners, np.arange(len(texts) + 1))
         return [vectors[bounds[owner] : bounds[owner + 1]] for owner in range(len(texts))]
+
+    def embed_tokens(self, text: str) -> TokenVectors:
+        """The vectors of the tokens of `text` in their context. Of what windows share, each window has its own."""
+        with self._loading:
+            tokenizer, session = self._tokenizer, self._session
+        encoding = tokenizer.encode(text)
+        vectors: list[Vectors] = []
+        spans: list[tuple[int, int]] = []
+        for window in (encoding, *encoding.overflowing):
+            own = np.flatnonzero(np.array(window.special_tokens_mask) == 0)
+            states = _token_states(session, [window.ids])[0][0, own]
+            vectors.append(states / np.linalg.norm(states, axis=1, keepdims=True))
+            spans += [window.offsets[position] for position in own]
+        return TokenVectors(np.concatenate(vectors), spans)
 
     def familiarity(self, texts: Sequence[str]) -> list[float]:
         """How well the model knows each text, 0 to 1: by the length of the pieces that it reads, or as English."""
@@ -160,16 +181,22 @@ def _is_word_piece(piece: str) -> bool:
 
 def _run(session: InferenceSession, windows: Sequence[Sequence[int]]) -> Vectors:
     """The unit vectors of windows of token ids: the mean of the token states, without padding."""
+    states, mask = _token_states(session, windows)
+    weights = mask[:, :, None].astype(np.float32)
+    means: Vectors = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit
+
+
+def _token_states(session: InferenceSession, windows: Sequence[Sequence[int]]) -> tuple[Vectors, NDArray[np.int64]]:
+    """The states of all tokens, as (windows, tokens, 384), and a mask that is 0 where a window is padded."""
     ids = np.zeros((len(windows), max(map(len, windows))), dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, window in enumerate(windows):
         ids[row, : len(window)] = window
         mask[row, : len(window)] = 1
     (states,) = session.run(None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
-    weights = mask[:, :, None].astype(np.float32)
-    means: Vectors = (states * weights).sum(axis=1) / weights.sum(axis=1)
-    unit: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
-    return unit
+    return states, mask
 
 
 def _file_of(package: str, name: str) -> Path:
