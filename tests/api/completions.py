@@ -14,6 +14,7 @@ from tests.doubles.event_stream import Part, Reader
 
 PATH = "/v1/chat/completions"
 QUESTION = "How are duplicates merged?"
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
 @dataclass(frozen=True, slots=True)

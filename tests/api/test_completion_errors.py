@@ -16,11 +16,10 @@ from gleaner.api.protocols.chat_completion_request import IGNORED, REFUSED, Comp
 from gleaner_local.aws import api_gateway
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.servers.asgi import AsgiServer
-from tests.api.completions import PATH, QUESTION, Door, user
+from tests.api.completions import IMAGE, PATH, QUESTION, Door, user
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
 
-IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 NAMED = {"type": "function", "function": {"name": "look"}}
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
 
@@ -81,12 +80,12 @@ def test_every_field_of_openais_requests_is_used_refused_or_ignored() -> None:
             *("tool_choice", "auto or none"),
         ),
         ({"function_call": {"name": "look"}}, "function_call", "auto or none"),
-        ({"messages": [user([{"type": "text", "text": "What?"}, IMAGE])]}, "messages[0].content", "images"),
-        ({"messages": [user(), user([{"type": "input_audio"}])]}, "messages[1].content", "audio"),
-        ({"messages": [user([{"type": "file", "file": {}}])]}, "messages[0].content", "files"),
-        ({"messages": [user([{"type": "video_url"}])]}, "messages[0].content", "parts of the type text"),
-        ({"messages": [user([{"type": "text"}])]}, "messages[0].content", "parts of the type text"),
-        ({"messages": [user(["What?"])]}, "messages[0].content", "parts of the type text"),
+        ({"messages": [user([{"type": "text", "text": "What?"}, IMAGE])]}, "messages", "images"),
+        ({"messages": [user(), user([{"type": "input_audio"}])]}, "messages", "audio"),
+        ({"messages": [user([{"type": "file", "file": {}}])]}, "messages", "files"),
+        ({"messages": [user([{"type": "video_url"}])]}, "messages", "parts of the type text"),
+        ({"messages": [user([{"type": "text"}])]}, "messages", "parts of the type text"),
+        ({"messages": [user(["What?"])]}, "messages", "parts of the type text"),
         ({"messages": [user(), {"role": "assistant", "content": "It is"}]}, "messages", "not continued"),
         ({"messages": [user(), {"role": "tool", "content": "{}"}]}, "messages", "role user"),
         ({"messages": [{"role": "system", "content": "Be brief."}]}, "messages", "role user"),

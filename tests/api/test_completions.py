@@ -11,7 +11,7 @@ import pytest
 from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner_local.index.embedded import EmbeddedIndex
-from tests.api.completions import PATH, QUESTION, Door, content_of, says_of, user
+from tests.api.completions import IMAGE, PATH, QUESTION, Door, content_of, says_of, user
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles import client_tasks
 from tests.doubles.completion_stream import read_chunks
@@ -109,7 +109,7 @@ def test_the_messages_are_the_history_and_are_not_stored(
     called = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     status, completion = door.ask(
         {"role": "system", "content": "Answer in French."},
-        user([{"type": "text", "text": "What is"}, {"type": "text", "text": "a keyword?"}]),
+        user([{"type": "text", "text": "What is"}, IMAGE, {"type": "text", "text": "a keyword?"}]),
         {"role": "assistant", "content": None, "tool_calls": [called]},
         {"role": "tool", "tool_call_id": "call_1", "content": "NOT THE USER'S WORDS"},
         {"role": "assistant", "content": [{"type": "text", "text": reply}]},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from gleaner import text
 from gleaner.answering import guidance
@@ -18,26 +18,32 @@ Spoken = tuple[Literal["system", "user", "assistant"], str]  # who says what
 
 _MAX_EARLIER = 50_000  # characters of earlier messages; fewer reach the model
 _PARTS_WITH_TEXT = ("text", "refusal")  # each has its text in a field of its own name
-_REFUSED_PARTS = {
-    "image_url": "must hold no images, because they are not read; say in words what the question is about",
-    "input_audio": "must hold no audio, because it is not heard; send the question as text",
-    "file": "must hold no files, because they are not read here; load documents into a knowledge base",
+# Why a question is refused that has parts of other types. In earlier messages they are left out, because a client sends
+# those again with each question.
+_REFUSALS = {
+    "image_url": "holds no images, because they are not read; say in words what the question is about",
+    "input_audio": "holds no audio, because it is not heard; send the question as text",
+    "file": "holds no files, because they are not read here; load documents into a knowledge base",
 }
 
 
 def _read_content(value: object) -> object:
     """The text of a message: a string, parts of text, or nothing."""
     if isinstance(value, list):
-        value = "\n\n".join(map(_read_part, value))
+        value = "\n\n".join(words for part in value if (words := _read_part(part)) is not None)
     return text.replace_surrogates(value) if isinstance(value, str) else "" if value is None else value
 
 
-def _read_part(part: object) -> str:
+def _read_part(part: object) -> str | None:
+    """The text of a part; None if it has none."""
     kind = part.get("type") if isinstance(part, dict) else None
-    if isinstance(part, dict) and kind in _PARTS_WITH_TEXT and isinstance(words := part.get(kind), str):
-        return words
-    reason = _REFUSED_PARTS.get(kind) if isinstance(kind, str) else None
-    raise ValueError(reason or "must be a string, or parts of the type text with their text")
+    words = part.get(kind) if isinstance(part, dict) and kind in _PARTS_WITH_TEXT else None
+    return words if isinstance(words, str) else None
+
+
+def _describe_refusal(part: object) -> str:
+    kind = part.get("type") if isinstance(part, dict) else None
+    return _REFUSALS.get(str(kind), "is a string, or parts of the type text with their text")
 
 
 class TextPart(BaseModel):
@@ -51,7 +57,7 @@ class TextPart(BaseModel):
 Content = Annotated[
     str,
     BeforeValidator(_read_content, json_schema_input_type=str | list[TextPart] | None),
-    Field(description="A text, or parts of text. Images, audio and files are refused."),
+    Field(description="A text, or parts of text. A question with images, audio or files is refused."),
 ]
 
 
@@ -60,6 +66,21 @@ class ChatMessageParam(BaseModel):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Content = ""
+    _refusal: str | None = PrivateAttr(None)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _note_refusal(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        message = handler(value)
+        content = value.get("content") if isinstance(value, dict) else None
+        parts = content if isinstance(content, list) else ()
+        message._refusal = next((_describe_refusal(part) for part in parts if _read_part(part) is None), None)
+        return message
+
+    @property
+    def refusal(self) -> str | None:
+        """What a question is like that has no such parts as this message; None if it has text alone."""
+        return self._refusal
 
     @property
     def is_guidance(self) -> bool:
@@ -76,6 +97,8 @@ def check_messages(messages: list[ChatMessageParam]) -> list[ChatMessageParam]:
         raise ValueError(
             "must end with the question, a message of the role user; an answer that was begun is not continued"
         )
+    if refusal := messages[position].refusal:
+        raise ValueError(f"must end with a question that {refusal}")
     if len(messages[position].content) > MAX_QUERY:
         raise ValueError(f"must end with a question of at most {MAX_QUERY:,} characters")
     if not read_question(messages):
