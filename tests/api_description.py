@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonschema_rs import Draft202012Validator
 
+from gleaner.api.routes import is_of_openai
 from tests.doubles.event_stream import read_parts
 
 _PREFIXES = ("/test", "/v1/gleaner", "/v1", "/a/b")  # stages and base paths of custom domains in tests
@@ -54,7 +55,7 @@ class ApiDescription:
             return
         assert status in _UNDESCRIBED, f"an undescribed path or method answered {status}"
         problem = json.loads(response["body"])
-        if f"{path}/".startswith("/v1/") and "error" in problem:
+        if is_of_openai(path) and "error" in problem:
             self._validator(json.dumps({"$ref": "#/components/schemas/ErrorResponse"})).validate(problem)
             assert problem["error"]["code"] == _UNDESCRIBED[status]
             return

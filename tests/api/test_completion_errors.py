@@ -96,6 +96,8 @@ def test_every_field_of_openais_requests_is_used_refused_or_ignored() -> None:
         ({"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "must be"),
         ({"messages": []}, "messages", "must not be empty"),
         ({"messages": "x"}, "messages", "must be a list"),
+        ({"messages": ["x"]}, "messages[0]", "must be an object"),
+        ({"stream_options": "x"}, "stream_options", "must be an object"),
         ({"messages": [user(7)]}, "messages[0].content", "must be a string"),
         ({"metadata": {"session_id": "mine"}}, "metadata.session_id", "an id from an earlier response"),
         ({"model": ""}, "model", "must not be empty"),
@@ -145,6 +147,8 @@ def test_what_only_tunes_a_model_is_ignored(door: Door, model: ScriptedModel, bo
     [
         (proxy_event("POST", "/v1/embeddings", "x"), 404, "not-found"),
         (proxy_event("GET", "/v1", "x"), 404, "not-found"),
+        (proxy_event("POST", "/chat/completions", "x"), 404, "not-found"),
+        (proxy_event("GET", "/models", "x"), 404, "not-found"),
         (proxy_event("GET", PATH, "x"), 405, "method-not-allowed"),
         (proxy_event("DELETE", "/v1/models", "x"), 405, "method-not-allowed"),
         (proxy_event("POST", PATH, "x") | {"body": "no"}, 400, "validation-failed"),

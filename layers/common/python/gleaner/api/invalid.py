@@ -71,6 +71,7 @@ _WHOLE_NUMBER = _say("must be a whole number")
 _NUMBER = _say("must be a number")
 _BOOLEAN = _say("must be true or false")
 _TEXT = _say("must be a string")
+_OBJECT = _say("must be an object")
 
 # By pydantic's error type. Pydantic's own messages assume knowledge of Python and regular expressions.
 _WORDS: Mapping[str, Callable[[Context], str]] = {
@@ -96,6 +97,8 @@ _WORDS: Mapping[str, Callable[[Context], str]] = {
     "less_than_equal": lambda context: f"must be at most {_number(context['le'])}",
     "dict_type": _say("must be an object whose values are strings"),
     "list_type": _say("must be a list"),
+    "model_attributes_type": _OBJECT,
+    "model_type": _OBJECT,
     "too_short": _at_least_entries,
     "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
     "value_error": lambda context: str(context["error"]),

@@ -16,11 +16,12 @@ from gleaner.runtime.response_stream import STREAMED
 
 STREAM_TYPE = "text/event-stream"  # of the responses of routes that stream
 _OPENAI_PREFIX = "/v1/"  # of the paths of OpenAI's API
+_OPENAI_PATHS = ("/chat/completions", "/models")
 
 
 def is_of_openai(path: str) -> bool:
-    """Whether the clients of a path expect OpenAI's form of errors."""
-    return f"{path}/".startswith(_OPENAI_PREFIX)
+    """Whether the clients of a path expect OpenAI's form of errors, also where their base URL lacks the /v1."""
+    return f"{path}/".startswith(_OPENAI_PREFIX) or path.endswith(_OPENAI_PATHS)
 
 
 class Endpoint(Enum):

@@ -36,6 +36,11 @@ _CODES: Mapping[str, str] = {
     "quota-exceeded": "insufficient_quota",
 }
 # By slug, which field is to blame where a problem does not say so. Messages may be too long for their use.
+# By slug, where another advice fits.
+_MESSAGES: Mapping[str, str] = {
+    "unknown-session": "There is no such session of yours. POST /api/sessions creates one. Without metadata.session_id "
+    "a question needs none, and is not kept.",
+}
 _PARAMS: Mapping[str, str] = {
     "unknown-model": "model",
     "unknown-session": "metadata.session_id",
@@ -95,7 +100,7 @@ def to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
     own = None if params[:1] == ["body"] else params[0] if params else _PARAMS.get(slug)
     messages = [f"{param}: {item['message']}" for param, item in zip(params, fields, strict=True)]
     return OpenAiError(
-        message="; ".join(messages) or problem["detail"],
+        message="; ".join(messages) or _MESSAGES.get(slug, problem["detail"]),
         type="server_error" if status >= _SERVER_ERROR else "invalid_request_error",
         param=own,
         code=to_code(slug),
