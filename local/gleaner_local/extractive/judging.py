@@ -18,21 +18,22 @@ from gleaner_local.index.embedder import Embedder, TokenVectors, Vectors, Weight
 class _Scale:
     """How the score of a passage and its coverage of the question's words are combined into its evidence.
 
-    `usable` is the bound where the web cannot be asked: what is below `enough` is called a partial answer. A passage
-    that the search found alone needs `lead_share` less.
+    `usable` is the bound where the web cannot be asked: what is below `enough` is called a partial answer. There a
+    passage needs `lead_share` less for its lead over the second, and `alone` less if the search found no second.
     """
 
     score_share: float
     enough: float  # the mean from which on no web search is needed
     usable: float
     lead_share: float = 0.0
+    alone: float = 0.0
 
 
 # docs/decisions/0003-extractive-model.md says how these were measured and what they achieve.
-_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.03)
+_KNOWN = _Scale(0.85, 0.47, 0.47, lead_share=0.03, alone=0.06)
 _WITHOUT_EMBEDDER = _Scale(0.85, 0.47, 0.39)
 # The embedder does not know the language, so that the score is of words alone.
-_UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06)
+_UNKNOWN = _Scale(0.6, 0.43, 0.39, lead_share=0.06, alone=0.06)
 _STORED_BY_MEANING = _Scale(0.7, 0.57, 0.57)  # the score is the cosine of question and stored answer
 _STORED_BY_WORDS = _Scale(0.5, 0.75, 0.75)  # measured with an earlier search score (a share of terms): measure it again
 
@@ -139,12 +140,14 @@ class Judge:
         texts = {p.id: f"{headings[p.id]}\n{p.content}" if p.id in headings else p.content for p in passages}
         best_first = {text.id: texts[text.id] for text in judgement.ranked}
         alignment = align(self._tokens, query, judgement.question.weights, best_first)
+        # A passage that has all words of the question says nothing else, whatever stands beside it.
+        bonus = max(0.0, alignment.bonus) if judgement.ranked[0].coverage >= 1.0 else alignment.bonus
         closest = {key: value + RANK_BY_CLOSENESS * alignment.closeness.get(key, 0.0) for key, value in order.items()}
         return replace(
             judgement,
             ranked=tuple(sorted(judgement.ranked, key=lambda text: (-closest[text.id], text.id))),
-            enough_from=judgement.enough_from - alignment.bonus,
-            usable_from=judgement.usable_from - alignment.bonus,
+            enough_from=judgement.enough_from - bonus,
+            usable_from=judgement.usable_from - bonus,
         )
 
     def _to_text(self, query: str, passage: Passage) -> Text:
@@ -192,15 +195,17 @@ def _names_required(text: ScoredText, question: Question) -> bool:
 
 
 def _usable_from(enough_from: float, scale: _Scale, texts: Sequence[ScoredText]) -> float:
-    return enough_from - scale.enough + scale.usable - scale.lead_share * _lead(texts)
+    return enough_from - scale.enough + scale.usable - _share_of_lead(scale, texts)
+
+
+def _share_of_lead(scale: _Scale, texts: Sequence[ScoredText]) -> float:
+    """By how much less evidence is needed for a lead; 0 with stored answers, whose score is on another scale."""
+    scores = sorted((text.prior for text in texts if text.prior > 0), reverse=True)
+    if not scores or any(text.stored for text in texts):
+        return 0.0
+    return scale.alone if len(scores) == 1 else scale.lead_share * (1.0 - scores[1] / scores[0])
 
 
 def _is_uncertain(judgement: Judgement) -> bool:
     """Whether the question's alignment with the passages could decide."""
     return judgement.usable_from - MAX_BONUS <= judgement.strongest < judgement.enough_from + MAX_BONUS
-
-
-def _lead(texts: Sequence[ScoredText]) -> float:
-    """How far the best score is above the second, 0 to 1; 0 with stored answers, whose score is on another scale."""
-    best, second = sorted((0.0, 0.0, *(text.prior for text in texts)), reverse=True)[:2]
-    return 1.0 - second / best if best and not any(text.stored for text in texts) else 0.0

@@ -107,3 +107,22 @@ def test_closeness_does_not_outweigh_a_clearly_better_score() -> None:
     contents = (NEAR[0], ANSWER, UNRELATED)
     judgement = Judge.installed().judge(QUESTION, passages(0.5, 0.1, 0.1, contents=contents))
     assert judgement.ranked[0].id == "kb-0"
+
+
+PRICE = (
+    "The tank holds three million litres. The price was 750 crowns. The gas is kept below a limit.",
+    "The tide was high at noon. The price is not known.",
+)
+
+
+def test_a_passage_with_all_words_needs_no_more_evidence() -> None:
+    question = "What was the price?"
+    assert alignment(*PRICE, question=question).bonus < 0.0
+    judgement = Judge.installed().judge(question, passages(0.28, 0.22, contents=PRICE))
+    assert judgement.enough_from == ENOUGH
+
+
+def test_the_only_passage_of_a_search_needs_less_evidence_than_one_with_a_small_lead() -> None:
+    judge, [one, other] = Judge.installed(), passages(0.3, 0.27, contents=NEAR[:2])
+    alone, beside = judge.judge(QUESTION, [one]), judge.judge(QUESTION, [one, replace(other, content=one.content)])
+    assert alone.usable_from < beside.usable_from
