@@ -188,6 +188,9 @@ def test_what_is_no_message_is_refused(wire: Client, body: str, code: int) -> No
 
 def test_a_body_that_is_too_long_or_no_gzip_is_refused(wire: Client) -> None:
     assert post(wire, " " * 2_000_001)[0] == 413
+    status, unknown = post(wire, request("ping"), {"content-encoding": "br"})
+    assert (status, unknown["error"]["code"]) == (415, -32600)
+    assert "plain or compressed with gzip" in unknown["error"]["message"]
     damaged = {"content-encoding": "gzip"}
     assert post(wire, base64.b64encode(b"x").decode(), damaged, isBase64Encoded=True)[0] == 400
 

@@ -47,6 +47,10 @@ def test_a_document_is_read_in_parts(client: Client, settings: dict[str, str]) -
     assert second["text"].startswith("Words 100.")
     assert "next" not in second["metadata"]
     assert second["title"] == "Long"
+    for start in (150, 100_000):
+        past = call(client, "fetch", id=f"document/long_kb/long/{start}")
+        assert past["isError"]
+        assert "it has 150 passages" in past["content"][0]["text"]
 
 
 def test_addresses_are_those_of_pages_or_absolute_ones_of_passages(client: Client, settings: dict[str, str]) -> None:
@@ -107,13 +111,15 @@ def test_a_caller_reads_only_its_knowledge_bases(settings: dict[str, str]) -> No
     client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": access}))
     [passage, *_] = structured(client, "search", query="merged")["results"]
     calls_of_guest = [
-        call(client, "search", caller="guest", query="merged"),
+        call(client, "search", caller="guest", query="merged", kb_id="default_kb"),
         call(client, "fetch", caller="guest", id=passage["id"]),
         call(client, "fetch", caller="guest", id="document/default_kb/book"),
-        call(client, "ask", caller="guest", question="How are duplicates merged?"),
+        call(client, "ask", caller="guest", question="How are duplicates merged?", kb_id="default_kb"),
         call(client, "list_keywords", caller="guest", kb_id="default_kb"),
     ]
-    assert all("You may not use" in result["content"][0]["text"] for result in calls_of_guest)
+    texts = [result["content"][0]["text"] for result in calls_of_guest]
+    assert all("You may not use" in text for text in texts)
+    assert all("Take ids from `search`" in text and "kb_id" not in text for text in texts[1:3])
 
 
 def test_a_caller_is_told_its_knowledge_bases(settings: dict[str, str]) -> None:
@@ -126,6 +132,40 @@ def test_a_caller_is_told_its_knowledge_bases(settings: dict[str, str]) -> None:
 
     assert choices("guest") == [["one_kb", "other_kb"]] * 3
     assert choices("local") == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("kb_ids", "needs_one"), [(["one_kb"], False), (["one_kb", "default_kb"], False), (["one_kb", "two_kb"], True)]
+)
+def test_who_has_several_knowledge_bases_without_the_default_one_must_name_one(
+    settings: dict[str, str], kb_ids: list[str], needs_one: bool
+) -> None:
+    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": kb_ids})}))
+    _, body = post(client, request("tools/list"), caller="guest")
+    required = {tool["name"]: "kb_id" in tool["inputSchema"].get("required", ()) for tool in body["result"]["tools"]}
+    assert required == {"search": needs_one, "fetch": False, "ask": needs_one, "list_keywords": False}
+    if needs_one:
+        for name, arguments in (
+            ("search", {"query": "x"}),
+            ("ask", {"question": "x"}),
+            ("list_keywords", {"query": "x"}),
+        ):
+            [text] = call(client, name, caller="guest", **arguments)["content"]
+            assert text["text"] == "Name one of your knowledge bases as kb_id: one_kb, two_kb."
+        assert structured(client, "list_keywords", caller="guest")["keywords"] == []
+
+
+def test_the_only_knowledge_base_of_a_caller_is_meant_where_none_is_named(
+    settings: dict[str, str], model: ScriptedModel
+) -> None:
+    put(settings, "only_kb", record("page", 0))
+    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": ["only_kb"]})}))
+    [result] = structured(client, "search", caller="guest", query="Words 0.")["results"]
+    assert result["title"] == "Page"
+    model.plays(calls(search()), calls(answer("Words 0. [kb-1]", ("kb-1",))))
+    [source] = structured(client, "ask", caller="guest", question="Which words?", grounding=None)["sources"]
+    assert source["id"].startswith("only_kb.")
+    assert structured(client, "list_keywords", caller="guest", query="words")["keywords"] == []
 
 
 def test_a_question_is_a_turn_of_a_session(client: Client, model: ScriptedModel) -> None:
@@ -167,7 +207,10 @@ def test_a_question_with_the_same_key_is_answered_once(client: Client, model: Sc
         ("search", {"query": "x", "top_k": 3}, "top_k: is not a field"),
         ("search", {"query": "x", "kb_id": "nowhere"}, "There is no knowledge base"),
         ("fetch", {"id": "nothing"}, "no id of a passage"),
+        ("fetch", {"id": "nothing"}, "Take ids from `search` or from the sources of `ask`."),
         ("fetch", {"id": "document/default_kb"}, "no id of a document"),
+        ("fetch", {"id": "document/default_kb/~?"}, "from the metadata of what `fetch` returned"),
+        ("fetch", {"id": "document/default_kb/ä ö"}, "from the metadata of what `fetch` returned"),
         ("fetch", {"id": "document/default_kb/gone"}, "no such document"),
         ("ask", {"question": "x", "session_id": "s"}, "session_id: must be an id"),
         ("ask", {"question": "x", "session_id": "01KB3Z9Q6M5T8W2X4Y7R0N1C3D"}, "session"),

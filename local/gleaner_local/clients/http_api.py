@@ -15,7 +15,8 @@ from gleaner_local.clients.credentials import Credentials
 MIN_TIMEOUT_SECONDS = 60.0
 _GLEANER_HEADER = "x-query-id"  # the function sets it on every response
 REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-_NOT_SERVED = ("urn:gleaner:problem:not-found", "urn:gleaner:problem:method-not-allowed")
+PROBLEM_PREFIX = "urn:gleaner:problem:"
+NOT_SERVED = (f"{PROBLEM_PREFIX}not-found", f"{PROBLEM_PREFIX}method-not-allowed")
 _EVENT_STREAM = "text/event-stream"
 _END = "[DONE]"
 
@@ -60,7 +61,7 @@ class ApiClient:
         with self._failures(), self._http.stream("POST", f"{self.url}{path}", **request) as response:
             if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
                 response.read()
-                if json_object(response).get("type") in _NOT_SERVED:
+                if json_object(response).get("type") in NOT_SERVED:
                     raise NotServed(f"{self.url} does not stream answers.")
                 self._read(response)
                 raise CallFailed(f"{self.url} answered with something else than a stream.")
@@ -85,11 +86,15 @@ class ApiClient:
         if response.is_error and answer.get("detail"):
             raise CallFailed(f"{answer['detail']} ({answer.get('type')}){self._hint(response.status_code)}")
         if response.is_error or _GLEANER_HEADER not in response.headers:
-            raise CallFailed(
-                f"The server at {self.url} is not Gleaner (HTTP {response.status_code}). Check the address: "
-                "behind API Gateway it ends with the stage, such as /dev."
-            )
+            raise self.not_gleaner(response)
         return answer
+
+    def not_gleaner(self, response: httpx.Response) -> CallFailed:
+        """The error for a response that Gleaner would not give."""
+        return CallFailed(
+            f"The server at {self.url} is not Gleaner (HTTP {response.status_code}). Check the address: "
+            "behind API Gateway it ends with the stage, such as /dev."
+        )
 
     def _hint(self, status: int) -> str:
         has_credentials = self.credentials and not self.credentials.assumed

@@ -23,7 +23,7 @@ from gleaner.api.protocols.mcp.request_metadata import (
     VERSION_KEY,
     encode,
 )
-from gleaner_local.clients.http_api import ApiClient, CallFailed, OutOfReach, json_object
+from gleaner_local.clients.http_api import NOT_SERVED, PROBLEM_PREFIX, ApiClient, CallFailed, OutOfReach, json_object
 
 PATH = "/mcp"
 _INTERNAL_ERROR = -32603
@@ -93,26 +93,35 @@ class Bridge:
 
     def _answer(self, line: bytes, message: Any) -> None:
         try:
-            service = self._open()
-            headers = self._headers(message) | service.credentials.bearer_header()
-            response = service.send("POST", PATH, content=line, headers=headers)
+            service, response = self._ask_service(line, self._headers(message))
         except CallFailed as failure:
-            if isinstance(failure, OutOfReach):
-                self._client = None  # it may start again, at another address
             self._fail(message, str(failure))
             return
         if response.status_code == HTTPStatus.ACCEPTED:
             return
         answer = _read(response)
         if answer is None:
-            detail = json_object(response).get("detail") or f"The service answered with HTTP {response.status_code}."
-            self._fail(message, str(detail))
+            self._fail(message, _refusal(service, response))
             return
         if isinstance(answer, dict):
             self._remember(message, answer)
             if answer.get("id") is None and isinstance(message, dict):
                 answer["id"] = message.get("id")  # refused before it was read: only here it is known
         self._send(answer)
+
+    def _ask_service(self, line: bytes, headers: dict[str, str]) -> tuple[ApiClient, httpx.Response]:
+        """Send a message, to where the service runs now if it does not answer any more. Raises CallFailed."""
+        service = self._open()
+        try:
+            return service, _send_to(service, line, headers)
+        except OutOfReach:
+            with self._lock:
+                if self._client is service:
+                    self._client = None
+            moved = self._open()  # says how to start the service if it has stopped
+            if moved.url == service.url:
+                raise
+            return moved, _send_to(moved, line, headers)
 
     def _open(self) -> ApiClient:
         with self._lock:
@@ -157,6 +166,18 @@ class Bridge:
 def _id_of(message: Any) -> str | int | None:
     request_id = message.get("id") if isinstance(message, dict) else None
     return request_id if isinstance(request_id, str | int) else None
+
+
+def _send_to(service: ApiClient, line: bytes, headers: dict[str, str]) -> httpx.Response:
+    return service.send("POST", PATH, content=line, headers=headers | service.credentials.bearer_header())
+
+
+def _refusal(service: ApiClient, response: httpx.Response) -> str:
+    """Why a message has no response of the protocol: what the problem says, or that the address is wrong."""
+    problem = json_object(response)
+    kind, detail = str(problem.get("type")), problem.get("detail")
+    is_refused = kind.startswith(PROBLEM_PREFIX) and kind not in NOT_SERVED and bool(detail)
+    return str(detail) if is_refused else str(service.not_gleaner(response))
 
 
 def _read(response: httpx.Response) -> JsonObject | list[Any] | None:

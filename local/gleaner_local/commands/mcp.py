@@ -28,7 +28,8 @@ def mcp(
     api_key: ApiKey = None,
     token: Token = None,
     key: Annotated[
-        bool | None, typer.Option("--key/--no-key", help="Print with an API key; by default with --url.")
+        bool | None,
+        typer.Option("--key/--no-key", help="Print with an API key; by default with an address off this machine."),
     ] = None,
     client_id: Annotated[
         str | None, typer.Option(help="Print with a sign-in by this client of the user pool (output McpClientId).")
@@ -36,6 +37,9 @@ def mcp(
 ) -> None:
     """Print what to paste into Claude, VS Code, Cursor and ChatGPT, to use the service there."""
     require_one_service(url, data_dir)
+    if client_id is not None and key:
+        raise typer.BadParameter("name --client-id where people sign in, or --key where they have keys, not both")
+    url = url and _without_path(url)
     if stdio:
         _bridge(url, data_dir, api_key, token)
         return
@@ -47,15 +51,23 @@ def mcp(
         lines = mcp_setup.describe_sign_in(f"{address}{PATH}", client_id)
     else:
         with_key = is_remote if key is None else key
-        lines = mcp_setup.describe(f"{address}{PATH}", bridge, with_key=with_key, is_public=is_remote)
+        lines = mcp_setup.describe(f"{address}{PATH}", bridge, with_key=with_key, is_remote=is_remote)
     for line in lines:
         print(line)
 
 
+def _without_path(url: str) -> str:
+    """The address of the service, also from that of its MCP server, which clients are given."""
+    return url.removesuffix(PATH).rstrip("/")
+
+
 def _bridge(url: str | None, data_dir: Path | None, api_key: str | None, token: str | None) -> None:
+    # Absolute, because messages name it in the log of a client, which shows no working directory.
+    place = None if url else (data_dir or DEFAULT_DATA_DIR).absolute()
+
     def find_service() -> ApiClient:
         try:
-            return connect(url=url, data_dir=data_dir, api_key=api_key, token=token)
+            return connect(url=url, data_dir=place, api_key=api_key, token=token)
         except NotReady as error:
             raise CallFailed(str(error)) from error
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,8 +145,7 @@ def test_the_version_of_a_handshake_is_remembered(service: Service, url: str) ->
 @pytest.mark.parametrize(
     ("response", "code", "reason"),
     [
-        (JSONResponse({"type": "urn:x", "detail": "No key."}, 401), -32603, "No key."),
-        (Response("<html>", 502), -32603, "The service answered with HTTP 502."),
+        (JSONResponse({"type": "urn:gleaner:problem:unauthorized", "detail": "No key."}, 401), -32603, "No key."),
         (
             JSONResponse({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "Too long."}}, 413),
             -32600,
@@ -159,6 +160,24 @@ def test_a_refusal_is_an_error_of_the_request(
     [error], reported = pass_on(url, request(7))
     assert (error["id"], error["error"]["code"]) == (7, code)
     assert reported == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response("<html>", 501),
+        JSONResponse({"detail": "Not Found"}, 404),
+        JSONResponse({"message": "Forbidden"}, 403),
+        JSONResponse({"type": "urn:gleaner:problem:not-found", "detail": "There is no such path."}, 404),
+        JSONResponse({"ok": True}),
+    ],
+)
+def test_a_wrong_address_is_called_one(service: Service, url: str, response: Response) -> None:
+    service.answer = lambda _: response
+    [error], [reported] = pass_on(url, request(7))
+    assert reported == error["error"]["message"]
+    assert f"The server at {url} is not Gleaner (HTTP {response.status_code}). Check the address" in reported
+    assert "ends with the stage" in reported
 
 
 def test_accepted_messages_and_broken_lines(service: Service, url: str) -> None:
@@ -182,22 +201,62 @@ def test_a_client_that_reads_no_more_ends_the_bridge_quietly(url: str) -> None:
     assert reported == ["The client reads no more."]
 
 
-def test_a_service_that_starts_later_is_found(service: Service, url: str) -> None:
+def test_a_service_that_moved_is_found_by_the_first_message(url: str) -> None:
     addresses = iter(["http://127.0.0.1:9", url])
+    written: list[Any] = []
+    Bridge(lambda: ApiClient(next(addresses)), lambda line: written.append(json.loads(line)), lambda _: None).run(
+        [request(1)]
+    )
+    assert written == [to_response(1)]
+
+
+def test_the_first_message_after_a_stop_is_told_how_to_start_the_service(service: Service, url: str) -> None:
+    clients = iter([ApiClient("http://127.0.0.1:9")])
+
+    def find() -> ApiClient:
+        if (client := next(clients, None)) is None:
+            raise CallFailed("No service runs. Start one.")
+        return client
+
     written: list[Any] = []
     is_answered = threading.Event()
 
     def lines() -> Iterator[bytes]:
+        nonlocal clients
         yield request(1)
         assert is_answered.wait(10)
+        clients = iter([ApiClient(url)])
         yield request(2)
 
     def write(line: str) -> None:
         written.append(json.loads(line))
         is_answered.set()
 
-    Bridge(lambda: ApiClient(next(addresses)), write, lambda _: None).run(lines())
-    assert ["error" in one for one in written] == [True, False]
+    Bridge(find, write, lambda _: None).run(lines())
+    assert written[0]["error"]["message"] == "No service runs. Start one."
+    assert written[1] == to_response(2)
+
+
+def test_an_address_that_stays_out_of_reach_is_named(url: str) -> None:
+    [error], _ = pass_on("http://127.0.0.1:9", request(1))
+    assert error["error"]["message"].startswith("No service answers at http://127.0.0.1:9.")
+
+
+def test_the_hint_to_start_a_service_names_the_whole_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for option in ([], ["--data-dir", "data"]):
+        result = CliRunner().invoke(program.app, ["mcp", "--stdio", *option], input=request(1))
+        place = str(tmp_path / (option[-1] if option else ".gleaner"))
+        assert f"serve --data-dir {place}`" in json.loads(result.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize("end", ["/mcp", "/mcp/", ""])
+def test_the_address_of_the_server_itself_will_do(service: Service, url: str, end: str) -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", f"{REMOTE}{end}"]).output
+    assert f"The MCP server is at {REMOTE}/mcp\n" in printed
+    assert entries("--url", f"{REMOTE}{end}")[0]["mcpServers"]["gleaner"]["args"][-2:] == ["--url", REMOTE]
+    passed = CliRunner().invoke(program.app, ["mcp", "--stdio", "--url", f"{url}{end}"], input=request(1))
+    assert json.loads(passed.stdout) == to_response(1)
 
 
 def test_each_request_of_a_batch_fails_without_a_service() -> None:
@@ -237,11 +296,34 @@ def test_what_is_printed_for_a_service_elsewhere_names_the_key_and_holds_none() 
     assert cursor["mcpServers"]["gleaner"]["headers"] == {"Authorization": "Bearer ${env:GLEANER_API_KEY}"}
 
 
-def test_what_is_printed_without_a_key() -> None:
-    desktop, code, cursor = entries("--url", REMOTE, "--no-key")
-    assert "env" not in desktop["mcpServers"]["gleaner"]
+def test_the_shell_puts_no_key_into_what_claude_code_stores() -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", REMOTE]).output
+    [command] = [line.strip() for line in printed.splitlines() if line.strip().startswith("claude mcp add")]
+    echo = command.replace("claude", "printf '%s\\n'", 1)
+    stored = subprocess.run(["/bin/sh", "-c", echo], env={"GLEANER_API_KEY": "value"}, capture_output=True, check=True)
+    assert stored.stdout.decode().splitlines()[-1] == "Authorization: Bearer ${GLEANER_API_KEY}"
+
+
+def test_what_is_printed_without_a_key_can_sign_in() -> None:
+    printed = CliRunner().invoke(program.app, ["mcp", "--url", REMOTE, "--no-key"]).output
+    code, cursor = read_entries(printed)
     assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
     assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp"}}}
+    assert "--client-id" in printed
+    assert "Add custom connector" in printed
+    assert "GLEANER_API_KEY" not in printed
+
+
+@pytest.mark.parametrize(
+    "url", ["http://api.example.org", "https://10.0.0.7", "https://box", "https://box.local", "https://[fd00::1]:8443"]
+)
+def test_clients_in_the_cloud_need_a_public_https_address(url: str) -> None:
+    without_key = CliRunner().invoke(program.app, ["mcp", "--url", url, "--no-key"]).output
+    assert read_entries(without_key)[0]["mcpServers"]["gleaner"]["args"][-2:] == ["--url", url]
+    for printed in (without_key, CliRunner().invoke(program.app, ["mcp", "--url", url, "--client-id", "2a3b"]).output):
+        assert f"ChatGPT cannot reach {url}/mcp: deploy the service at a public https address" in printed
+        assert "Developer mode" not in printed
+        assert "Add custom connector\n  the name" not in printed
 
 
 def test_what_is_printed_where_users_sign_in() -> None:
@@ -252,12 +334,22 @@ def test_what_is_printed_where_users_sign_in() -> None:
     assert code == {"servers": {"gleaner": {"type": "http", "url": f"{REMOTE}/mcp"}}}
     assert cursor == {"mcpServers": {"gleaner": {"url": f"{REMOTE}/mcp", "auth": {"CLIENT_ID": "2a3b"}}}}
     assert "GLEANER_API_KEY" not in printed
+    chatgpt = printed[printed.index("\nChatGPT\n") :]
+    assert "press Create app" in chatgpt
+    assert "user-defined OAuth client" in chatgpt
+    assert "2a3b without a secret. The callback address is shown there" in chatgpt
+
+
+def test_a_sign_in_with_a_key_is_refused() -> None:
+    runner = CliRunner()
+    assert runner.invoke(program.app, ["mcp", "--url", REMOTE, "--client-id", "2a3b", "--key"]).exit_code == 2
+    assert runner.invoke(program.app, ["mcp", "--url", REMOTE, "--client-id", "2a3b", "--no-key"]).exit_code == 0
 
 
 def test_the_readme_shows_what_is_printed() -> None:
     bridge = ["/PATH/.venv/bin/gleaner", "mcp", "--stdio", "--data-dir", "/PATH/.gleaner"]
     url = "http://127.0.0.1:8000/mcp"
-    printed = "\n".join(mcp_setup.describe(url, bridge, with_key=False, is_public=False))
+    printed = "\n".join(mcp_setup.describe(url, bridge, with_key=False, is_remote=False))
     assert [json.loads(block) for block in read_blocks("json")] == read_entries(printed)
     [command] = [block for block in read_blocks("sh") if block.startswith("claude ")]
     assert command in printed

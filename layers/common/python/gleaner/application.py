@@ -256,17 +256,16 @@ class _Areas:
 
     def _load_mcp(self) -> Sequence[Route]:
         from gleaner.api.mcp import McpRoutes
+        from gleaner.api.mcp_knowledge_bases import KnowledgeBaseChoice
         from gleaner.api.mcp_questions import QuestionTools
         from gleaner.api.mcp_reading import ReadingTools
         from gleaner.api.protocols.mcp.server import Server
 
-        default_kb_id = self._settings.default_kb_id
-        reading = ReadingTools(
-            self._answering.search, self._passages, self._library, self._current, default_kb_id=default_kb_id
-        )
-        questions = QuestionTools(self._chat, self._keywords, self._current)
+        choice = KnowledgeBaseChoice(self._current, default_kb_id=self._settings.default_kb_id)
+        reading = ReadingTools(self._answering.search, self._passages, self._library, choice, self._current)
+        questions = QuestionTools(self._chat, self._keywords, choice, self._current)
         server = Server([*reading.tools(), *questions.tools()])
-        return McpRoutes(server, self._current, origins=self._settings.cors_origins).routes()
+        return McpRoutes(server, choice, self._current, origins=self._settings.cors_origins).routes()
 
     def _load_page(self) -> Sequence[Route]:
         from gleaner.api.page import PageRoutes

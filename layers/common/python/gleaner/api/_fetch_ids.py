@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gleaner.errors import UnknownDocument
-from gleaner.model import KB_ID_PATTERN
-from gleaner.passage_ids import decode_document, encode_document
+from gleaner.errors import UnknownDocument, UnknownPassage
+from gleaner.model import KB_ID_PATTERN, Place
+from gleaner.passage_ids import decode_document, decode_passage, encode_document
 
+TAKE_IDS = "Take ids from `search` or from the sources of `ask`."
 _PREFIX = "document"  # no passage's id has a slash
+_NO_DOCUMENT = "This is no id of a document. Take it from the metadata of what `fetch` returned."
 _FORM = re.compile(rf"{_PREFIX}/(?P<kb_id>[^/]+)/(?P<document>[^/]+)(?:/(?P<start>[0-9]{{1,9}}))?")
 
 
@@ -37,5 +39,17 @@ def decode_part(fetch_id: str) -> DocumentPart:
     """Raises UnknownDocument unless `encode_part` may have returned this id."""
     match = _FORM.fullmatch(fetch_id)
     if match is None or not re.fullmatch(KB_ID_PATTERN, match["kb_id"]):
-        raise UnknownDocument("This is no id of a document. Take it from the metadata of what `fetch` returned.")
-    return DocumentPart(match["kb_id"], decode_document(match["document"]), int(match["start"] or 0))
+        raise UnknownDocument(_NO_DOCUMENT)
+    try:
+        document = decode_document(match["document"])
+    except UnknownDocument as error:  # it names the list of documents, which tools do not have
+        raise UnknownDocument(_NO_DOCUMENT) from error
+    return DocumentPart(match["kb_id"], document, int(match["start"] or 0))
+
+
+def place_of(passage_id: str) -> Place:
+    """Where a passage is stored. Raises UnknownPassage, in the words of the tools."""
+    try:
+        return decode_passage(passage_id).place
+    except UnknownPassage as error:
+        raise UnknownPassage(f"This is no id of a passage. {TAKE_IDS}") from error

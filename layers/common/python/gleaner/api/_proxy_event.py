@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from gleaner.api._request_body import UnsupportedEncoding, decode_body
+from gleaner.api._request_body import UNKNOWN_ENCODING, UnsupportedEncoding, decode_body
 from gleaner.api.request import JSON
 from gleaner.model import JsonObject
 
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)
-_UNDECODABLE = "{}"
 _UNSUPPORTED = "unsupported/encoding"
 _MAPS = ("headers", "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters")
 
@@ -27,7 +26,7 @@ def normalise(event: Mapping[str, Any]) -> JsonObject:
     try:
         body = decode_body(event)
     except UnsupportedEncoding:
-        body, maps["headers"] = _UNDECODABLE, maps["headers"] | {"content-type": _UNSUPPORTED}
+        body, maps["headers"] = UNKNOWN_ENCODING, maps["headers"] | {"content-type": _UNSUPPORTED}
     method = "GET" if is_head(event) else event.get("httpMethod")
     return dict(event) | maps | {"body": body, "isBase64Encoded": False, "path": _path(event), "httpMethod": method}
 

@@ -13,6 +13,7 @@ from typing import Any
 MAX_BODY = 2_000_000
 _MAX_BYTES = 4 * MAX_BODY  # the UTF-8 of that many characters
 _NO_TEXT = "\ufffd"
+UNKNOWN_ENCODING = '{"\ufffd": "encoding"}'  # in place of a body in an unsupported encoding: JSON of no request
 BROKEN_GZIP = "\ufffdgzip"  # in place of a body that is said to be gzip, but is cut off, damaged or something else
 _BYTE_ORDER_MARK = "\ufeff"  # some editors and clients write one; RFC 8259, section 8.1 allows to ignore it
 

@@ -25,7 +25,7 @@ from gleaner.api._caller import read_caller
 from gleaner.api._proxy_event import base_path, header_values, is_head, normalise, origin
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
-from gleaner.api.invalid import NO_GZIP, invalid_fields, summary
+from gleaner.api.invalid import NO_GZIP, UNSUPPORTED_BODY, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
 from gleaner.api.routes import Area, Endpoint, Route, is_of_openai
 from gleaner.errors import GleanerError, PayloadTooLarge
@@ -230,8 +230,7 @@ class Api:
         return problems.problem(problems.METHOD_NOT_ALLOWED, detail, query_id=self._query_id(), headers=headers)
 
     def _unsupported(self, _error: RequestUnsupportedContentType) -> Response[str]:
-        detail = f"Send the body as {JSON}, plain or compressed with gzip (Content-Encoding: gzip)."
-        return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, detail, query_id=self._query_id())
+        return problems.problem(problems.UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_BODY, query_id=self._query_id())
 
     def _invalid(self, error: RequestValidationError) -> Response[str]:
         # The request may have been routed to a path whose parameter matched the last word of this path.

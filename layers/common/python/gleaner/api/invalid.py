@@ -9,6 +9,7 @@ from gleaner.api.problems import InvalidField
 from gleaner.api.schemas import FORMS
 
 _NOT_AN_OBJECT = "must be one JSON object"
+UNSUPPORTED_BODY = "Send the body as application/json, plain or compressed with gzip (Content-Encoding: gzip)."
 NO_GZIP = "must be valid gzip, as its Content-Encoding says; it is cut off, damaged or not compressed"
 _MAX_ERRORS = 20  # reported at once
 _MAX_FIELD_NAME = 200  # characters; longer names are cut

@@ -12,8 +12,9 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
-from gleaner.api.invalid import NO_GZIP
+from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY, UNKNOWN_ENCODING
+from gleaner.api.invalid import NO_GZIP, UNSUPPORTED_BODY
+from gleaner.api.mcp_knowledge_bases import KnowledgeBaseChoice
 from gleaner.api.protocols.mcp import json_rpc, message_schemas, versions
 from gleaner.api.protocols.mcp.json_rpc import ProtocolError, Reply, Request
 from gleaner.api.protocols.mcp.message_schemas import MAX_BATCH
@@ -46,9 +47,12 @@ class _Refusal(Exception):
 class McpRoutes:
     """POST /mcp. GET and DELETE, which were of sessions, are answered with 405 like every other method."""
 
-    def __init__(self, server: Server, current: Current, *, origins: Sequence[str]) -> None:
+    def __init__(
+        self, server: Server, choice: KnowledgeBaseChoice, current: Current, *, origins: Sequence[str]
+    ) -> None:
         """`origins`: whose pages may call, besides those of the service itself; `*` stands for all."""
         self._server = server
+        self._choice = choice
         self._current = current
         self._origins = origins
 
@@ -120,10 +124,8 @@ class McpRoutes:
         return _respond(HTTPStatus.OK, responses) if responses else _accepted()
 
     def _respond_to(self, request: Request, version: str) -> JsonObject:
-        kb_ids = self._current().caller.kb_ids
-        choices = {} if kb_ids is None else {"kb_id": sorted(kb_ids)}
         try:
-            return json_rpc.to_response(request.id, self._server.answer(request, version, choices))
+            return json_rpc.to_response(request.id, self._server.answer(request, version, self._choice.describe()))
         except ProtocolError as error:
             return json_rpc.to_error(error, request.id)
 
@@ -131,7 +133,7 @@ class McpRoutes:
 def _check_media_types(headers: Headers) -> None:
     [sent] = headers.get("content-type", ())[-1:] or [""]
     if sent.partition(";")[0].strip().lower() != JSON:
-        raise _Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Send the body as {JSON}.")
+        raise _Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_BODY)
     accepted = [part for value in headers.get("accept", ()) for part in value.split(",")]
     if accepted and not any(part.partition(";")[0].strip().lower() in _ACCEPTED for part in accepted):
         raise _Refusal(HTTPStatus.NOT_ACCEPTABLE, f"The response is {JSON}, which the header Accept must list.")
@@ -141,6 +143,8 @@ def _check_body(body: str) -> None:
     if len(body) > MAX_BODY:
         detail = f"The body has more than {MAX_BODY:,} characters. Send less."
         raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
+    if body == UNKNOWN_ENCODING:
+        raise _Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, UNSUPPORTED_BODY)
     if body == BROKEN_GZIP:
         raise _Refusal(HTTPStatus.BAD_REQUEST, f"The body {NO_GZIP}.")
 

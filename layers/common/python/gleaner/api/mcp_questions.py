@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from gleaner.api.chat import ChatRoutes
 from gleaner.api.idempotency import StoredAnswerFound
 from gleaner.api.keywords import KeywordPage, KeywordRoutes
+from gleaner.api.mcp_knowledge_bases import KB_ID, NEEDED, KnowledgeBaseChoice
 from gleaner.api.mcp_reading import SearchQuery
 from gleaner.api.protocols.mcp.tool import Arguments, Tool
 from gleaner.api.request import Current, RequestContext
@@ -23,6 +24,7 @@ from gleaner.api.schemas import (
     KbId,
     Query,
     SessionId,
+    null_means,
 )
 from gleaner.errors import InvalidInput
 from gleaner.model import Grounding, JsonObject
@@ -35,11 +37,11 @@ class AskArguments(Arguments):
     """A question."""
 
     question: Query = Field(description="The question, in any language. It needs no more than what a person would ask.")
-    kb_id: KbId | None = Field(None, description="The knowledge base; the default one if left out.")
+    kb_id: KbId | None = Field(None, description=KB_ID)
     session_id: SessionId | None = Field(
         None, description="The session_id of an earlier answer, to ask a follow-up that refers to it."
     )
-    grounding: Annotated[Grounding, Field(strict=False)] = Field(
+    grounding: Annotated[Grounding, Field(strict=False), null_means(Grounding.OPEN)] = Field(
         Grounding.OPEN, description="`strict` answers from the documents alone; `open` may search the web as well."
     )
 
@@ -71,7 +73,11 @@ class ListKeywordsArguments(Arguments):
     """Which keywords to list."""
 
     query: SearchQuery | None = Field(None, description="Words to look up; left out, the latest used come first.")
-    kb_id: KbId | None = Field(None, description="Only keywords of this knowledge base.")
+    kb_id: KbId | None = Field(
+        None,
+        description="Only keywords of this knowledge base. If left out, the list is of all that you may use, but "
+        "`query` looks in one: the default one, or your only one.",
+    )
     cursor: Annotated[str, Field(max_length=_MAX_CURSOR)] | None = Field(
         None, description="The next_cursor of the page before."
     )
@@ -80,9 +86,12 @@ class ListKeywordsArguments(Arguments):
 class QuestionTools:
     """The tools that do what the routes of questions and of keywords do."""
 
-    def __init__(self, chat: ChatRoutes, keywords: KeywordRoutes, current: Current) -> None:
+    def __init__(
+        self, chat: ChatRoutes, keywords: KeywordRoutes, choice: KnowledgeBaseChoice, current: Current
+    ) -> None:
         self._chat = chat
         self._keywords = keywords
+        self._choice = choice
         self._current = current
 
     def tools(self) -> Sequence[Tool[Any]]:
@@ -97,6 +106,7 @@ class QuestionTools:
                 arguments=AskArguments,
                 result=AskResult,
                 run=self._ask,
+                needs=NEEDED,
                 is_read_only=False,
                 reaches_web=True,
             ),
@@ -112,7 +122,8 @@ class QuestionTools:
 
     def _ask(self, arguments: AskArguments) -> AskResult:
         request = self._current()
-        fields = arguments.model_dump(exclude={"question"}) | {"query": arguments.question}
+        kb_id = self._choice.choose(arguments.kb_id)
+        fields = arguments.model_dump(exclude={"question"}) | {"query": arguments.question, "kb_id": kb_id}
         body = ChatQuery.model_validate(fields)
         try:
             answer = self._chat.answer_once(body, _idempotency_key(request)).model_dump(mode="json")
@@ -121,7 +132,8 @@ class QuestionTools:
         return _to_result(answer, request)
 
     def _list_keywords(self, arguments: ListKeywordsArguments) -> KeywordPage:
-        return self._keywords.list(arguments.query, arguments.kb_id, limit=_KEYWORDS, cursor=arguments.cursor)
+        kb_id = arguments.kb_id if arguments.query is None else self._choice.choose(arguments.kb_id)
+        return self._keywords.list(arguments.query, kb_id, limit=_KEYWORDS, cursor=arguments.cursor)
 
 
 def _idempotency_key(request: RequestContext) -> str | None:

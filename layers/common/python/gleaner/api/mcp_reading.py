@@ -15,11 +15,13 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from gleaner.api._fetch_ids import DocumentPart, decode_part, encode_part, is_document_id
+from gleaner.api._fetch_ids import TAKE_IDS, DocumentPart, decode_part, encode_part, is_document_id, place_of
+from gleaner.api.mcp_knowledge_bases import KB_ID, NEEDED, KnowledgeBaseChoice
 from gleaner.api.passages import PassageItem, PassageRoutes
 from gleaner.api.protocols.mcp.tool import Arguments, Tool
 from gleaner.api.request import Current
 from gleaner.api.schemas import KbId, cleaned_up_to, preview
+from gleaner.errors import NotAllowed, UnknownDocument
 from gleaner.knowledge.library import Library
 from gleaner.model import Passage, Place
 from gleaner.passage_ids import address_of, decode_document, encode_passage
@@ -47,7 +49,7 @@ class SearchArguments(Arguments):
     """What to look for."""
 
     query: SearchQuery = Field(description="What to look for, as a question or phrase that stands on its own.")
-    kb_id: KbId | None = Field(None, description="The knowledge base; the default one if left out.")
+    kb_id: KbId | None = Field(None, description=KB_ID)
 
 
 class FoundPassage(BaseModel):
@@ -89,13 +91,18 @@ class ReadingTools:
     """The tools that read, with the rights of the routes that read the same."""
 
     def __init__(
-        self, search: SearchPassages, passages: PassageRoutes, library: Library, current: Current, *, default_kb_id: str
+        self,
+        search: SearchPassages,
+        passages: PassageRoutes,
+        library: Library,
+        choice: KnowledgeBaseChoice,
+        current: Current,
     ) -> None:
         self._search_passages = search
         self._passages = passages
         self._library = library
+        self._choice = choice
         self._current = current
-        self._default_kb_id = default_kb_id
 
     def tools(self) -> tuple[Tool[SearchArguments], Tool[FetchArguments]]:
         """The tools."""
@@ -107,6 +114,7 @@ class ReadingTools:
                 arguments=SearchArguments,
                 result=SearchResult,
                 run=self._search,
+                needs=NEEDED,
             ),
             Tool(
                 name="fetch",
@@ -121,10 +129,9 @@ class ReadingTools:
 
     def _search(self, arguments: SearchArguments) -> SearchResult:
         request = self._current()
-        request.caller.require_knowledge_base(arguments.kb_id or self._default_kb_id)
         passages = self._search_passages(
             arguments.query,
-            arguments.kb_id,
+            self._choice.choose(arguments.kb_id),
             caller_id=request.caller.id,
             query_id=request.query_id,
             top_k=_RESULTS,
@@ -146,6 +153,7 @@ class ReadingTools:
     def _fetch(self, arguments: FetchArguments) -> FetchedText:
         if is_document_id(arguments.id):
             return self._fetch_document(arguments.id)
+        self._require(place_of(arguments.id).kb_id)
         passage = self._passages.read(arguments.id)
         return FetchedText(
             id=arguments.id,
@@ -157,10 +165,15 @@ class ReadingTools:
 
     def _fetch_document(self, document_id: str) -> FetchedText:
         part, request = decode_part(document_id), self._current()
-        request.caller.require_knowledge_base(part.kb_id)
+        self._require(part.kb_id)
         document, records = self._library.read_document(
             part.kb_id, part.document, start=part.start, limit=_MAX_CHUNKS, deadline=request.deadline
         )
+        if part.start >= document.chunk_count:
+            raise UnknownDocument(
+                f"The document ends before this part: it has {document.chunk_count} passages, counted from 0. Take the "
+                "id of a part from `next` in the metadata of the part before."
+            )
         first, end = document.first, part.start + _MAX_CHUNKS
         following = {"next": encode_part(DocumentPart(part.kb_id, part.document, end))}
         passage_id = encode_passage(Place(kb_id=part.kb_id, key=first.id), first.text)
@@ -172,6 +185,12 @@ class ReadingTools:
             metadata={"kb_id": part.kb_id, "source_file_path": first.source_file_path}
             | (following if end < document.chunk_count else {}),
         )
+
+    def _require(self, kb_id: str) -> None:
+        try:
+            self._current().caller.require_knowledge_base(kb_id)
+        except NotAllowed as error:
+            raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. {TAKE_IDS}") from error
 
 
 def _title(title: str, chapter: str | None) -> str:

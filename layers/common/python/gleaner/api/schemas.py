@@ -90,7 +90,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-def _null_means(default: Mode | Grounding | bool) -> BeforeValidator:
+def null_means(default: Mode | Grounding | bool) -> BeforeValidator:
     """Takes null for a field that was left out, as clients send it that serialise every field."""
     return BeforeValidator(
         lambda value: default if value is None else value, json_schema_input_type=type(default) | None
@@ -104,12 +104,12 @@ class TurnQuery(BaseModel):
 
     query: Query
     kb_id: KbId | None = None
-    mode: Annotated[Mode, Field(strict=False), _null_means(Mode.WHOLE_BOOK)] = Mode.WHOLE_BOOK
+    mode: Annotated[Mode, Field(strict=False), null_means(Mode.WHOLE_BOOK)] = Mode.WHOLE_BOOK
     selected_text: SelectedText | None = Field(None, description="Only with the mode selected_text.")
     chapter_origin: ChapterOrigin | None = Field(None, description="Where the selected text comes from; only with it.")
-    grounding: Annotated[Grounding, Field(strict=False), _null_means(Grounding.OPEN)] = Grounding.OPEN
+    grounding: Annotated[Grounding, Field(strict=False), null_means(Grounding.OPEN)] = Grounding.OPEN
 
-    fresh: Annotated[bool, _null_means(False)] = Field(
+    fresh: Annotated[bool, null_means(False)] = Field(
         False, description="Asks past stored web answers, and past the answer of an Idempotency-Key."
     )
 

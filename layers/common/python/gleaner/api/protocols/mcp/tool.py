@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,7 +28,17 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
-Choices = Mapping[str, Sequence[str]]  # the only values that a parameter takes for the caller, by its name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The only values that a parameter takes for the caller, and whether the tools that need one must be given it."""
+
+    values: Sequence[str]
+    is_required: bool
+
+
+Choices = Mapping[str, Choice]  # by the name of the parameter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +53,18 @@ class Tool(Generic[A]):
     run: Callable[[A], BaseModel]
     is_read_only: bool = True
     reaches_web: bool = False
+    needs: Mapping[str, str] = field(default_factory=dict)  # parameters to require by choice, each with its words then
 
     def describe(self, choices: Choices) -> JsonObject:
         """The entry of the list of tools, with the only values that some parameters take."""
         schema = self.arguments.model_json_schema(schema_generator=_WithoutTitles)
-        for name, values in choices.items():
+        for name, choice in choices.items():
             if name in schema["properties"]:
-                kept = {"description": schema["properties"][name]["description"]}
-                schema["properties"][name] = {"type": "string", "enum": list(values)} | kept
+                words = schema["properties"][name]["description"]
+                if choice.is_required and name in self.needs:
+                    schema["required"] = [*schema.get("required", ()), name]
+                    words = self.needs[name]
+                schema["properties"][name] = {"type": "string", "enum": list(choice.values), "description": words}
         return {
             "name": self.name,
             "title": self.title,
