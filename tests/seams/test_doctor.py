@@ -21,7 +21,8 @@ def test_the_stacks_have_every_output_that_the_doctor_reads(environment: Environ
 @EVERY
 def test_the_doctor_recognizes_the_query_function(environment: Environment) -> None:
     functions = synthesis.functions(synthesis.synthesis().service[environment.name])
-    matches = [name for name, one in functions.items() if _functions.MARK in one["Environment"]["Variables"]]
+    variables = {name: one.get("Environment", {}).get("Variables", {}) for name, one in functions.items()}
+    matches = [name for name in variables if _functions.MARK in variables[name]]
     assert matches == ["query"]
 
 
