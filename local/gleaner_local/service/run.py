@@ -10,7 +10,7 @@ from socket import socket
 from gleaner.errors import ConfigurationError
 from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.aws import api_gateway, ministack
-from gleaner_local.aws.api_gateway import TakeUpload
+from gleaner_local.aws.api_gateway import Endpoint
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
@@ -48,7 +48,7 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
-        take_upload: TakeUpload | None = None,
+        take_upload: Endpoint | None = None,
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
