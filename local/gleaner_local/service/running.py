@@ -1,4 +1,4 @@
-"""Tells whether a service uses a data directory and where it runs, by a lock that it holds and a file that it writes."""
+"""Tells whether a service uses a data directory, and where, by a lock that it holds and a file that it writes."""
 
 from __future__ import annotations
 
