@@ -39,7 +39,7 @@ INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-run: .venv/local.stamp ## set up, load the handbook and serve it on http://127.0.0.1:8000 (PORT=...)
+run: .venv/local.stamp ## set up, load the handbook and serve it on http://127.0.0.1:8000 (PORT=..., DATA_DIR=...)
 	@$(BIN)/gleaner serve --port $(PORT) --data-dir $(DATA_DIR) --load docs
 
 setup: .venv/dev.stamp ## create .venv with everything that development needs

@@ -195,7 +195,7 @@ def test_openais_client_reads_answers_and_citations(openai: OpenAI, model: Scrip
     [choice] = ask(openai).choices
     assert choice.message.content == "Merged. [kb-1]"
     [annotation] = choice.message.annotations
-    assert annotation.url_citation.title == "Handbook"
+    assert annotation.url_citation.title == "Handbook – Keywords"
     plays(model)
     with openai.chat.completions.stream(
         model="gleaner", messages=[{"role": "user", "content": QUESTION}], stream_options={"include_usage": True}

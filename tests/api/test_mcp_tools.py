@@ -31,7 +31,7 @@ def record(document: str, number: int, source_url: str | None = None) -> Record:
 
 def test_search_and_fetch_keep_the_contract_of_chatgpt(client: Client) -> None:
     results = structured(client, "search", query="How are duplicates merged?")["results"]
-    assert results[0]["title"] == "Handbook: Keywords"
+    assert results[0]["title"] == "Handbook – Keywords"
     read = structured(client, "fetch", id=results[0]["id"])
     assert read.keys() == {"id", "title", "text", "url", "metadata"}
     assert (read["text"], read["url"]) == (f"{MERGING}\n\n{PRUNING}", results[0]["url"])
@@ -177,7 +177,7 @@ def test_a_question_is_a_turn_of_a_session(client: Client, model: ScriptedModel)
         "success",
     )
     [source] = asked["sources"]
-    assert source["mark"] == "kb-1"
+    assert (source["mark"], source["title"]) == ("kb-1", "Handbook – Keywords")
     assert MERGING in structured(client, "fetch", id=source["id"])["text"]
     model.plays(calls(search()), calls(answer("By a write. [kb-1]", ("kb-1",))))
     again = structured(client, "ask", question="By what?", session_id=asked["session_id"])

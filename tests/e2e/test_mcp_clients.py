@@ -130,7 +130,7 @@ def test_the_bridge_says_that_no_service_runs(tmp_path: Path) -> None:
     ended = speak(INITIALIZE, notification, data_dir=tmp_path)
     [line] = ended.stdout.splitlines()
     assert (ended.returncode, json.loads(line)["id"]) == (0, 1)
-    assert "No service runs" in json.loads(line)["error"]["message"]
+    assert "No service uses" in json.loads(line)["error"]["message"]
     assert ended.stderr.splitlines() == [json.loads(line)["error"]["message"]] * 2
 
 

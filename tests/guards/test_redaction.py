@@ -42,7 +42,7 @@ def test_a_secret_of_a_known_form_is_redacted_in_any_context(kind: str, frame: s
 
 
 @pytest.mark.parametrize(("text", "secret"), IN_CONTEXT)
-def test_a_secret_without_a_known_form_is_recognised_by_its_name(text: str, secret: str) -> None:
+def test_a_secret_without_a_known_form_is_recognized_by_its_name(text: str, secret: str) -> None:
     before, after = text.split(secret)
     redacted = redact(text)
     assert "[redacted: " in redacted and before[:4] == redacted[:4]

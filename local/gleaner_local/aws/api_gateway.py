@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
 InvokeStreamed = Callable[[dict[str, Any], str, Deliver], None]
-TakeUpload = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def create_app(
     *,
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
-    take_upload: TakeUpload | None = None,
+    take_upload: Endpoint | None = None,
     named_keys: Collection[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
@@ -76,6 +76,24 @@ def create_app(
     `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
     `named_keys` are the API keys that the settings give rights to.
     """
+    proxy = _proxy_endpoint(invoke, invoke_streamed, origins=origins, find_down=find_down, named_keys=named_keys)
+    upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
+
+    async def dispatch(request: Request) -> Response:
+        return await (upload if upload and request.scope["path"] == UPLOAD_PATH else proxy)(request)
+
+    # A default instead of routes: no route pattern matches a line break in a path.
+    return Router(default=request_response(dispatch))
+
+
+def _proxy_endpoint(
+    invoke: Invoke,
+    invoke_streamed: InvokeStreamed | None,
+    *,
+    origins: Collection[str],
+    find_down: Callable[[], Collection[str]],
+    named_keys: Collection[str],
+) -> Endpoint:
     cross_origin = bool(origins)
 
     async def proxy(request: Request) -> Response:
@@ -101,23 +119,21 @@ def create_app(
         except HandlerFailed as failure:
             logger.exception("The function failed")
             return to_error(failure)
-        if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
-            result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
-        response = to_response(result)
-        if request.method == "HEAD":
-            del response.headers["content-length"]  # that of the response to GET is not known
-        return response
+        return _whole_response(request, result, find_down)
 
-    upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
-
-    async def dispatch(request: Request) -> Response:
-        return await (upload if upload and request.scope["path"] == UPLOAD_PATH else proxy)(request)
-
-    # A default instead of routes: no route pattern matches a line break in a path.
-    return Router(default=request_response(dispatch))
+    return proxy
 
 
-def _upload_endpoint(take_upload: TakeUpload, invoke: Invoke, origins: Collection[str]) -> TakeUpload:
+def _whole_response(request: Request, result: dict[str, Any], find_down: Callable[[], Collection[str]]) -> Response:
+    if request.scope["path"] == _HEALTH_PATH and (down := find_down()):
+        result |= {"statusCode": 503, "body": json.dumps({"status": "down", "down": sorted(down)})}
+    response = to_response(result)
+    if request.method == "HEAD":
+        del response.headers["content-length"]  # that of the response to GET is not known
+    return response
+
+
+def _upload_endpoint(take_upload: Endpoint, invoke: Invoke, origins: Collection[str]) -> Endpoint:
     async def upload(request: Request) -> Response:
         request_id = str(uuid.uuid4())
         if (objection := _web_pages.find_objection(request.headers, origins)) is not None:

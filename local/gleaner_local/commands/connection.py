@@ -22,7 +22,7 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 def connect(
     *, url: str | None, data_dir: Path | None, api_key: str | None, token: str | None, caller: str | None = None
 ) -> ApiClient:
-    """Create a client of the service at `url`, or of the one that runs over `data_dir`.
+    """Create a client of the service at `url`, or of the one that uses `data_dir`.
 
     `caller` is the API key for a service of this machine if no credentials are given; other services never see it.
     Raises typer.BadParameter, and CallFailed if no service runs there: calling another one instead, such as that on
@@ -65,5 +65,7 @@ def _find_running(data_dir: Path) -> dict[str, Any]:
     state = running_service(data_dir)
     if "url" not in state:
         start = command_line.format_command("serve", data_dir=data_dir)
-        raise CallFailed(f"No service runs over {data_dir}. Start one with `{start}`, or name another with --url.")
+        raise CallFailed(
+            f"No service uses {data_dir}. Start one with `{start}`, or name another with --data-dir or --url."
+        )
     return state

@@ -23,6 +23,7 @@ from gleaner_local.commands.prune import parse_age
 if TYPE_CHECKING:
     from gleaner.clients.pinecone import KnowledgeBase
     from gleaner_local.ingestion.uploads import Uploads
+    from gleaner_local.service.run import LocalService
 
 DEFAULT_PORT = 8000
 _OF_HANDBOOK = "05-keywords-and-learning.md"  # the file that holds the answer to the suggested question
@@ -72,10 +73,15 @@ def serve(
         take_upload=uploads.answer,
     )
     _raise_file_limit()
+    _run(service, data_dir, load or [], uploads)
+
+
+def _run(service: LocalService, data_dir: Path, paths: list[Path], uploads: Uploads) -> None:
+    """Start the service, load `paths`, and serve until a signal asks for the stop."""
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
-        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, load or [], uploads))
+        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, paths, uploads))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(
@@ -83,7 +89,7 @@ def serve(
             data_dir,
             deadline_seconds=service.deadline_seconds,
             is_empty=service.is_empty,
-            has_handbook=any((path / _OF_HANDBOOK).is_file() for path in load or ()),
+            has_handbook=any((path / _OF_HANDBOOK).is_file() for path in paths),
         )
         stop_requested.wait()
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -79,7 +79,7 @@ class LocalCheck:
             yield note(_SERVICE, self._not_ready)
             return
         start = command_line.format_command("serve", data_dir=self._data_dir)
-        yield note(_SERVICE, f"No service runs over {self._data_dir}.", f"Start one with `{start}`.")
+        yield note(_SERVICE, f"No service uses {self._data_dir}.", f"Start one with `{start}`.")
         directory = self._data_dir
         while not directory.exists() and directory != directory.parent:
             directory = directory.parent

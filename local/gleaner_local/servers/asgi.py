@@ -17,8 +17,23 @@ from gleaner_local.servers._idle_timeout import IdleTimeoutProtocol
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 IDLE_SECONDS = 30.0
+_HOST = "127.0.0.1"
 _MIN_CONNECTIONS = 8
 _MAX_BACKLOG = 2048
+
+
+def hold_port(port: int) -> socket.socket:
+    """Take a port of 127.0.0.1, 0 for a free one, for a server that starts later. Raises OSError if it is taken.
+
+    Until then connections are refused.
+    """
+    held = _new_socket()
+    try:
+        held.bind((_HOST, port))
+    except OSError:
+        held.close()
+        raise
+    return held
 
 
 class AsgiServer:
@@ -29,20 +44,23 @@ class AsgiServer:
         app: ASGIApp,
         *,
         port: int = 0,
+        held: socket.socket | None = None,
         stop_seconds: float = STOP_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         max_connections: int | None = None,
     ) -> None:
-        """Requests that are still in flight `stop_seconds` after stop() are cut off.
+        """`held` comes from hold_port() and takes the place of `port`; the server closes it.
+
+        Requests that are still in flight `stop_seconds` after stop() are cut off.
 
         A connection is closed when no byte of a request arrives for `idle_seconds`. More than `max_connections` are
         refused, by default more than a quarter of the files that this process may open.
         """
         self._port = port
-        # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._is_bound = held is not None
+        self._socket = held or _new_socket()
         limit = _default_connections() if max_connections is None else max_connections
+        self._backlog = min(_MAX_BACKLOG, limit)  # asyncio accepts as many at a time
         config = uvicorn.Config(
             app,
             http=partial(  # type: ignore[arg-type]
@@ -53,7 +71,7 @@ class AsgiServer:
             log_level="warning",
             access_log=False,
             ws="none",
-            backlog=min(_MAX_BACKLOG, limit),  # asyncio accepts as many at a time
+            backlog=self._backlog,
             timeout_graceful_shutdown=math.ceil(stop_seconds),
         )
         self._server = uvicorn.Server(config)
@@ -67,7 +85,9 @@ class AsgiServer:
         Raises OSError if the port is taken, RuntimeError if the application does not start.
         """
         try:
-            self._socket.bind(("127.0.0.1", self._port))
+            if not self._is_bound:
+                self._socket.bind((_HOST, self._port))
+            self._socket.listen(self._backlog)  # fails if another program bound the same port and listens already
         except OSError:
             self._socket.close()
             raise
@@ -95,6 +115,13 @@ class AsgiServer:
         if self._thread.is_alive():
             self._thread.join()
         self._socket.close()
+
+
+def _new_socket() -> socket.socket:
+    # asyncio disables Nagle's algorithm only if the protocol is given; with the algorithm, responses wait 40 ms.
+    created = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return created
 
 
 def _default_connections() -> int:

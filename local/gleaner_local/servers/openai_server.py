@@ -24,8 +24,8 @@ CREATED = 0
 CHARS_PER_TOKEN = 4
 
 WITHOUT_TOOLS = (
-    "This is an extractive model: it answers only by calling Gleaner's tools, and the request offers none of them. "
-    "Besides, it writes the titles, tags and suggestions that chat clients ask for."
+    "Ask your question of the model gleaner, which answers it from your documents: this one writes only the titles, "
+    "tags and suggestions that chat clients ask for."
 )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from socket import socket
 
 from gleaner.errors import ConfigurationError
 from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.aws import api_gateway, ministack
-from gleaner_local.aws.api_gateway import TakeUpload
+from gleaner_local.aws.api_gateway import Endpoint
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
@@ -47,7 +48,7 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
-        take_upload: TakeUpload | None = None,
+        take_upload: Endpoint | None = None,
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
@@ -71,16 +72,18 @@ class LocalService:
     def start(self, *, before_gateway: Callable[[str], None] = lambda _host: None) -> None:
         """Start everything; questions are answered on return. Raises CannotStart after stopping what has started.
 
-        `before_gateway` is called with the index host once the local servers run, before questions are accepted.
+        `before_gateway` is called with the index host once the local servers run, before questions are accepted. The
+        port is taken before all that: what loads for minutes must not end with a port in use.
         """
         try:
             self._check_settings()
             require_reachable(self._env)
             self._lock_data_dir()
+            held = self._hold_port()
             function_env = self._start_servers()
             before_gateway(function_env["PINECONE_INDEX_HOST"])
             self._start_schedule(function_env)
-            self._start_gateway(function_env)
+            self._start_gateway(function_env, held)
         except BaseException:
             self.stop()
             raise
@@ -106,6 +109,14 @@ class LocalService:
             (self._data_dir / "logs").mkdir(exist_ok=True)
         except OSError as error:
             raise CannotStart(f"Cannot write to the data directory {self._data_dir}: {error.strerror}.") from error
+
+    def _hold_port(self) -> socket:
+        try:
+            held = asgi.hold_port(self._port)
+        except OSError as error:
+            raise _unusable_port(self._port, error) from error
+        self._stack.callback(held.close)
+        return held
 
     def _start_servers(self) -> dict[str, str]:
         """Start a local server for each service that the environment does not name; return the function's variables."""
@@ -164,7 +175,7 @@ class LocalService:
         self._stack.callback(schedule.stop)
         schedule.start()
 
-    def _start_gateway(self, function_env: dict[str, str]) -> None:
+    def _start_gateway(self, function_env: dict[str, str], held: socket) -> None:
         invocation_seconds = self.deadline_seconds + _RESPONSE_SECONDS
         streamed_seconds = max(invocation_seconds, _STREAMED_SECONDS)
         environments = ExecutionEnvironments(
@@ -190,7 +201,7 @@ class LocalService:
             named_keys=named_keys(function_settings(function_env)),
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
-        self.url = self._serve(gateway, port=self._port, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)
+        self.url = self._serve(gateway, held=held, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)
         self._stack.callback(environments.refuse_waiting)
         index_host = function_env["PINECONE_INDEX_HOST"]
         state = {
@@ -206,14 +217,23 @@ class LocalService:
         return [variable for variable, is_up in self._checks.items() if not is_up()]
 
     def _serve(
-        self, app: object, *, part: Part | None = None, port: int = 0, stop_seconds: float = asgi.STOP_SECONDS
+        self,
+        app: object,
+        *,
+        part: Part | None = None,
+        held: socket | None = None,
+        stop_seconds: float = asgi.STOP_SECONDS,
     ) -> str:
-        server = AsgiServer(app, port=port, stop_seconds=stop_seconds)  # type: ignore[arg-type]
+        server = AsgiServer(app, held=held, stop_seconds=stop_seconds)  # type: ignore[arg-type]
         try:
             server.start()
         except OSError as error:
-            raise CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.") from error
+            raise _unusable_port(self._port if held else 0, error) from error
         self._stack.callback(server.stop)
         if part is not None:
             self._checks[part.value] = server.is_up
         return server.url
+
+
+def _unusable_port(port: int, error: OSError) -> CannotStart:
+    return CannotStart(f"Port {port} cannot be used: {error.strerror}. Choose another with --port.")

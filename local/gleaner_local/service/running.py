@@ -1,4 +1,4 @@
-"""Tells whether a service runs over a data directory and where: by a lock that it holds and a file that it writes."""
+"""Tells whether a service uses a data directory, and where, by a lock that it holds and a file that it writes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STATE = "running.json"
 
 
 class NotReady(Exception):
-    """The service over a data directory is starting or stopping; the message says so in one line."""
+    """The service of a data directory is starting or stopping; the message says so in one line."""
 
 
 def running_service(data_dir: Path) -> dict[str, Any]:
-    """The published state of the service that runs over `data_dir`; empty if none runs. Raises NotReady.
+    """The published state of the service that uses `data_dir`; empty if none runs. Raises NotReady.
 
     Keys: `url`, `pinecone_index_host`, and `local`, the addresses of the parts that it serves itself, by variable.
     """

@@ -84,7 +84,7 @@ def answered(text: str, source_ids: list[str]) -> Answer:
 
 
 def complete(answer: Answer, *, has_footnotes: bool = False) -> ChatCompletion:
-    return to_completion(answer, ModelName(has_footnotes=has_footnotes), "gleaner", address=ADDRESS)
+    return to_completion(answer, ModelName(has_footnotes=has_footnotes), "gleaner", absolute=ADDRESS.__add__)
 
 
 @given(TEXTS, SOURCES, st.booleans())

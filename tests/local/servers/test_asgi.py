@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Router, request_response
 
-from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.asgi import AsgiServer, hold_port
 
 
 async def answer_body(request: Request) -> Response:
@@ -102,3 +102,26 @@ def test_a_stop_waits_for_running_requests() -> None:
         stop.join()
         client.join()
     assert texts == ["complete"]
+
+
+def test_a_held_port_refuses_connections_until_its_server_starts() -> None:
+    held = hold_port(0)
+    address = held.getsockname()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address)
+    server = AsgiServer(Router(default=request_response(answer_body)), held=held)
+    server.start()
+    try:
+        assert urlsplit(server.url).port == address[1]
+        assert httpx.post(server.url, content="hello").text == "hello"
+    finally:
+        server.stop()
+
+
+def test_of_two_that_hold_a_port_the_second_to_start_is_refused() -> None:
+    held = hold_port(0)
+    port = held.getsockname()[1]
+    with running(Router(default=request_response(answer_body)), port=port), pytest.raises(OSError, match="in use"):
+        AsgiServer(Router(default=request_response(answer_body)), held=held).start()
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        hold_port(taken.getsockname()[1])

@@ -245,9 +245,9 @@ def test_the_same_request_gives_the_same_response(client: openai.OpenAI) -> None
     assert complete(client, messages, *DECIDE) == complete(client, messages, *DECIDE)
 
 
-def test_without_tools_the_model_explains_itself(client: openai.OpenAI) -> None:
+def test_without_tools_the_model_says_which_one_to_ask(client: openai.OpenAI) -> None:
     completion = complete(client, conversation("Hello?"))
-    assert "extractive model" in completion.choices[0].message.content
+    assert "the model gleaner" in completion.choices[0].message.content
 
 
 def test_the_models_are_listed(client: openai.OpenAI) -> None:

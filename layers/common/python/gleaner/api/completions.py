@@ -75,8 +75,7 @@ class CompletionRoutes:
             if model.is_plain or chat_messages.read_client_task(body.messages):
                 return self._write(body)
             answer = self._answer(body, model, emit)
-            address = request.origin + request.base_path
-            completion = to_completion(answer, model, body.model, address=address)
+            completion = to_completion(answer, model, body.model, absolute=request.absolute)
             return Produced(completion, is_kept=answer.status is AnswerStatus.SUCCESS)
 
         def recheck(stored: JsonObject) -> None:

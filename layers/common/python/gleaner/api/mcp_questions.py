@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from gleaner.api.chat import ChatRoutes
 from gleaner.api.idempotency import StoredAnswerFound
 from gleaner.api.keywords import KeywordPage, KeywordRoutes
+from gleaner.api.labels import label_passage
 from gleaner.api.mcp_knowledge_bases import KB_ID, NEEDED, KnowledgeBaseChoice
 from gleaner.api.mcp_reading import SearchQuery
 from gleaner.api.protocols.mcp.tool import Arguments, Tool
@@ -164,7 +165,7 @@ def _to_source(source: JsonObject, request: RequestContext) -> AskedSource:
     path = source["passage_url"]
     return AskedSource(
         mark=source["id"],
-        title=source["title"],
+        title=label_passage(source["title"], source["chapter"]),
         url=source["source_url"] or (path and request.absolute(path)),
         id=path and path.rpartition("/")[2],
         text=source["text_preview"],

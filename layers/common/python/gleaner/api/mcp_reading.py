@@ -16,6 +16,7 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from gleaner.api._fetch_ids import TAKE_IDS, DocumentPart, decode_part, encode_part, is_document_id, place_of
+from gleaner.api.labels import label_passage
 from gleaner.api.mcp_knowledge_bases import KB_ID, NEEDED, KnowledgeBaseChoice
 from gleaner.api.passages import PassageItem, PassageRoutes
 from gleaner.api.protocols.mcp.tool import Arguments, Tool
@@ -145,7 +146,7 @@ class ReadingTools:
         passage_id = encode_passage(passage.place, passage.content)
         return FoundPassage(
             id=passage_id,
-            title=_title(passage.title, passage.chapter),
+            title=clean(label_passage(passage.title, passage.chapter)),
             url=passage.source_url or self._current().absolute(address_of(passage_id)),
             text=clean(preview(passage.content, passage.chapter)),
         )
@@ -157,7 +158,7 @@ class ReadingTools:
         passage = self._passages.read(arguments.id)
         return FetchedText(
             id=arguments.id,
-            title=_title(passage.title, passage.chapter),
+            title=clean(label_passage(passage.title, passage.chapter)),
             text=clean(_with_neighbours(passage)),
             url=passage.source_url or self._current().absolute(address_of(arguments.id)),
             metadata=_to_metadata(passage),
@@ -191,12 +192,6 @@ class ReadingTools:
             self._current().caller.require_knowledge_base(kb_id)
         except NotAllowed as error:
             raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. {TAKE_IDS}") from error
-
-
-def _title(title: str, chapter: str | None) -> str:
-    if not chapter or chapter.startswith(title):
-        return clean(chapter or title)
-    return clean(f"{title}: {chapter}")
 
 
 def _with_neighbours(passage: PassageItem) -> str:

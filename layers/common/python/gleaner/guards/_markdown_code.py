@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-# A fence that all readers of fences recognise: after spaces or quote marks, with at most one word after it.
+# A fence that all readers of fences recognize: after spaces or quote marks, with at most one word after it.
 _FENCE = re.compile(r"(?P<prefix>[ >]*)(?P<marks>`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*$")
 _FENCE_BEGINS = re.compile(r"[ >]*[`~]")
 # A fence in some reading: after bullets, numbers, check boxes and the like, with anything but backticks after it.

@@ -1,4 +1,4 @@
-"""Recognises web pages of hosts that the operator blocks."""
+"""Recognizes web pages of hosts that the operator blocks."""
 
 from __future__ import annotations
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from gleaner.answering.exchange import Answer
+from gleaner.api.labels import label_passage
 from gleaner.api.protocols.footnotes import Footnote, list_footnotes
 from gleaner.api.protocols.model_names import ModelName
 from gleaner.api.schemas import AnswerCost, ChatAnswer, Source, to_chat_answer
 from gleaner.guards.answer_text import find_marks
+
+Absolute = Callable[[str], str]  # the URL of a path of the API
 
 
 class UrlCitation(BaseModel):
@@ -83,12 +86,12 @@ def completion_id(query_id: str) -> str:
     return f"chatcmpl-{query_id}"
 
 
-def to_completion(answer: Answer, model: ModelName, name: str, *, address: str) -> ChatCompletion:
-    """Convert an answer. `name` is the model as the client wrote it, `address` that of the API in links."""
+def to_completion(answer: Answer, model: ModelName, name: str, *, absolute: Absolute) -> ChatCompletion:
+    """Convert an answer. `name` is the model as the client wrote it."""
     whole = to_chat_answer(answer)
-    notes = [Footnote(source.id, _label(source), _url_of(source, address)) for source in whole.sources]
+    notes = [Footnote(source.id, _label(source), _url_of(source, absolute)) for source in whole.sources]
     content = whole.answer + (list_footnotes(notes) if model.has_footnotes else "")
-    annotations = list(_annotate(whole, address))
+    annotations = list(_annotate(whole, absolute))
     return make_completion(
         answer.query_id, name, content, annotations=annotations, cost=whole.cost, at=answer.created_at, whole=whole
     )
@@ -122,7 +125,7 @@ def make_completion(
     )
 
 
-def _annotate(answer: ChatAnswer, address: str) -> Iterator[Annotation]:
+def _annotate(answer: ChatAnswer, absolute: Absolute) -> Iterator[Annotation]:
     """A citation for each mark in the text, in its order, and at its end for the sources that it does not mark."""
     sources = {source.id: source for source in answer.sources}
     marks = [mark for mark in find_marks(answer.answer) if mark.id in sources]
@@ -131,17 +134,15 @@ def _annotate(answer: ChatAnswer, address: str) -> Iterator[Annotation]:
     spans += [(len(answer.answer),) * 2 + (source_id,) for source_id in sources if source_id not in marked_ids]
     for start, end, source_id in spans:
         source = sources[source_id]
-        if url := _url_of(source, address):
-            citation = UrlCitation(start_index=start, end_index=end, title=source.title, url=url)
+        if url := _url_of(source, absolute):
+            citation = UrlCitation(start_index=start, end_index=end, title=_label(source), url=url)
             yield Annotation(url_citation=citation)
 
 
 def _label(source: Source) -> str:
-    """Title and chapter: several sources may be of one document."""
-    title, chapter = source.title, source.chapter or ""
-    return chapter if chapter.startswith(title) else f"{title} – {chapter}" if chapter else title
+    return label_passage(source.title, source.chapter)
 
 
-def _url_of(source: Source, address: str) -> str | None:
+def _url_of(source: Source, absolute: Absolute) -> str | None:
     """The page of a source, or else the address of its passage; None if neither is known."""
-    return source.source_url or (address + source.passage_url if source.passage_url else None)
+    return source.source_url or (absolute(source.passage_url) if source.passage_url else None)

@@ -35,7 +35,7 @@ class ChatCompletionStream:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """None: clients recognise a stream by its type."""
+        """None: clients recognize a stream by its type."""
         return {}
 
     def encode(self, event: events.Event) -> bytes:

@@ -15,7 +15,7 @@ class Encoder(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Headers by which clients recognise the protocol."""
+        """Headers by which clients recognize the protocol."""
 
     def encode(self, event: Event) -> bytes:
         """What an event tells the client; nothing for the last one, whose JSON `finish` is given."""
