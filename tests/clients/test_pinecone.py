@@ -286,6 +286,7 @@ for thread in threads: thread.join()
 """
 
 
+@pytest.mark.slow
 def test_the_first_answers_may_be_read_by_several_threads() -> None:
     # Without the types read beforehand, one of some tries ends with a segmentation fault.
     for _ in range(3):

@@ -138,7 +138,7 @@ def test_an_error_of_the_service_is_one_line(service: tuple[str, list[Any]]) -> 
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has it")  # noqa: PTH110
-@pytest.mark.parametrize("options", [(), ("--json",)])
+@pytest.mark.parametrize("options", [(), pytest.param(("--json",), marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_line(service: tuple[str, list[Any]], options: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         result = ask(service[0], "q", *options, stdout=full)

@@ -121,6 +121,7 @@ def test_of_two_answers_from_one_search_the_newest_is_handed_out(keywords: Keywo
     assert result.withheld == {"superseded": 1}
 
 
+@pytest.mark.slow
 def test_reads_are_bounded_when_a_keyword_has_many_answers(keywords: Keywords, retrieval: Retrieval) -> None:
     for number in range(40):
         word = f"b{'aeiou'[number // 10]}{'bdfgklmnrt'[number % 10]}o"

@@ -351,7 +351,7 @@ class LongerMachine(PruningMachine):
 
 
 TestPruning = PruningMachine.TestCase
-TestPruning.settings = bounded(3, 8)
+TestPruning.settings = bounded(2, 8)
 TestPruningLonger = pytest.mark.slow(LongerMachine.TestCase)
 TestPruningLonger.settings = bounded(12, 12)
 TestPruningLong = pytest.mark.slow(LongMachine.TestCase)

@@ -40,6 +40,7 @@ def post(server: str, **changes: Any) -> httpx.Response:
     return httpx.post(f"{server}/v1/agent", json=body, headers={"Authorization": "Bearer local"})
 
 
+@pytest.mark.slow
 def test_a_question_about_an_installed_package_is_answered_from_its_description(web: WebSearch) -> None:
     result = web.search("What is the Hypothesis testing library for Python?", context=None, timeout=10)
     assert "property-based testing library" in result.answer
