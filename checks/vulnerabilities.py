@@ -20,13 +20,15 @@ _UNREACHABLE = ("ConnectionError", "ConnectionTimeout", "ReadTimeout", "connect"
 
 
 def main(files: Sequence[str]) -> int:
-    """Audit requirement files and print the findings."""
-    options = [argument for file in files for argument in ("--requirement", file)]
-    command = [sys.executable, "-m", "pip_audit", *_OPTIONS, "--format", "json", *options]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    status, lines = verdict(run.stdout, run.stderr)
-    print("\n".join(lines))
-    return status
+    """Audit each requirement file by itself and print the findings: two environments may pin different versions."""
+    statuses = []
+    for file in files:
+        command = [sys.executable, "-m", "pip_audit", *_OPTIONS, "--format", "json", "--requirement", file]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        status, lines = verdict(run.stdout, run.stderr)
+        print("\n".join(f"{file}: {line}" for line in lines))
+        statuses.append(status)
+    return max(statuses, default=0)
 
 
 def verdict(report: str, errors: str, ignored: Mapping[str, str] = IGNORED) -> tuple[int, list[str]]:
