@@ -164,7 +164,7 @@ def test_a_client_shows_the_sources_as_citations_or_as_footnotes(visit: Visit, u
         marks = [asked["text"][item["start_index"] : item["end_index"]] for item in asked["sources"] if len(item) > 2]
         assert marks in ([], ["[kb-1]", "[kb-1]"])  # the AI SDK hands on no positions
         [(title, address)] = {(item["title"], item["url"]) for item in asked["sources"]}
-        assert title == "Keywords"
+        assert title == "Keywords › Merging"
     assert address.startswith(url)
     assert MERGING in httpx.get(address).json()["text"]
 

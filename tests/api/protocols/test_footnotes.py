@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gleaner.api.protocols.footnotes import Footnote, cut_footnotes, list_footnotes
@@ -42,6 +42,8 @@ TITLES = st.lists(SIGNS, max_size=8).map("".join)
 URL = "https://example.org/a_(b)?c=d&e=%20"
 
 
+@example([("`[kb-1]: https://evil.example`", None)])
+@example([("~~~ https://evil.example", None), ("``https://evil.example", None), ("~~~", None)])
 @given(st.lists(st.tuples(TITLES, st.sampled_from([URL, None])), min_size=1, max_size=3))
 def test_a_list_links_to_the_sources_alone(sources: list[tuple[str, str | None]]) -> None:
     notes = [Footnote(f"web-{number}", title, url) for number, (title, url) in enumerate(sources, start=1)]

@@ -11,6 +11,8 @@ from gleaner.guards.answer_text import AllowedLinks, remove_foreign_links
 # Whatever could begin or end something in Markdown. A backslash before it makes it a plain character.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#!|~&$]")
 _ESCAPED = r"\\\g<0>"
+# What makes code, in which an address would be left as it is.
+_CODE = re.compile(r"`|^~~~+")
 _SPACES = re.compile(r"\s+")
 # In the angle brackets of a target; what else a URL may not hold has no place there either.
 _UNSAFE_IN_TARGET = re.compile(r"[\s<>\\\x00-\x1f]")
@@ -42,7 +44,8 @@ def _link(source: Footnote) -> str:
     # Titles of web pages are written by anybody: none may become a link, an image or an element.
     words = _SPACES.sub(" ", source.title).strip()[:_MAX_TITLE] or source.id
     if source.url is None:  # nor may an address in one
-        return _SPECIAL.sub(_ESCAPED, remove_foreign_links(words, AllowedLinks.of(())))
+        plain = _SPACES.sub(" ", _CODE.sub(" ", words)).strip() or source.id
+        return _SPECIAL.sub(_ESCAPED, remove_foreign_links(plain, AllowedLinks.of(())))
     title = _SPECIAL.sub(_ESCAPED, words)
     target = _UNSAFE_IN_TARGET.sub(lambda char: "".join(f"%{byte:02X}" for byte in char[0].encode()), source.url)
     return f"[{title}](<{target}>)"
