@@ -103,7 +103,8 @@ def clean(text: str) -> str:
         return _HIDDEN.sub("", _LINE_END.sub("\n", text))
     visible = _HIDDEN.sub("", _LINE_END.sub("\n", _normalize("NFC", text)))
     if _JOINER_OR_SELECTOR.search(visible):  # otherwise skip these patterns, which are slow to compile
-        visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", visible))
+        # What is hidden may have stood between marks, whose order says which of them a joiner joins.
+        visible = re.sub(_STRAY_JOINER, "", re.sub(_STRAY_SELECTOR, "", _normalize("NFC", visible)))
     return cut_marks(_normalize("NFC", visible))
 
 
