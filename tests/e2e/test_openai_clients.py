@@ -126,7 +126,7 @@ def visit(request: pytest.FixtureRequest, url: str, scripted_model_server: tuple
     """One client's visit; each runs once for all tests."""
     model, client = scripted_model_server[0], CLIENTS[request.param]
     model.plays(play_librarian)
-    model.piece_seconds = 0.005
+    model.piece_seconds = 0.02
     shown = client.visit(f"{url}/v1")
     return Visit(client, shown, [json.dumps(asked["messages"]) for asked in model.requests])
 
