@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gleaner.answering.exchange import QuestionRequest
-from gleaner.answering.plain import PlainMessage, complete_plainly
+from gleaner.answering.plain import complete_plainly
 from gleaner.answering.question import answer_question
 from gleaner.clients import chat_model
 from gleaner.model import new_id
@@ -157,7 +157,7 @@ def test_a_title_is_written_before_and_after_a_question(
 ) -> None:
     row = ROWS[name]
     provider = row.provider()
-    messages = [PlainMessage(role="user", content="A title for this conversation?")]
+    messages = [("user", "A title for this conversation?")]
     with provider.serving() as base_url:
         configuration = Settings.from_env(_environment(row, settings, base_url, monkeypatch))
         services = build_services(configuration, build_stores(configuration))

@@ -21,17 +21,14 @@ if TYPE_CHECKING:
 
     from aws_lambda_powertools import Logger, Metrics, Tracer
 
-    from gleaner.answering.plain import PlainAnswer
     from gleaner.api.app import Api
     from gleaner.api.chat import ChatRoutes
     from gleaner.api.idempotency import IdempotentRunner
     from gleaner.api.keywords import KeywordRoutes
     from gleaner.api.passages import PassageRoutes
-    from gleaner.api.protocols.chat_messages import Spoken
     from gleaner.api.request import Current
     from gleaner.knowledge.library import Library
     from gleaner.runtime.authorization import Authorization
-    from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
@@ -234,15 +231,9 @@ class _Areas:
     def _load_completions(self) -> Sequence[Route]:
         from gleaner.api.completions import CompletionRoutes
 
-        def complete_plainly(messages: Sequence[Spoken], deadline: Deadline) -> PlainAnswer:
-            from gleaner.answering.plain import PlainMessage
-
-            plain = [PlainMessage(role=role, content=content) for role, content in messages]
-            return self._answering.complete_plainly(plain, deadline)
-
         return CompletionRoutes(
             self._chat,
-            complete_plainly,
+            self._answering.complete_plainly,
             self._stores.conversations,
             self._idempotent,
             self._current,

@@ -12,6 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
+
+Spoken = tuple[Literal["system", "user", "assistant"], str]  # who says what
 
 
 class ClientTask(StrEnum):

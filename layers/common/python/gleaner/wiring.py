@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from gleaner.answering.events import Sink
     from gleaner.answering.exchange import Answer, Observation, QuestionRequest
-    from gleaner.answering.plain import PlainAnswer, PlainMessage
+    from gleaner.answering.plain import PlainAnswer
     from gleaner.answering.question import Services
+    from gleaner.client_tasks import Spoken
     from gleaner.clients.answer_index import AnswerIndex
     from gleaner.clients.pinecone import KnowledgeBase
     from gleaner.model import Passage
@@ -187,19 +188,16 @@ class Answering:
             with record_spans(span_recorder(segment)):
                 return answer_question(request, query_id, services, deadline, observe, emit or ignore)
 
-    def complete_plainly(
-        self, messages: Sequence[PlainMessage], deadline: Deadline, emit: Sink | None = None
-    ) -> PlainAnswer:
+    def complete_plainly(self, messages: Sequence[Spoken], deadline: Deadline) -> PlainAnswer:
         """See gleaner.answering.plain.complete_plainly."""
         with self._tracer.provider.in_subsegment("## plain answer") as segment:
             services = self.prepare()
-            from gleaner.answering.events import ignore
             from gleaner.answering.plain import complete_plainly
             from gleaner.runtime.spans import record_spans
             from gleaner.runtime.tracing import span_recorder
 
             with record_spans(span_recorder(segment)):
-                return complete_plainly(messages, services, deadline, emit or ignore)
+                return complete_plainly(messages, services, deadline)
 
     def search(
         self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gleaner import text
-from gleaner.answering.events import AnswerDelta, Sink, ignore
 from gleaner.answering.question import Services
+from gleaner.client_tasks import Spoken
 from gleaner.errors import AnswerRefused, AnswerRejected, InvalidInput
 from gleaner.guards import disclosure
 from gleaner.guards.answer_text import AllowedLinks, remove_foreign_links
@@ -25,14 +25,6 @@ _NO_LINKS = AllowedLinks.of(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainMessage:
-    """A message as the client sent it."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PlainAnswer:
     """What the model wrote, and what it cost."""
 
@@ -42,15 +34,13 @@ class PlainAnswer:
     is_cut_off: bool  # at the maximum length
 
 
-def complete_plainly(
-    messages: Sequence[PlainMessage], services: Services, deadline: Deadline, emit: Sink = ignore
-) -> PlainAnswer:
+def complete_plainly(messages: Sequence[Spoken], services: Services, deadline: Deadline) -> PlainAnswer:
     """Write what the messages ask for, without tools, knowledge base or store; nothing is kept.
 
-    The text is emitted at once, since it is checked as a whole. Raises InvalidInput for messages that are too long,
+    The text comes at once, since it is checked as a whole. Raises InvalidInput for messages that are too long,
     AnswerRefused, AnswerRejected if the model wrote nothing, ModelUnavailable, ContextTooLong or DeadlineExceeded.
     """
-    length = sum(len(message.content) for message in messages)
+    length = sum(len(content) for _, content in messages)
     if length > MAX_CHARS:
         raise InvalidInput(f"The messages have {length:,} characters, at most {MAX_CHARS:,} are read: shorten them.")
     turn = services.model.write(_build(messages), deadline=deadline)
@@ -59,7 +49,6 @@ def complete_plainly(
     written = _check(turn.content)
     if not written:
         raise AnswerRejected("The language model wrote nothing. Ask again.")
-    emit(AnswerDelta(text=written))
     return PlainAnswer(
         text=written,
         cost=estimate_cost(turn.usage, (), services.prices),
@@ -68,14 +57,15 @@ def complete_plainly(
     )
 
 
-def _build(messages: Sequence[PlainMessage]) -> list[ChatMessage]:
+def _build(messages: Sequence[Spoken]) -> list[ChatMessage]:
     """The conversation with the model. What the client calls its system message stands below the service's own."""
     return [ChatMessage(role="system", content=read_prompt("plain")), *map(_to_chat_message, messages)]
 
 
-def _to_chat_message(message: PlainMessage) -> ChatMessage:
-    role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
-    return ChatMessage(role=role, content=defuse_tokens(message.content))
+def _to_chat_message(message: Spoken) -> ChatMessage:
+    speaker, content = message
+    role: Literal["user", "assistant"] = "assistant" if speaker == "assistant" else "user"
+    return ChatMessage(role=role, content=defuse_tokens(content))
 
 
 def _check(written: str) -> str:

@@ -20,6 +20,7 @@ from gleaner.api.protocols.model_names import ModelName, parse_model, unknown_mo
 from gleaner.api.request import JSON, Current, ok
 from gleaner.api.routes import STREAM_TYPE, Endpoint, Route
 from gleaner.api.schemas import IdempotencyKey, to_answer_cost
+from gleaner.client_tasks import Spoken
 from gleaner.errors import NotAllowed, UnknownKnowledgeBase, UnknownModel, UnknownQuery
 from gleaner.model import AnswerStatus, Grounding, JsonObject, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -28,7 +29,7 @@ from gleaner.stores.conversations import ConversationStore
 if TYPE_CHECKING:  # otherwise this area would load all that questions need
     from gleaner.answering.plain import PlainAnswer
 
-CompletePlainly = Callable[[Sequence[chat_messages.Spoken], Deadline], "PlainAnswer"]
+CompletePlainly = Callable[[Sequence[Spoken], Deadline], "PlainAnswer"]
 
 _FAILURES = (
     UnknownModel,

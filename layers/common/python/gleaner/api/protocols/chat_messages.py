@@ -12,9 +12,7 @@ from gleaner.answering import guidance
 from gleaner.answering.exchange import EarlierMessage
 from gleaner.api.protocols.footnotes import cut_footnotes
 from gleaner.api.schemas import MAX_QUERY
-from gleaner.client_tasks import TaskRequest, read_task
-
-Spoken = tuple[Literal["system", "user", "assistant"], str]  # who says what
+from gleaner.client_tasks import Spoken, TaskRequest, read_task
 
 _MAX_EARLIER = 50_000  # characters of earlier messages; fewer reach the model
 _PARTS_WITH_TEXT = ("text", "refusal")  # each has its text in a field of its own name
