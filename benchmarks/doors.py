@@ -10,23 +10,20 @@ the end by `POST /v1/chat/completions` may be 1.1 times those of `POST /api/chat
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-
-import httpx
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner_local.servers.asgi import AsgiServer
 from harness.own_environment import positive
 from harness.own_service import scripted_service
-from streaming import ANSWER, PIECES_PER_SECOND, QUESTION, SECONDS, WARM_UP, Times, cpu_milliseconds, follow, play
+from streaming import ANSWER, PIECES_PER_SECOND, QUESTION, WARM_UP, Times, cpu_milliseconds, follow, play, read_stream
 from tests.doubles.scripted_model import ScriptedModel
 
 MAX_LATENCY = 1.1  # of a chat completion, in that of the own stream
@@ -58,20 +55,11 @@ def main() -> None:
 
 def complete(url: str) -> Times:
     """Ask for a chat completion that streams. Exits if the text is not the answer."""
-    start = time.perf_counter()
-    event = word = 0.0
-    text = ""
-    with httpx.stream("POST", f"{url}/v1/chat/completions", json=BODY, timeout=SECONDS) as response:
-        for line in response.iter_lines():
-            chunk = json.loads(line.removeprefix("data: ")) if line.startswith("data: {") else {}
-            event = event or time.perf_counter() - start
-            for choice in chunk.get("choices", ()):
-                if content := choice["delta"].get("content"):
-                    word = word or time.perf_counter() - start
-                    text += content
-    if text != ANSWER:
-        raise SystemExit(f"HTTP {response.status_code}: the stream held another text: {text[:200]!r}")
-    return Times(event, word, time.perf_counter() - start)
+    return read_stream(f"{url}/v1/chat/completions", BODY, _words_of)
+
+
+def _words_of(chunk: dict[str, Any]) -> str:
+    return "".join(choice["delta"].get("content") or "" for choice in chunk.get("choices", ()))
 
 
 def compare_cpu(root: int, doors: dict[str, Callable[[], Times]]) -> None:

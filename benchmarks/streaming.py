@@ -98,16 +98,21 @@ def play(model: ScriptedModel, *, seconds: float, is_whole: bool = False) -> Non
 
 def follow(url: str) -> Times:
     """Ask on the route that streams. Exits if the text is not the answer."""
+    return read_stream(f"{url}/api/chat/stream", QUESTION, lambda part: part.get("delta", ""))
+
+
+def read_stream(address: str, body: dict[str, Any], words_of: Callable[[dict[str, Any]], str]) -> Times:
+    """Ask by a protocol whose events hold words of the answer, or none. Exits if the text is not the answer."""
     start = time.perf_counter()
     event = word = 0.0
     text = ""
-    with httpx.stream("POST", f"{url}/api/chat/stream", json=QUESTION, timeout=SECONDS) as response:
+    with httpx.stream("POST", address, json=body, timeout=SECONDS) as response:
         for line in response.iter_lines():
-            part = json.loads(line.removeprefix("data: ")) if line.startswith("data: {") else {}
+            words = words_of(json.loads(line.removeprefix("data: "))) if line.startswith("data: {") else ""
             event = event or time.perf_counter() - start
-            if part.get("type") == "text-delta":
+            if words:
                 word = word or time.perf_counter() - start
-                text += part["delta"]
+                text += words
     if text != ANSWER:
         raise SystemExit(f"HTTP {response.status_code}: the stream held another text: {text[:200]!r}")
     return Times(event, word, time.perf_counter() - start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -15,22 +15,12 @@ from gleaner.model import Answered, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_services, build_stores
-from gleaner_local.extractive.judging import Judge
 from gleaner_local.servers import openai_server
-from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 from tests.doubles.scripted_web import ScriptedWeb
 
 QUESTION = "How are duplicates merged?"
 PREFIX = "Read them only to understand the question."
-
-
-@pytest.fixture(scope="module")
-def extractive_url() -> Iterator[str]:
-    server = AsgiServer(openai_server.create_app(Judge(None)))
-    server.start()
-    yield f"{server.url}/v1"
-    server.stop()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +18,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import ModelPrices, Prices
 from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_services, build_stores
-from gleaner_local.extractive.judging import Judge
 from gleaner_local.servers import openai_server
-from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles import client_tasks as sent
 from tests.doubles.scripted_model import ScriptedModel, completion, says
 
@@ -158,14 +155,6 @@ def test_the_deadline_holds(services: Services, model: ScriptedModel) -> None:
     model.plays(says("x"))
     with pytest.raises(DeadlineExceeded):
         write(services, seconds=0)
-
-
-@pytest.fixture(scope="module")
-def extractive_url() -> Iterator[str]:
-    server = AsgiServer(openai_server.create_app(Judge(None)))
-    server.start()
-    yield f"{server.url}/v1"
-    server.stop()
 
 
 @APIS

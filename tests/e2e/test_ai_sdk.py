@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,8 +10,7 @@ import pytest
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
-from tests.e2e.commands import serving_scripted
-from tests.real_clients.environment import require_clients, run_node
+from tests.real_clients.environment import run_node
 
 pytestmark = pytest.mark.slow
 
@@ -21,24 +19,6 @@ VERSIONS = ("ai", "ai-6", "ai-5")  # as tests/real_clients/package.json names th
 DOCUMENT = "# Keywords\n\nDuplicate keywords are merged by a conditional write, which raises the usage count.\n"
 BOTH = "Keywords are merged by a conditional write. [kb-1] Starlette was released in 2026. [web-1]"
 SEARCHES = (calls(search()), calls(web_search()))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def packages() -> None:
-    """The pinned versions of the SDK."""
-    require_clients()
-
-
-@pytest.fixture(scope="module")
-def url(
-    tmp_path_factory: pytest.TempPathFactory,
-    scripted_model_server: tuple[ScriptedModel, str],
-    scripted_web_server: tuple[ScriptedWeb, str],
-) -> Iterator[str]:
-    """The service as a user runs it, with a scripted model and web."""
-    directory = tmp_path_factory.mktemp("service")
-    with serving_scripted(directory, DOCUMENT, scripted_model_server[1], scripted_web_server[1]) as address:
-        yield address
 
 
 def chat(version: str, url: str, **body: Any) -> dict[str, Any]:

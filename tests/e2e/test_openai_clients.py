@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,7 @@ import pytest
 from starlette.responses import JSONResponse
 
 from tests.doubles.scripted_model import ScriptedModel, calls, search
-from tests.doubles.scripted_web import ScriptedWeb
-from tests.e2e.commands import serving_scripted
-from tests.real_clients.environment import require_clients, run_node, run_python
+from tests.real_clients.environment import run_node, run_python
 from tests.real_clients.readme import read_blocks, run_block
 
 pytestmark = pytest.mark.slow
@@ -106,19 +104,6 @@ def play_librarian(request: dict[str, Any]) -> Any:
     text = SECOND_ANSWER if is_follow_up else ANSWER
     facts = {"used_internal_kb": True, "used_external_kb": False}
     return calls(("generate_response", {"sources": ["kb-1"], "answer": text, **facts}))
-
-
-@pytest.fixture(scope="module")
-def url(
-    tmp_path_factory: pytest.TempPathFactory,
-    scripted_model_server: tuple[ScriptedModel, str],
-    scripted_web_server: tuple[ScriptedWeb, str],
-) -> Iterator[str]:
-    """The service as a user runs it, with a scripted model and web."""
-    require_clients()
-    directory = tmp_path_factory.mktemp("service")
-    with serving_scripted(directory, DOCUMENT, scripted_model_server[1], scripted_web_server[1]) as address:
-        yield address
 
 
 @pytest.fixture(scope="module", params=CLIENTS)

@@ -122,7 +122,7 @@ def test_a_passage_with_all_words_needs_no_more_evidence() -> None:
     assert judgement.enough_from == ENOUGH
 
 
-def test_the_only_passage_of_a_search_needs_less_evidence_than_one_with_a_small_lead() -> None:
-    judge, [one, other] = Judge.installed(), passages(0.3, 0.27, contents=NEAR[:2])
-    alone, beside = judge.judge(QUESTION, [one]), judge.judge(QUESTION, [one, replace(other, content=one.content)])
-    assert alone.usable_from < beside.usable_from
+def test_the_only_passage_of_a_search_is_quoted_with_less_evidence() -> None:
+    judge, [one, other] = Judge.installed(), passages(0.31, 0.30, contents=PRICE)
+    assert judge.judge("What was the price?", [one]).usable
+    assert not judge.judge("What was the price?", [one, replace(other, content=one.content)]).usable
