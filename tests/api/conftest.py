@@ -1,4 +1,4 @@
-"""Shared by the tests of faults: tables for a module, and checks of what is stored in them."""
+"""Shared by the tests of the API: tables for a module, checks of what is stored in them, and OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from gleaner_local.aws import ministack
+from tests.api.completions import Door
+from tests.conftest import Client
 from tests.doubles.turns import TurnChecks
 
 
@@ -32,3 +34,9 @@ def stored_turns(environment: dict[str, str]) -> Iterator[TurnChecks]:
     yield checks
     checks.assert_turns_complete()
     checks.assert_keywords_complete()
+
+
+@pytest.fixture
+def door(client: Client) -> Door:
+    """Chat completions of the module's API."""
+    return Door(client)

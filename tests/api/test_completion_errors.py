@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +11,8 @@ from openai import APIError, APIStatusError, InternalServerError, OpenAI
 from openai.types.chat import completion_create_params as sdk
 
 from gleaner.api.protocols.chat_completion_request import IGNORED, REFUSED, CompletionRequest
-from gleaner_local.aws import api_gateway
-from gleaner_local.aws.execution_environment import LocalContext
-from gleaner_local.servers.asgi import AsgiServer
 from tests.api.completions import IMAGE, PATH, QUESTION, Door, user
+from tests.api.serving import serving
 from tests.conftest import Client, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, says, search
 
@@ -31,24 +27,10 @@ def client(environment: dict[str, str]) -> Client:
 
 
 @pytest.fixture
-def door(client: Client) -> Door:
-    return Door(client)
-
-
-@pytest.fixture
 def openai(client: Client) -> Iterator[OpenAI]:
     """OpenAI's own client."""
-    lock = threading.Lock()
-
-    def invoke(event: dict[str, Any], request_id: str) -> dict[str, Any]:
-        with lock:  # an environment serves one request at a time
-            context: Any = LocalContext("query", request_id, time.monotonic() + 30)
-            return client.api.handle(event, context)
-
-    server = AsgiServer(api_gateway.create_app(invoke))
-    server.start()
-    yield OpenAI(base_url=f"{server.url}/v1", api_key="any")  # pragma: allowlist secret
-    server.stop()
+    with serving(client) as address:
+        yield OpenAI(base_url=f"{address}/v1", api_key="any")  # pragma: allowlist secret
 
 
 def plays(model: ScriptedModel) -> None:

@@ -31,11 +31,6 @@ def client(environment: dict[str, str]) -> Client:
     return Client(make_api(environment))
 
 
-@pytest.fixture
-def door(client: Client) -> Door:
-    return Door(client)
-
-
 def plays(model: ScriptedModel, text: str = "Merged. [kb-1]") -> None:
     model.plays(calls(search()), calls(("generate_response", {"sources": ["kb-1"], "answer": text})))
 

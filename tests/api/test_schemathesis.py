@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gleaner_local.aws import api_gateway
-from gleaner_local.aws.execution_environment import LocalContext
-from gleaner_local.servers.asgi import AsgiServer
+from tests.api.serving import serving
 from tests.conftest import Client
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search, web
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -43,17 +39,8 @@ def url(client: Client, scripted_model_server: Any, scripted_web_server: Any) ->
     web_server: ScriptedWeb = scripted_web_server[0]
     model.plays(answers_anything)
     web_server.finds("Keywords are merged. [1]", result(1, "https://example.org/a", "Merging"))
-    lock = threading.Lock()
-
-    def invoke(event: dict[str, Any], request_id: str) -> dict[str, Any]:
-        with lock:  # an environment serves one request at a time
-            context: Any = LocalContext("query", request_id, time.monotonic() + 30)
-            return client.api.handle(event, context)
-
-    server = AsgiServer(api_gateway.create_app(invoke))
-    server.start()
-    yield server.url
-    server.stop()
+    with serving(client) as address:
+        yield address
 
 
 @pytest.mark.slow  # every response in the other tests of the API is compared with the description, too
