@@ -11,7 +11,8 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from infra import layer_build
-from infra.environments import ENVIRONMENTS, Environment
+from infra.environment import Environment
+from infra.environments import ENVIRONMENTS
 from infra.modes import make_readable
 from infra.service_stack import Code
 from infra.stage import GleanerStage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.environments import Bar, Environment
+from infra.environment import Bar, Environment
 
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"

@@ -9,7 +9,7 @@ from constructs import Construct
 from infra.acknowledge import acknowledge
 from infra.constructs.callers import Callers
 from infra.constructs.tables import Tables
-from infra.environments import Environment
+from infra.environment import Environment
 
 SECRET_FIELDS = ("openai", "pinecone", "perplexity")
 

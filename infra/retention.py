@@ -6,7 +6,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.environments import Environment
+from infra.environment import Environment
 
 _DAYS = {
     1: logs.RetentionDays.ONE_DAY,

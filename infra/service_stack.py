@@ -19,7 +19,7 @@ from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
 from infra.constructs.sign_in_pages import SignInPages
 from infra.data_stack import DataStack
-from infra.environments import Environment
+from infra.environment import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

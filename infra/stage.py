@@ -6,7 +6,7 @@ from aws_cdk import Stage, Tags
 from constructs import Construct
 
 from infra.data_stack import DataStack
-from infra.environments import Environment
+from infra.environment import Environment
 from infra.service_stack import Code, ServiceStack
 
 

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra.constructs.callers import Callers
 from infra.constructs.key_authorizer import KeyAuthorizer
-from infra.environments import Environment
+from infra.environment import Environment
 
 # Paths below which clients send what OpenAI's and MCP's clients can send: `Authorization: Bearer`, for an API key, too.
 _OPENAI, _MCP = "/v1", "/mcp"

@@ -8,7 +8,7 @@ from aws_cdk import aws_cognito as cognito
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
-from infra.environments import Authorizer, Environment
+from infra.environment import Authorizer, Environment
 
 ADMIN_GROUP = "admin"  # group of the user pool; the runtime checks for this name
 

@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 from aws_cdk import aws_apigateway as apigateway
 
-from infra.environments import Authorizer
+from infra.environment import Authorizer
 
 _Type = apigateway.ResponseType
 EXPOSED_HEADERS = ("X-Query-Id", "X-Request-Id")  # readable by pages of other origins, as in the function's answers

@@ -9,7 +9,7 @@ from aws_cdk import aws_apigateway as apigateway
 from constructs import Construct
 
 from infra.constructs.python_function import PythonFunction
-from infra.environments import Environment, Function
+from infra.environment import Environment, Function
 
 _SIZE = Function(memory_mb=128, timeout_seconds=5)
 # What API Gateway allows as the value of a key. It answers 401 to anything else and does not invoke the function.

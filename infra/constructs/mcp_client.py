@@ -7,7 +7,7 @@ from aws_cdk import aws_cognito as cognito
 from constructs import Construct
 
 from infra.constructs.sign_in_pages import SignInPages
-from infra.environments import Environment
+from infra.environment import Environment
 
 SCOPE = "ask"
 

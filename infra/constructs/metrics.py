@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 
 from infra import criteria
 from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index, Tables
-from infra.environments import Bar, Environment, FailureBar
+from infra.environment import Bar, Environment, FailureBar
 
 _FIVE_MINUTES = Duration.minutes(5)
 

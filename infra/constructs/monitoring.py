@@ -13,7 +13,7 @@ from constructs import Construct
 
 from infra.constructs.metrics import Metrics
 from infra.criteria import Share, describe_periods, shares
-from infra.environments import Environment
+from infra.environment import Environment
 
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 _ONE_OF_ONE = (1, 1)  # for daily events and long periods

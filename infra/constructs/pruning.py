@@ -16,7 +16,7 @@ from infra.acknowledge import acknowledge
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
-from infra.environments import Environment, Pruning
+from infra.environment import Environment, Pruning
 
 _DELIVERY_RETRIES = 3  # by the scheduler, when Lambda does not accept the event
 _RUN_RETRIES = 2  # by Lambda, when a run fails

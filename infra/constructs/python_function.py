@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
-from infra.environments import Environment, Function
+from infra.environment import Environment, Function
 from infra.retention import log_group
 
 _NOT_SHIPPED = ["__pycache__", "*.pyc"]

@@ -16,7 +16,7 @@ from infra.constructs.callers import Callers
 from infra.constructs.gateway_responses import EXPOSED_HEADERS, add_gateway_responses
 from infra.constructs.mcp_client import scope_of
 from infra.constructs.question_model import add_question_model
-from infra.environments import Authorizer, Environment
+from infra.environment import Authorizer, Environment
 from infra.retention import log_group
 
 # The request headers that the runtime accepts across origins.

@@ -6,7 +6,7 @@ from aws_cdk import Fn, Stack
 from aws_cdk import aws_cognito as cognito
 from constructs import Construct
 
-from infra.environments import Environment
+from infra.environment import Environment
 
 
 class SignInPages(Construct):

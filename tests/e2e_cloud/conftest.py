@@ -19,7 +19,8 @@ from gleaner_local.servers import openai_server, perplexity_server, pinecone_ser
 from gleaner_local.servers.asgi import AsgiServer
 from infra import layer_build
 from infra.app import code_of, make_app, write
-from infra.environments import DEV, Environment
+from infra.environment import Environment
+from infra.environments import DEV
 from tests.conftest import MERGING
 from tests.e2e_cloud.deployment import Deployment
 

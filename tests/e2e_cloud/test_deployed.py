@@ -21,7 +21,7 @@ import pytest
 
 from gleaner_local.aws import ministack
 from infra.callbacks import MCP_CALLBACK_URLS
-from infra.environments import Authorizer
+from infra.environment import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
 from tests.e2e_cloud.conftest import Cloud
 from tests.e2e_cloud.deployment import REGION

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING, Authorizer
+from infra.environment import Authorizer
+from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.layer_build import Layer
 from tests.run_directory import make_once
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from infra import layer_build
-from infra.environments import DEV, ENVIRONMENTS, Environment
+from infra.environment import Environment
+from infra.environments import DEV, ENVIRONMENTS
 from tests.infra.synthesis import EVERY, Synthesis, one, properties
 
 HEALTH = "/api/health"

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from infra.callbacks import MCP_CALLBACK_URLS
-from infra.environments import DEV, PROD, Authorizer, Environment
+from infra.environment import Authorizer, Environment
+from infra.environments import DEV, PROD
 from tests.infra.synthesis import EVERY, WITH_PAGE, Synthesis, Template, one, properties, resources
 
 IDENTIFYING = (

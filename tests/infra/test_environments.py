@@ -13,7 +13,8 @@ from aws_cdk import Stack
 from aws_cdk import aws_s3 as s3
 
 from infra.app import code_of, make_app
-from infra.environments import ENVIRONMENTS, Environment
+from infra.environment import Environment
+from infra.environments import ENVIRONMENTS
 from infra.layer_build import Layer
 from tests.infra.synthesis import EVERY, NAMES, Synthesis
 

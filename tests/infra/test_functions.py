@@ -10,7 +10,8 @@ import pytest
 
 from infra import layer_build
 from infra.app import make_app, write
-from infra.environments import DEV, ENVIRONMENTS, Environment
+from infra.environment import Environment
+from infra.environments import DEV, ENVIRONMENTS
 from infra.service_stack import Code
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aws_cdk import aws_apigateway as apigateway
 
-from infra.environments import Environment
+from infra.environment import Environment
 from tests.infra.synthesis import EVERY, Synthesis, properties
 
 # All response types of API Gateway. Types without a response of their own get a default one, which lacks the status.

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from infra.criteria import shares
-from infra.environments import DEV, ENVIRONMENTS, Alarms, Bar, Environment
+from infra.environment import Alarms, Bar, Environment
+from infra.environments import DEV, ENVIRONMENTS
 from infra.layer_build import ROOT
 from infra.prices import AWS
 from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources

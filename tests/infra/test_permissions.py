@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from infra.environments import Environment
+from infra.environment import Environment
 from tests.infra.synthesis import EVERY, Synthesis, functions, resources
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}

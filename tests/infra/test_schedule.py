@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.environments import Environment
+from infra.environment import Environment
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, resources
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from infra.data_stack import SECRET_FIELDS
-from infra.environments import Environment
+from infra.environment import Environment
 from tests.infra.synthesis import EVERY, Synthesis, one, properties, resources
 
 TABLE = "AWS::DynamoDB::GlobalTable"

@@ -12,7 +12,8 @@ from gleaner.api.routes import Endpoint
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.sign_in import SignIn
-from infra.environments import DEV, ENVIRONMENTS, PROD, Environment
+from infra.environment import Environment
+from infra.environments import DEV, ENVIRONMENTS, PROD
 from tests.infra.synthesis import (
     BEHIND_DOMAIN,
     BY_IAM,

@@ -8,7 +8,7 @@ from typing import Any
 from gleaner.api import app
 from gleaner.api.routes import Endpoint
 from gleaner.runtime import response_stream
-from infra.environments import Environment
+from infra.environment import Environment
 from tests.infra.synthesis import EVERY, properties, synthesis
 
 # The paths of the gateway have parameters in braces.
