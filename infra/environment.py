@@ -11,6 +11,7 @@ from infra.callbacks import MCP_CALLBACK_URLS, is_callback
 from infra.prices import MODELS, WEB_ANSWER, Model
 
 _MODEL = "gpt-6-luna"
+_FIREWALL_LIMITS = (10, 2_000_000_000)  # what AWS WAF takes
 
 
 class Authorizer(Enum):
@@ -42,6 +43,57 @@ class Throttle:
     quota_per_day: int  # for each API key
     open_rate_per_second: int = 5  # for each route that needs no credentials
     page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
+
+
+class FirewallLog(Enum):
+    """Which requests the firewall logs. The log shows neither credentials nor what was asked."""
+
+    NOTHING = "nothing"
+    REFUSED = "refused"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Firewall:
+    """AWS WAF in front of the API, which has a price of its own (docs/11)."""
+
+    # A first visit of the page takes about 30 requests, and many people may share an address.
+    requests_per_address: int = 2_000  # in five minutes
+    log: FirewallLog = FirewallLog.REFUSED
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a limit that AWS WAF does not take."""
+        least, most = _FIREWALL_LIMITS
+        if not least <= self.requests_per_address <= most:
+            raise ValueError(f"AWS WAF takes limits of {least} to {most:,} requests for each address.")
+
+
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """A domain name of your own for the API, with its certificate in the region of the API."""
+
+    name: str  # in lower case, as ask.example.org
+    base_path: str = ""  # the API is at https://NAME/BASE_PATH
+    certificate_arn: str | None = None  # an issued certificate; None: one is created, which needs the hosted zone
+    hosted_zone_id: str | None = None  # of Route 53, for the DNS record; None: you make the record yourself
+    closes_default_endpoint: bool = False  # whether the API's own execute-api address stops answering
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a name that is none, or a domain that nobody could serve."""
+        if not re.fullmatch(rf"({_LABEL}\.)+{_LABEL}", self.name):
+            raise ValueError(f"{self.name} is not a domain name in lower case.")
+        if not re.fullmatch(r"([\w$.+!*'()-]+(/[\w$.+!*'()-]+)*)?", self.base_path, re.ASCII):
+            raise ValueError(f"{self.base_path} is not a base path, which neither begins nor ends with a slash.")
+        if self.certificate_arn is None and self.hosted_zone_id is None:
+            raise ValueError(f"{self.name} needs certificate_arn, or hosted_zone_id to have a certificate created.")
+
+    @property
+    def url(self) -> str:
+        """The address of the API, without a final slash."""
+        return f"https://{self.name}" + (f"/{self.base_path}" if self.base_path else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +164,11 @@ class Environment:
     knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
     chat_page: bool = False  # whether a page on which people ask is served at /
     page_urls: tuple[str, ...] = ()  # where it is opened besides the API's own URL; each ends with a slash
-    public_url: str | None = None  # the API behind a custom domain, without a final slash; for MCP clients
+    # The address that clients use, without a final slash; None: that of the domain, or the API's own. For an API behind
+    # a domain or a CDN that this environment does not know.
+    public_url: str | None = None
+    domain: Domain | None = None  # None: the API has its own address only
+    firewall: Firewall | None = None  # None: no AWS WAF
     # Where MCP clients receive the sign-in of a user of the pool; none: `/mcp` takes ID tokens, as the other routes do.
     mcp_callback_urls: tuple[str, ...] = MCP_CALLBACK_URLS
     docs_routes: bool  # whether /openapi.json and /swagger are served
@@ -147,6 +203,16 @@ class Environment:
         for url in self.mcp_callback_urls:
             if not is_callback(url):
                 raise ValueError(f"{self.name}: Cognito does not allow {url} in mcp_callback_urls.")
+
+    @property
+    def address(self) -> str | None:
+        """The address of the API that this record gives, without a final slash; None if it gives none."""
+        return self.public_url or (self.domain.url if self.domain else None)
+
+    @property
+    def closes_default_endpoint(self) -> bool:
+        """Whether the API answers at its domain only."""
+        return self.domain is not None and self.domain.closes_default_endpoint
 
     @property
     def signs_in_to_mcp(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Function, Pruning, Throttle
+from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Firewall, Function, Pruning, Throttle
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
@@ -58,6 +58,7 @@ PROD = Environment(
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=Function(memory_mb=256, timeout_seconds=900),
     throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
+    firewall=Firewall(),
     authorizer=Authorizer.COGNITO,
     docs_routes=False,
     keep_data=True,

@@ -42,6 +42,10 @@ class Aws:
     alarm_month: float = 0.10
     dashboard_month: float = 3.00
     secret_month: float = 0.40
+    # AWS WAF (aws.amazon.com/waf/pricing), the same in every region; a group of AWS's own rules is one rule.
+    web_acl_month: float = 5.00
+    web_acl_rule_month: float = 1.00
+    web_acl_request_million: float = 0.60  # up to 1,500 capacity units, and 16 KB of a body
 
 
 AWS = Aws()

@@ -10,6 +10,8 @@ from aws_cdk import aws_cognito as cognito
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.custom_domain import CustomDomain
+from infra.constructs.firewall import ApiFirewall
 from infra.constructs.mcp_client import McpClient
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
@@ -67,6 +69,7 @@ class ServiceStack(Stack):
             callers=data.callers,
             authorizer_code=code.authorizer,
         )
+        self._add_front(environment, api)
         query.add_variables(self._sign_in(environment, data.callers.user_pool, api))
         metrics = Metrics(
             environment,
@@ -78,10 +81,18 @@ class ServiceStack(Stack):
             tables=data.tables,
         )
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
-        CfnOutput(self, "ApiUrl", value=api.url)
+        CfnOutput(self, "ApiUrl", value=environment.domain.url if environment.domain else api.url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
+
+    def _add_front(self, environment: Environment, api: QueryApi) -> None:
+        """Give the API the domain and the firewall that the environment wants."""
+        if environment.domain is not None:
+            CustomDomain(self, "Domain", domain=environment.domain, api=api.api)
+        if environment.firewall is not None:
+            stage = api.api.deployment_stage
+            ApiFirewall(self, "Firewall", environment=environment, firewall=environment.firewall, stage=stage)
 
     def _sign_in(self, environment: Environment, pool: cognito.IUserPool | None, api: QueryApi) -> dict[str, str]:
         """Let people sign in on the page and in their MCP clients; returns the function's variables about it."""

@@ -45,6 +45,10 @@ _NOT_ALLOWED = _Problem(403, "not-allowed", "These credentials do not allow this
 _FUNCTION_FAILED = _Problem(502, "function-failed", "The function failed. Its log says why.")
 _GATEWAY_FAILED = _Problem(500, "gateway-failed", "The API failed before an answer was made. Ask again.")
 
+_BUSY_ADDRESS = _Problem(
+    429, "throttled", "Too many requests came from your address in the last five minutes. Try again in five minutes."
+)
+
 _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
     (_Type.BAD_REQUEST_BODY, _Problem(400, "validation-failed", "must be one JSON object", field="body")),
     (_Type.BAD_REQUEST_PARAMETERS, _Problem(400, "request-refused", "A parameter of the request is not valid.")),
@@ -99,8 +103,13 @@ def add_gateway_responses(
             type=type,
             status_code=str(problem.status),
             response_headers=headers | more,
-            templates={"application/json": json.dumps(_document(problem))},
+            templates={"application/json": json.dumps(_document(problem, _REQUEST_ID))},
         )
+
+
+def busy_address_body() -> str:
+    """What the firewall answers an address that sends too much. A body of AWS WAF is fixed, so it has no id."""
+    return json.dumps(_document(_BUSY_ADDRESS, None))
 
 
 def _headers(cors_origins: Sequence[str]) -> dict[str, str]:
@@ -113,16 +122,17 @@ def _headers(cors_origins: Sequence[str]) -> dict[str, str]:
     return headers
 
 
-def _document(problem: _Problem) -> dict[str, object]:
+def _document(problem: _Problem, request_id: str | None) -> dict[str, object]:
     field = problem.field
     detail = f"{field}: {problem.detail}" if field else problem.detail
+    id_of_request = {"query_id": request_id} if request_id else {}
     document: dict[str, object] = {
         "type": f"urn:gleaner:problem:{problem.slug}",
         "title": problem.slug.replace("-", " ").capitalize(),
         "status": problem.status,
         "detail": detail,
-        "query_id": _REQUEST_ID,
-        "error": _openai_error(problem, detail),
+        **id_of_request,
+        "error": _openai_error(problem, detail) | id_of_request,
     }
     return document | ({"errors": [{"field": field, "message": problem.detail}]} if field else {})
 
@@ -135,5 +145,4 @@ def _openai_error(problem: _Problem, message: str) -> dict[str, str | None]:
         "type": "server_error" if is_ours else "invalid_request_error",
         "param": None,
         "code": _OPENAI_CODES.get(problem.slug, problem.slug),
-        "query_id": _REQUEST_ID,
     }

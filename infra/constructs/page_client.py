@@ -23,7 +23,7 @@ class PageClient(Construct):
         self, scope: Construct, id: str, *, environment: Environment, pages: SignInPages, api_url: str
     ) -> None:
         super().__init__(scope, id)
-        client = self._client(pages.pool, [f"{api_url}/", *environment.page_urls])
+        client = self._client(pages.pool, _urls(environment, api_url))
         pages.add_style("Style", client)
         self.variables = {"PAGE_USER_POOL_URL": pages.url, "PAGE_CLIENT_ID": client.user_pool_client_id}
 
@@ -48,3 +48,10 @@ class PageClient(Construct):
             refresh_token_rotation_grace_period=Duration.seconds(30),
             prevent_user_existence_errors=True,
         )
+
+
+def _urls(environment: Environment, api_url: str) -> list[str]:
+    """Where the page is opened: at each address at which the API answers."""
+    addresses = [] if environment.closes_default_endpoint else [f"{api_url}/"]
+    addresses += [f"{environment.domain.url}/"] if environment.domain else []
+    return list(dict.fromkeys([*addresses, *environment.page_urls]))

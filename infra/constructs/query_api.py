@@ -103,6 +103,7 @@ class QueryApi(Construct):
             "Rest",
             rest_api_name=f"gleaner-{environment.name}",
             endpoint_types=[apigateway.EndpointType.REGIONAL],
+            disable_execute_api_endpoint=True if environment.closes_default_endpoint else None,
             deploy_options=apigateway.StageOptions(
                 stage_name=environment.name,
                 throttling_rate_limit=environment.throttle.rate_per_second,
@@ -118,7 +119,7 @@ class QueryApi(Construct):
             cloud_watch_role=True,
             cloud_watch_role_removal_policy=RemovalPolicy.RETAIN,
         )
-        _acknowledge(api)
+        _acknowledge(api, environment)
         return api
 
     def _preflight(self) -> apigateway.CorsOptions | None:
@@ -203,7 +204,7 @@ class QueryApi(Construct):
     @property
     def public_url(self) -> str:
         """The address of the API as its clients see it, without a final slash."""
-        return self._environment.public_url or self.url
+        return self._environment.address or self.url
 
 
 def _key_source(authorizer: Authorizer) -> apigateway.ApiKeySourceType | None:
@@ -248,9 +249,10 @@ def _access_log_format() -> apigateway.AccessLogFormat:
     return apigateway.AccessLogFormat.custom(f"{{{pairs}}}")
 
 
-def _acknowledge(api: apigateway.RestApi) -> None:
-    reasons = {
-        "AwsSolutions-APIG3": "A web ACL has a fixed monthly price; throttling, quota and the authorizer limit abuse.",
+def _acknowledge(api: apigateway.RestApi, environment: Environment) -> None:
+    without_firewall = "A web ACL has a fixed monthly price; throttling, quota and the authorizer limit abuse."
+    reasons = {} if environment.firewall else {"AwsSolutions-APIG3": without_firewall}
+    reasons |= {
         "AwsSolutions-APIG6": "The access log records every request and its error. The stack cannot set the "
         "retention of API Gateway's execution log.",
         "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer
+from infra.environment import Authorizer, Domain, Firewall, FirewallLog
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.layer_build import Layer
 from tests.run_directory import make_once
@@ -22,6 +22,22 @@ Template = dict[str, Any]
 BY_IAM = replace(STAGING, name="iam", authorizer=Authorizer.IAM)
 WITH_PAGE = replace(STAGING, name="page", chat_page=True, page_urls=("https://ask.example.org/gleaner/",))
 BEHIND_DOMAIN = replace(STAGING, name="domain", public_url="https://ask.example.org")
+OWN_CERTIFICATE = "arn:aws:acm:eu-central-1:111122223333:certificate/0a1b2c3d-1111-2222-3333-444455556666"
+# A domain whose DNS somebody else keeps, and one in a hosted zone of the account.
+AT_DOMAIN = replace(
+    STAGING,
+    name="atdomain",
+    chat_page=True,
+    domain=Domain(name="ask.example.org", base_path="tools/gleaner", certificate_arn=OWN_CERTIFICATE),
+)
+IN_ZONE = replace(
+    DEV,
+    name="zone",
+    authorizer=Authorizer.COGNITO,
+    domain=Domain(name="ask.example.org", hosted_zone_id="Z0123456789ABCDEFGHIJ", closes_default_endpoint=True),
+    firewall=Firewall(requests_per_address=10, log=FirewallLog.ALL),
+)
+QUIET_FIREWALL = replace(DEV, name="quiet", firewall=Firewall(log=FirewallLog.NOTHING))
 POOL_WITHOUT_PAGES = replace(
     STAGING, name="bare", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
 )
@@ -59,7 +75,9 @@ class Synthesis:
         yield from self.service.values()
 
 
-_VARIANTS = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
+_AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
+_WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
+_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, QUIET_FIREWALL)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 

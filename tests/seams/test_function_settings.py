@@ -15,6 +15,7 @@ from gleaner.runtime.sign_in import SignIn
 from infra.environment import Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from tests.infra.synthesis import (
+    AT_DOMAIN,
     BEHIND_DOMAIN,
     BY_IAM,
     EVERY,
@@ -92,6 +93,7 @@ def test_the_page_gets_to_know_how_people_sign_in(environment: Environment, expe
     [
         (PROD, "https://x.execute-api.x.x/prod"),
         (BEHIND_DOMAIN, "https://ask.example.org"),
+        (AT_DOMAIN, "https://ask.example.org/tools/gleaner"),
         (OWN_POOL, "https://x.execute-api.x.x/pool"),
         (DEV, None),
         (BY_IAM, None),
