@@ -12,8 +12,10 @@ from cdk_nag import AwsSolutionsChecks
 
 from infra import layer_build
 from infra.environment import Environment
-from infra.environments import ENVIRONMENTS
+from infra.environments import ENVIRONMENTS, PIPELINE
 from infra.modes import make_readable
+from infra.pipeline import Pipeline
+from infra.pipeline_stacks import PipelineStage
 from infra.service_stack import Code
 from infra.stage import GleanerStage
 
@@ -29,12 +31,16 @@ _FLAGS = {
 }
 
 
-def make_app(environments: Sequence[Environment], code: Code, *, outdir: Path | None = None) -> App:
-    """Create the application with a stage for each environment. cdk-nag checks it during synthesis."""
+def make_app(
+    environments: Sequence[Environment], code: Code, *, pipeline: Pipeline | None = None, outdir: Path | None = None
+) -> App:
+    """Create the application with a stage for each environment, and for the pipeline. cdk-nag checks its synthesis."""
     app = App(context=_FLAGS, outdir=str(outdir) if outdir else None, analytics_reporting=False)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment in environments:
         GleanerStage(app, environment, code=code)
+    if pipeline is not None:
+        PipelineStage(app, pipeline, [environment.name for environment in environments])
     return app
 
 
@@ -61,7 +67,7 @@ def main() -> None:
     print(layer_build.describe(layer), file=sys.stderr)
     # The CDK's command line sets this variable. Without any directory, the CDK would write to a temporary one.
     outdir = Path(os.environ.get("CDK_OUTDIR") or layer_build.ROOT / "cdk.out")
-    write(make_app(ENVIRONMENTS, code_of(layer), outdir=outdir))
+    write(make_app(ENVIRONMENTS, code_of(layer), pipeline=PIPELINE, outdir=outdir))
 
 
 if __name__ == "__main__":

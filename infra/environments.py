@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Firewall, Function, Pruning, Throttle
+from infra.pipeline import Pipeline
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
@@ -68,3 +69,7 @@ PROD = Environment(
 )
 
 ENVIRONMENTS = (DEV, STAGING, PROD)
+
+# The repository whose workflows may deploy, as `Pipeline(owner="octocat", owner_id=583231, repository="gleaner",
+# repository_id=1296269)`. None: nobody but you. docs/09 has the steps.
+PIPELINE: Pipeline | None = None

@@ -1,0 +1,87 @@
+"""What lets GitHub's workflows deploy: GitHub as an identity provider, and a role for each environment.
+
+These stacks are deployed by hand. The pipeline cannot change them, as it could otherwise give itself more rights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import ArnFormat, CfnOutput, DefaultStackSynthesizer, Duration, Fn, Stack, Stage, Tags
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.acknowledge import acknowledge
+from infra.pipeline import AUDIENCE, ISSUER, Pipeline
+
+# The roles of `make bootstrap` that a deployment needs. The one for look-ups is not among them: it may read everything
+# in the account, all conversations included, and these stacks look nothing up.
+_BOOTSTRAP_ROLES = ("deploy-role", "file-publishing-role")
+
+
+class PipelineStage(Stage):
+    """The stacks `gleaner-pipeline-provider` and `gleaner-pipeline-<environment>`."""
+
+    def __init__(self, scope: Construct, pipeline: Pipeline, environments: Sequence[str]) -> None:
+        super().__init__(scope, "gleaner-pipeline")
+        provider = None if pipeline.has_provider else ProviderStack(self, "provider")
+        for environment in environments:
+            stack = DeployerStack(self, environment, pipeline=pipeline, environment=environment)
+            if provider is not None:
+                stack.add_stack_dependency(provider)
+        Tags.of(self).add("project", "gleaner")
+
+
+class ProviderStack(Stack):
+    """GitHub as an identity provider of the account."""
+
+    def __init__(self, scope: Construct, id: str) -> None:
+        super().__init__(scope, id, description="Gleaner: GitHub's workflows as identities")
+        iam.CfnOIDCProvider(self, "GitHub", url=f"https://{ISSUER}", client_id_list=[AUDIENCE])
+
+
+class DeployerStack(Stack):
+    """The role that workflows assume to deploy one environment. It trusts that environment of one repository only."""
+
+    def __init__(self, scope: Construct, id: str, *, pipeline: Pipeline, environment: str) -> None:
+        super().__init__(scope, id, description=f"Gleaner {environment}: the role of the pipeline")
+        Tags.of(self).add("environment", environment)
+        role = iam.Role(
+            self,
+            "Deployer",
+            description=f"Deploys gleaner-{environment} from {pipeline.owner}/{pipeline.repository}",
+            assumed_by=self._workflows(pipeline, environment),
+            max_session_duration=Duration.hours(1),
+        )
+        for statement in self._permissions(environment):
+            role.add_to_policy(statement)
+        account = "<AWS::Region>:<AWS::AccountId>"
+        acknowledge(
+            role,
+            f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:{account}:stack/gleaner-{environment}-*/*]",
+            "The stacks of one environment. CloudFormation puts a random id at the end of their ARNs.",
+        )
+        CfnOutput(self, "RoleArn", value=role.role_arn, description=f"AWS_ROLE_ARN of the environment {environment}")
+
+    def _workflows(self, pipeline: Pipeline, environment: str) -> iam.FederatedPrincipal:
+        claims = pipeline.claims(environment)
+        return iam.FederatedPrincipal(
+            self._iam_arn("oidc-provider", ISSUER),
+            {"StringEquals": {f"{ISSUER}:{claim}": list(values) for claim, values in claims.items()}},
+            "sts:AssumeRoleWithWebIdentity",
+        )
+
+    def _permissions(self, environment: str) -> Sequence[iam.PolicyStatement]:
+        qualifier = DefaultStackSynthesizer.DEFAULT_QUALIFIER
+        roles = [Fn.join("-", ["cdk", qualifier, role, self.account, self.region]) for role in _BOOTSTRAP_ROLES]
+        stacks = self.format_arn(service="cloudformation", resource="stack", resource_name=f"gleaner-{environment}-*/*")
+        return (
+            iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[self._iam_arn("role", role) for role in roles]),
+            # `make deploy` itself looks which stacks exist.
+            iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[stacks]),
+        )
+
+    def _iam_arn(self, kind: str, name: str) -> str:
+        return self.format_arn(
+            service="iam", region="", resource=kind, resource_name=name, arn_format=ArnFormat.SLASH_RESOURCE_NAME
+        )
