@@ -34,7 +34,7 @@ STACKS = "gleaner-$(ENV)/$(STACK)"
 # Index consoles show the host without https://.
 INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
-.PHONY: help run setup test check clients audit e2e bench synth diff bootstrap deploy destroy pins
+.PHONY: help run setup test check clients workflows audit e2e bench synth diff bootstrap pipeline deploy destroy pins
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,12 +56,18 @@ check: .venv/dev.stamp clients ## lint, types, imports, paths in documents, audi
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m checks.paths
+	$(MAKE) workflows
 	$(MAKE) audit
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile thorough
 	$(MAKE) $(COVERAGE)
 	$(BIN)/python -m coverage report --skip-covered --fail-under=$(MIN_COVERAGE)
 
 clients: $(CLIENTS_VENV)/installed.stamp $(CLIENTS)/node_modules/.package-lock.json ## install the clients of the slow tests
+
+# The first looks for mistakes and has ShellCheck, from the PATH, read the scripts; the second looks for weaknesses.
+workflows: .venv/dev.stamp ## lint GitHub's workflows, without asking GitHub anything
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jactionlint --strict-exit
+	$(BIN)/zizmor --offline --no-progress --quiet .github
 
 # The scan's keyword detector is off because ruff finds passwords in code. Pinned requirements consist of hashes.
 audit: .venv/dev.stamp ## look for known vulnerabilities in the pins and for secrets in committed files
@@ -84,6 +90,9 @@ diff: .venv/infra.stamp ## show what `make deploy ENV=...` would change
 
 bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (once)
 	$(CDK) bootstrap
+
+pipeline: .venv/infra.stamp ## let GitHub's workflows deploy ENV=... (by hand, once); see docs/09
+	$(CDK) deploy "gleaner-pipeline/$(ENV)" $(CDK_FLAGS)
 
 deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
 	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
