@@ -120,6 +120,13 @@ def test_packages_are_installed_before_there_are_credentials() -> None:
     assert set(steps[login]["with"]) == {"role-to-assume", "role-session-name", "aws-region"}
 
 
+def test_the_deployment_asks_nothing_for_which_the_role_would_have_to_read_more() -> None:
+    [deploy] = [
+        step for step in _steps(_read(FOLDER / "deploy-environment.yml")) if "make deploy" in step.get("run", "")
+    ]
+    assert "--require-approval never" in deploy["run"]
+
+
 def _read(file: Path) -> Workflow:
     workflow: Workflow = yaml.safe_load(file.read_text())
     # YAML 1.1 reads the key `on` as true.
