@@ -121,10 +121,9 @@ def test_packages_are_installed_before_there_are_credentials() -> None:
 
 
 def test_the_deployment_asks_nothing_for_which_the_role_would_have_to_read_more() -> None:
-    [deploy] = [
-        step for step in _steps(_read(FOLDER / "deploy-environment.yml")) if "make deploy" in step.get("run", "")
-    ]
-    assert "--require-approval never" in deploy["run"]
+    steps = _steps(_read(FOLDER / "deploy-environment.yml"))
+    [deploy] = [step["run"] for step in steps if "make deploy" in step.get("run", "")]
+    assert "--require-approval never" in deploy
 
 
 def _read(file: Path) -> Workflow:

@@ -37,7 +37,6 @@ IN_ZONE = replace(
     domain=Domain(name="ask.example.org", hosted_zone_id="Z0123456789ABCDEFGHIJ", closes_default_endpoint=True),
     firewall=Firewall(requests_per_address=10, log=FirewallLog.ALL),
 )
-QUIET_FIREWALL = replace(DEV, name="quiet", firewall=Firewall(log=FirewallLog.NOTHING))
 POOL_WITHOUT_PAGES = replace(
     STAGING, name="bare", user_pool_arn="arn:aws:cognito-idp:eu-central-1:111122223333:userpool/eu-central-1_abc"
 )
@@ -56,6 +55,7 @@ RESERVED = replace(
     name="reserved",
     query=replace(PROD.query, reserved_concurrency=100),
     prune=replace(PROD.prune, reserved_concurrency=1),
+    firewall=Firewall(log=FirewallLog.NOTHING),
 )
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
@@ -77,7 +77,7 @@ class Synthesis:
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, QUIET_FIREWALL)
+_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 

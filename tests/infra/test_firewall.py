@@ -40,7 +40,7 @@ COMMON_RULES = {
     "CrossSiteScripting_BODY": False,
     "CrossSiteScripting_URIPATH": True,
 }
-WITH_FIREWALL = pytest.mark.parametrize("name", ["prod", "zone", "quiet"])
+WITH_FIREWALL = pytest.mark.parametrize("name", ["prod", "zone", "reserved"])
 
 
 def test_prod_has_a_firewall_and_the_others_pay_for_none(synthesised: Synthesis) -> None:
@@ -124,10 +124,10 @@ def test_the_log_has_what_the_record_says_and_the_environments_retention(synthes
     [kept] = prod["LoggingFilter"]["Filters"]
     assert (kept["Behavior"], kept["Conditions"]) == ("KEEP", [{"ActionCondition": {"Action": "BLOCK"}}])
     assert "LoggingFilter" not in zone
-    assert not resources(synthesised.service["quiet"], "AWS::WAFv2::LoggingConfiguration")
+    assert not resources(synthesised.service["reserved"], "AWS::WAFv2::LoggingConfiguration")
     [group] = _waf_log_groups(synthesised.service["prod"])
     assert group["RetentionInDays"] == PROD.log_retention_days
-    assert not _waf_log_groups(synthesised.service["quiet"])
+    assert not _waf_log_groups(synthesised.service["reserved"])
 
 
 def test_the_log_of_a_stack_that_is_gone_is_in_nobodys_way(synthesised: Synthesis) -> None:

@@ -54,7 +54,7 @@ def test_no_environment_needs_more_concurrency_than_a_new_account_has() -> None:
 def test_logs_are_retained_as_configured(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     groups = resources(template, "AWS::Logs::LogGroup").values()
-    count = len(functions(template)) + 1  # and the access log
+    count = len(functions(template)) + 1 + bool(environment.firewall)  # and the access log, and the firewall's
     assert [group["Properties"]["RetentionInDays"] for group in groups] == [environment.log_retention_days] * count
     # They also outlive the service, which may be removed for only a day.
     assert {group["DeletionPolicy"] for group in groups} == {"Retain" if environment.keep_data else "Delete"}
