@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_certificatemanager as acm
@@ -47,7 +49,7 @@ class CustomDomain(Construct):
         if domain.certificate_arn is not None:
             return acm.Certificate.from_certificate_arn(self, "Certificate", domain.certificate_arn)
         # The record of a domain without a certificate names its hosted zone: ACM validates the certificate there.
-        zone = route53.HostedZone.from_hosted_zone_id(self, "Zone", domain.hosted_zone_id or "")
+        zone = route53.HostedZone.from_hosted_zone_id(self, "Zone", cast(str, domain.hosted_zone_id))
         return acm.Certificate(
             self,
             "Certificate",
