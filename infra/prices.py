@@ -46,11 +46,50 @@ class Aws:
 
 AWS = Aws()
 
-# Pinecone, serverless, Standard plan on AWS us-east-1, as published on 2026-11-28 (pinecone.io/pricing). That plan has
-# a minimum of 50 USD a month; the Starter plan has none, and is free within its limits.
+# Pinecone, serverless, Standard and Enterprise plan on AWS us-east-1, as published on 2026-11-04 and 2026-10-07
+# (pinecone.io/pricing) and for the model on docs.pinecone.io/models/llama-text-embed-v2.
 PINECONE_READ_MILLION = 16.00  # read units
 PINECONE_SEARCH_UNITS = 0.25  # for a namespace of up to 0.25 GB; 1 for each GB
 PINECONE_SEARCHES = 2  # of one knowledge base search: the documents, and the stored web answers
 PINECONE_WRITE_MILLION = 4.00  # write units
 PINECONE_RECORD_UNITS = 5  # for the record of a stored web answer: the minimum of a request
 PINECONE_EMBED_MILLION_TOKENS = 0.16  # for an integrated embedding model
+PINECONE_STORAGE_GB_MONTH = 0.33
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconePlan:
+    """A plan: what it costs at least, and what it allows in a month and a minute. None: as much as is paid for."""
+
+    month_usd: float
+    embedding_tokens: int | None = None  # a month, for each model
+    read_units: int | None = None  # a month
+    write_units: int | None = None  # a month
+    storage_gb: int | None = None
+    passage_tokens_a_minute: int
+    query_tokens_a_minute: int
+
+
+# docs.pinecone.io/reference/api/database-limits/rate-limits and object-limits, pinecone.io/pricing, November 2026.
+PINECONE_PLANS = {
+    "Starter": PineconePlan(
+        month_usd=0.0,
+        embedding_tokens=5_000_000,
+        read_units=1_000_000,
+        write_units=2_000_000,
+        storage_gb=2,
+        passage_tokens_a_minute=250_000,
+        query_tokens_a_minute=50_000,
+    ),
+    "Builder": PineconePlan(
+        month_usd=20.0,
+        embedding_tokens=10_000_000,
+        read_units=2_000_000,
+        write_units=5_000_000,
+        storage_gb=10,
+        passage_tokens_a_minute=250_000,
+        query_tokens_a_minute=50_000,
+    ),
+    "Standard": PineconePlan(month_usd=50.0, passage_tokens_a_minute=1_000_000, query_tokens_a_minute=250_000),
+    "Enterprise": PineconePlan(month_usd=500.0, passage_tokens_a_minute=1_000_000, query_tokens_a_minute=250_000),
+}

@@ -1,9 +1,9 @@
 """What Pinecone answers when one of its limits is reached, and an index that has such limits.
 
 Sources of the messages: docs.pinecone.io/reference/api/database-limits, of November 2026 and of the year before,
-when it had a message for each limit. The data plane puts them into the error of a gRPC gateway, as a public report of an
-upsert shows: `HTTP response body: {"code":8,"message":"Request failed. You've reached your write unit limit for the
-current month (2000000). To continue writing data, upgrade your plan.","details":[]}`. The service of the models
+when it had a message for each limit. The data plane puts them into the error of a gRPC gateway, as a public report
+of an upsert shows: `HTTP response body: {"code":8,"message":"Request failed. You've reached your write unit limit for
+the current month (2000000). To continue writing data, upgrade your plan.","details":[]}`. The service of the models
 writes `{"error": {"code", "message"}, "status"}` (docs.pinecone.io, "Errors"; the public schema ErrorResponse). Both
 forms are tried, since no public report shows the error of an upsert of text.
 """
