@@ -12,7 +12,6 @@ from infra.prices import MODELS, WEB_ANSWER, Model
 
 _MODEL = "gpt-6-luna"
 SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
-SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
 
 
 class Authorizer(Enum):
@@ -44,31 +43,6 @@ class Throttle:
     quota_per_day: int  # for each API key
     open_rate_per_second: int = 5  # for each route that needs no credentials
     page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PineconeLimits:
-    """How many queries the vector index takes, which limits how many questions the API may take."""
-
-    # In each namespace (docs.pinecone.io/reference/api/database-limits/rate-limits, on every plan). Set what Pinecone's
-    # support raised it to. A question searches the namespace of documents and that of stored answers equally often.
-    queries_per_second: int = 100
-
-    def check(self, throttle: Throttle) -> str | None:
-        """What is wrong with a throttle that lets more questions in than the index can search for, or None."""
-        searches = throttle.rate_per_second * SEARCHES_PER_QUESTION
-        if searches > self.queries_per_second:
-            return (
-                f"{throttle.rate_per_second:g} questions a second may search {searches:g} times, but Pinecone takes "
-                f"{self.queries_per_second} queries a second in a namespace. Lower rate_per_second to "
-                f"{self.queries_per_second / SEARCHES_PER_QUESTION:.4g}, or raise pinecone_limits once Pinecone has."
-            )
-        if throttle.burst > self.queries_per_second:
-            return (
-                f"a burst of {throttle.burst} questions searches that often at once, but Pinecone takes "
-                f"{self.queries_per_second} queries a second in a namespace. Lower burst."
-            )
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +155,6 @@ class Environment:
     stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
-    pinecone_limits: PineconeLimits = PineconeLimits()
     pinecone_limits: PineconeLimits = PineconeLimits()
     openai_model: str = _MODEL
     openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates

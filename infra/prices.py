@@ -27,7 +27,7 @@ WEB_ANSWER = 0.0065
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aws:
-    """us-east-1, as published on 2026-11-28."""
+    """us-east-1, as published on 2026-11-28; CloudWatch, SnapStart and AWS WAF compared with other pages of 2026."""
 
     read_million: float = 0.125  # DynamoDB read request units, on demand
     write_million: float = 0.625  # DynamoDB write request units, on demand
@@ -39,9 +39,17 @@ class Aws:
     log_gb: float = 0.50  # CloudWatch Logs, ingestion
     trace_million: float = 5.00  # X-Ray, recorded traces
     metric_month: float = 0.30  # for each custom metric
-    alarm_month: float = 0.10
+    free_metrics: int = 10  # of an account
+    alarm_month: float = 0.10  # for each metric under a standard-resolution alarm, also in an expression
+    fast_alarm_month: float = 0.30  # for each metric under a high-resolution alarm: a period below a minute
+    free_alarm_metrics: int = 10  # of an account, under standard-resolution alarms
     dashboard_month: float = 3.00
+    free_dashboards: int = 3  # of an account, with up to 50 metrics each
     secret_month: float = 0.40
+    web_acl_month: float = 5.00  # AWS WAF
+    waf_rule_month: float = 1.00  # for each rule or managed rule group of a web ACL
+    waf_request_million: float = 0.60
+    deployment: float = 0.00  # CodeDeploy, for a Lambda function
 
 
 AWS = Aws()
