@@ -43,7 +43,7 @@ def describe_load(estimate: LoadEstimate) -> Iterator[str]:
     """The lines to print."""
     yield (
         f"To load: {_count(estimate.documents, 'document')}, {_count(estimate.chunks, 'chunk')}, about "
-        f"{estimate.tokens:,} tokens to embed (llama-text-embed-v2, ±{ERROR:.0%})."
+        f"{_round(estimate.tokens):,} tokens to embed (llama-text-embed-v2, ±{ERROR:.0%})."
     )
     shares = [
         f"{name} {estimate.tokens / plan.embedding_tokens:.1%} of the month's {plan.embedding_tokens:,} tokens"
@@ -65,6 +65,11 @@ def describe_load(estimate: LoadEstimate) -> Iterator[str]:
             f"That is more than the Starter plan embeds in a month: it would take {math.ceil(estimate.tokens / MONTH)} "
             "months. Loading stops when a month is used up; the same command then continues in the next one."
         )
+
+
+def _round(number: int) -> int:
+    """A number with as many digits as an estimate has."""
+    return round(number, 2 - len(str(number))) if number else 0
 
 
 def _count(number: int, noun: str) -> str:

@@ -41,5 +41,5 @@ ERROR = 0.25  # of the estimate, for large languages
 
 def estimate_tokens(text: str) -> int:
     """The number of tokens of a text, with an error of up to 25 % for large languages; at most MAX_TOKENS."""
-    counted = sum(tokens * sum(1 for _ in pattern.finditer(text)) for pattern, tokens in _WEIGHTED)
+    counted = sum(tokens * len(pattern.findall(text)) for pattern, tokens in _WEIGHTED)
     return min(MAX_TOKENS, round(counted) + _TOKENS_OF_EACH_TEXT)
