@@ -98,7 +98,7 @@ def _show_progress(out: Console, *, starts: bool) -> Iterator[_Display]:
 
     def say_wait(seconds: float) -> None:
         bar.start()
-        bar.update(task, description=_describe_wait(seconds))
+        bar.update(task, description=_describe_wait(seconds), refresh=True)
 
     if starts:
         bar.start()

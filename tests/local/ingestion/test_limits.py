@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,14 +65,15 @@ def docs(tmp_path: Path) -> Path:
     return root
 
 
-def run(docs: Path, kb: KnowledgeBase, *, max_wait: float | None = None) -> tuple[int, str]:
+def run(docs: Path, kb: KnowledgeBase, *, max_wait: float | None = None, terminal: bool = False) -> tuple[int, str]:
     output = io.StringIO()
+    console = Console(file=output, width=200, force_terminal=terminal)
     code = ingest_and_report(
         [docs],
         kb_id="lamps",
         knowledge_base=kb,
         prune=False,
-        console=Console(file=output, width=200),
+        console=console,
         max_wait=max_wait,
     )
     return code, output.getvalue()
@@ -92,6 +94,17 @@ def test_the_tokens_of_a_minute_are_waited_for(
     assert 60 <= clock.time < 120
     assert "Waiting 2 s: the index takes no more for now" in output
     assert "3 loaded; 12 chunks written" in output
+
+
+def test_a_terminal_shows_the_wait_in_the_progress_bar(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute, limits.retry_after = 1_200, "61"
+    code, output = run(docs, kb, terminal=True)
+    assert code == 0
+    assert re.search(r"Waiting (6[1-9]|7\d) s: the index takes no more for now", output)
+    assert output.rindex("Loading") > output.rindex("Waiting")
 
 
 def test_the_wait_is_as_long_as_the_service_asks(
