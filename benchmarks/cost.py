@@ -13,9 +13,10 @@ request is cached up to its explicit breakpoint and up to its last message, and 
 at a price of its own. "Alone" starts with an empty cache. "After others" assumes that questions of all kinds were asked
 shortly before. Reasoning tokens are not counted: the scripted model writes none.
 
-The script fails if a learned question is not cheaper than one from the web, if less than 60 % of the input is read from
-the cache after other questions, or if an answer waits for more than two round trips to the store. One more is allowed
-in a session, and for a question from the web, whose search begins when nobody else runs the same one.
+`--write` writes the tables into docs/11-costs-and-limits.md. The script fails if a figure there is off by more than
+5 %, if a learned question is not cheaper than one from the web, if less than 60 % of the input is read from the cache
+after other questions, or if an answer waits for more than two round trips to the store. One more is allowed in a
+session, and for a question from the web, whose search begins when nobody else runs the same one.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner_local.ingestion.run import ingest
-from harness import cost_prices
+from harness import cost_prices, handbook
 from harness.cost_prices import Asked, CostedQuestion
 from harness.cost_questions import TOPICS, Kind, Measurement, Place, Questioner
+from harness.cost_tables import ByKind, after_others, alone, handbook_parts
 from harness.keyword_tables import KB_ID, print_table
 from harness.local_services import running
 from harness.prompt_tokens import InputTokens, Prompt, PromptCache, shared
@@ -43,12 +45,15 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 MAX_ROUND_TRIPS = {Kind.KNOWLEDGE_BASE: 2, Kind.WEB: 3, Kind.LEARNED: 2}  # for a question that starts a session
 MIN_CACHED_SHARE = 0.6  # of the input of questions that are asked after others
 
-ByKind = Mapping[Kind, Sequence[CostedQuestion]]
+# By how much a figure of the handbook may be off: the passages are the handbook's own, so each change of it moves some.
+MAX_DIFFERENCE = 0.05
 
 
 def main() -> None:
     """Print the tables; fail if a limit is exceeded."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="write the tables into the handbook")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, running(Path(folder), load=load) as local:
         questioner = Questioner(local)
         in_session = ask_in_session(questioner)
@@ -69,7 +74,12 @@ def main() -> None:
         *(item for item in in_session.values() if item.round_trips() > MAX_ROUND_TRIPS[item.kind] + 1),
     ]
     share = min(cost_prices.cached_share(items, after_others) for items in questions.values())
-    if learned >= web or slow_questions or share < MIN_CACHED_SHARE:
+    parts = handbook_parts(questions)
+    if options.write:
+        handbook.write(parts)
+    if outdated := list(handbook.differences(parts, tolerance=MAX_DIFFERENCE)):
+        print("\n".join(["", *outdated, "Run benchmarks/cost.py --write."]))
+    if outdated or learned >= web or slow_questions or share < MIN_CACHED_SHARE:
         sys.exit("A limit is exceeded, see above.")
 
 
@@ -102,16 +112,6 @@ def ask(questioner: Questioner) -> ByKind:
 def send(prompts: Sequence[Prompt], cache: PromptCache) -> InputTokens:
     """The input tokens of the requests of a question."""
     return sum(map(cache.send, prompts), start=InputTokens())
-
-
-def alone(question: CostedQuestion) -> InputTokens:
-    """The input tokens of a question that finds the provider's cache empty."""
-    return question.alone
-
-
-def after_others(question: CostedQuestion) -> InputTokens:
-    """The input tokens of a question that is asked shortly after others."""
-    return question.after_others
 
 
 def ask_in_session(questioner: Questioner) -> dict[Kind, Measurement]:

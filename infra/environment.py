@@ -12,6 +12,7 @@ from infra.prices import MODELS, WEB_ANSWER, Model
 
 _MODEL = "gpt-6-luna"
 _FIREWALL_LIMITS = (10, 2_000_000_000)  # what AWS WAF takes
+SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
 
 
 class Authorizer(Enum):
@@ -94,6 +95,31 @@ class Domain:
     def url(self) -> str:
         """The address of the API, without a final slash."""
         return f"https://{self.name}" + (f"/{self.base_path}" if self.base_path else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconeLimits:
+    """How many queries the vector index takes, which limits how many questions the API may take."""
+
+    # In each namespace (docs.pinecone.io/reference/api/database-limits/rate-limits, on every plan). Set what Pinecone's
+    # support raised it to. A question searches the namespace of documents and that of stored answers equally often.
+    queries_per_second: int = 100
+
+    def check(self, throttle: Throttle) -> str | None:
+        """What is wrong with a throttle that lets more questions in than the index can search for, or None."""
+        searches = throttle.rate_per_second * SEARCHES_PER_QUESTION
+        if searches > self.queries_per_second:
+            return (
+                f"{throttle.rate_per_second:g} questions a second may search {searches:g} times, but Pinecone takes "
+                f"{self.queries_per_second} queries a second in a namespace. Lower rate_per_second to "
+                f"{self.queries_per_second / SEARCHES_PER_QUESTION:.4g}, or raise pinecone_limits once Pinecone has."
+            )
+        if throttle.burst > self.queries_per_second:
+            return (
+                f"a burst of {throttle.burst} questions searches that often at once, but Pinecone takes "
+                f"{self.queries_per_second} queries a second in a namespace. Lower burst."
+            )
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +211,7 @@ class Environment:
     stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
+    pinecone_limits: PineconeLimits = PineconeLimits()
     openai_model: str = _MODEL
     openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates
     openai_base_url: str | None = None  # None: OpenAI's own
@@ -195,7 +222,9 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError if nobody could sign in on the page or in an MCP client."""
+        """Raise ValueError if nobody could sign in on the page or in an MCP client, or the index could not keep up."""
+        if (objection := self.pinecone_limits.check(self.throttle)) is not None:
+            raise ValueError(f"{self.name}: {objection}")
         if self.chat_page:
             self._check_page()
         if self.public_url is not None and not re.fullmatch(r"https://[^?#]*[^?#/]", self.public_url):

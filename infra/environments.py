@@ -58,7 +58,7 @@ PROD = Environment(
     name="prod",
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=Function(memory_mb=256, timeout_seconds=900),
-    throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
+    throttle=Throttle(rate_per_second=33, burst=66, quota_per_day=100_000),  # what a namespace of Pinecone's takes
     firewall=Firewall(),
     authorizer=Authorizer.COGNITO,
     docs_routes=False,

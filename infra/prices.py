@@ -27,7 +27,7 @@ WEB_ANSWER = 0.0065
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aws:
-    """us-east-1, as published on 2026-11-28."""
+    """us-east-1, as published on 2026-11-28; CloudWatch, SnapStart and AWS WAF compared with other pages of 2026."""
 
     read_million: float = 0.125  # DynamoDB read request units, on demand
     write_million: float = 0.625  # DynamoDB write request units, on demand
@@ -39,22 +39,66 @@ class Aws:
     log_gb: float = 0.50  # CloudWatch Logs, ingestion
     trace_million: float = 5.00  # X-Ray, recorded traces
     metric_month: float = 0.30  # for each custom metric
-    alarm_month: float = 0.10
+    free_metrics: int = 10  # of an account
+    alarm_month: float = 0.10  # for each metric under a standard-resolution alarm, also in an expression
+    fast_alarm_month: float = 0.30  # for each metric under a high-resolution alarm: a period below a minute
+    free_alarm_metrics: int = 10  # of an account, under standard-resolution alarms
     dashboard_month: float = 3.00
+    free_dashboards: int = 3  # of an account, with up to 50 metrics each
     secret_month: float = 0.40
     # AWS WAF (aws.amazon.com/waf/pricing), the same in every region; a group of AWS's own rules is one rule.
     web_acl_month: float = 5.00
     web_acl_rule_month: float = 1.00
     web_acl_request_million: float = 0.60  # up to 1,500 capacity units, and 16 KB of a body
+    deployment: float = 0.00  # CodeDeploy, for a Lambda function
 
 
 AWS = Aws()
 
-# Pinecone, serverless, Standard plan on AWS us-east-1, as published on 2026-11-28 (pinecone.io/pricing). That plan has
-# a minimum of 50 USD a month; the Starter plan has none, and is free within its limits.
+# Pinecone, serverless, Standard and Enterprise plan on AWS us-east-1, as published on 2026-11-04 and 2026-10-07
+# (pinecone.io/pricing) and for the model on docs.pinecone.io/models/llama-text-embed-v2.
 PINECONE_READ_MILLION = 16.00  # read units
 PINECONE_SEARCH_UNITS = 0.25  # for a namespace of up to 0.25 GB; 1 for each GB
 PINECONE_SEARCHES = 2  # of one knowledge base search: the documents, and the stored web answers
 PINECONE_WRITE_MILLION = 4.00  # write units
 PINECONE_RECORD_UNITS = 5  # for the record of a stored web answer: the minimum of a request
 PINECONE_EMBED_MILLION_TOKENS = 0.16  # for an integrated embedding model
+PINECONE_STORAGE_GB_MONTH = 0.33
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PineconePlan:
+    """A plan: what it costs at least, and what it allows in a month and a minute. None: as much as is paid for."""
+
+    month_usd: float
+    embedding_tokens: int | None = None  # a month, for each model
+    read_units: int | None = None  # a month
+    write_units: int | None = None  # a month
+    storage_gb: int | None = None
+    passage_tokens_a_minute: int
+    query_tokens_a_minute: int
+
+
+# docs.pinecone.io/reference/api/database-limits/rate-limits and object-limits, pinecone.io/pricing, November 2026.
+PINECONE_PLANS = {
+    "Starter": PineconePlan(
+        month_usd=0.0,
+        embedding_tokens=5_000_000,
+        read_units=1_000_000,
+        write_units=2_000_000,
+        storage_gb=2,
+        passage_tokens_a_minute=250_000,
+        query_tokens_a_minute=50_000,
+    ),
+    "Builder": PineconePlan(
+        month_usd=20.0,
+        embedding_tokens=10_000_000,
+        read_units=2_000_000,
+        write_units=5_000_000,
+        storage_gb=10,
+        passage_tokens_a_minute=250_000,
+        query_tokens_a_minute=50_000,
+    ),
+    "Standard": PineconePlan(month_usd=50.0, passage_tokens_a_minute=1_000_000, query_tokens_a_minute=250_000),
+    "Enterprise": PineconePlan(month_usd=500.0, passage_tokens_a_minute=1_000_000, query_tokens_a_minute=250_000),
+}

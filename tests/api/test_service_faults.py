@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from gleaner_local.servers.asgi import AsgiServer
 from tests.conftest import Client, make_api
+from tests.doubles import pinecone_limits
 from tests.doubles.cut_response import CutResponse
 from tests.doubles.model_faults import api_error
 from tests.doubles.scripted_index import ScriptedIndex, hit, hits, odd_hits
@@ -237,6 +238,24 @@ def require_kb_fallback(
     assert tool_results(model)[0]["error"]["code"] == "unavailable"
     require_nothing_internal(body, tool_results(model))
     assert turns.new() == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "searches", "found"),
+    [
+        (pinecone_limits.QUERIES_A_SECOND, 2, True),
+        (pinecone_limits.READS_A_MONTH, 2, False),  # once for each of the model's two searches
+    ],
+)
+def test_a_search_that_the_index_refuses_for_now_is_sent_again_unseen(
+    over_scripted_index: Client, vectors: Any, model: ScriptedModel, message: str, searches: int, found: bool
+) -> None:
+    refusal = pinecone_limits.as_grpc(message)
+    vectors[0].gives(*([refusal, hits(hit("a#0", text="Merged.", title="Handbook"))] if found else [refusal]))
+    model.plays(calls(search()), *([calls(answer())] if found else [calls(search("b")), NO_SOURCES]))
+    status, body = over_scripted_index.ask()
+    assert (status, body["status"], vectors[0].searches) == (200, "success" if found else "fallback", searches), body
+    require_nothing_internal(body, tool_results(model))
 
 
 def test_a_failed_knowledge_base_search_may_be_retried_once(

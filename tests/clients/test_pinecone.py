@@ -244,9 +244,8 @@ def test_a_malformed_response_raises(serve: Serve, answer: Response) -> None:
     assert "ResponseParsingError" in get_failure(serve(answer))
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve, status: int) -> None:
-    kb = serve(JSONResponse({}, status_code=status, headers={"retry-after": "30"}))
+def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve) -> None:
+    kb = serve(JSONResponse({}, status_code=503, headers={"retry-after": "30"}))
     started = time.monotonic()
     assert "in time" in get_failure(kb, timeout=0.5)
     assert time.monotonic() - started < 2

@@ -172,12 +172,6 @@ def test_missing_data_triggers_no_alarm(synthesised: Synthesis, environment: Env
         assert alarm["TreatMissingData"] == "notBreaching"
 
 
-def test_the_handbook_prices_every_metric_under_an_alarm(synthesised: Synthesis) -> None:
-    alarms = properties(synthesised.service["dev"], "AWS::CloudWatch::Alarm")
-    metrics = sum(max(1, sum("MetricStat" in query for query in alarm.get("Metrics", ()))) for alarm in alarms)
-    assert f"| {len(alarms)} alarms on {metrics} metrics: {metrics} × {AWS.alarm_month:.2f}" in COSTS.read_text()
-
-
 def test_the_handbook_prices_the_snapshot() -> None:
     gigabytes = DEV.query.memory_mb / 1024
     storage = gigabytes * AWS.snap_start_gb_second * 30 * DAY * 60

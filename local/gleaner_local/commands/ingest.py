@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -46,20 +47,39 @@ def ingest(
             callback=_check_base_url,
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Load into Pinecone without asking, also what exceeds a free plan's month.")
+    ] = False,
+    max_wait: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Wait at most this long in all while the index takes no more; without a limit by default.",
+        ),
+    ] = None,
 ) -> None:
     """Load documents into the knowledge base."""
     if root is not None and not (len(paths) == 1 and paths[0].is_dir()):
         raise typer.BadParameter("--root names one directory: give exactly one directory")
     if base_url is not None and len(paths) != 1:
         raise typer.BadParameter("--base-url is the address of one directory: give exactly one file or directory")
+    from gleaner_local.commands.ingest_estimate import confirm_load
     from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.ingestion.index_access import open_index  # only this command needs the embedded index
 
     target_kb_id = kb_id or read_default_kb_id(os.environ)
-    with open_index(data_dir, os.environ) as knowledge_base:
+    with open_index(data_dir, os.environ) as index:
         claim_roots(data_dir, paths, target_kb_id, root)
         code = ingest_and_report(
-            paths, kb_id=target_kb_id, knowledge_base=knowledge_base, prune=prune, root=root, base_url=base_url
+            paths,
+            kb_id=target_kb_id,
+            knowledge_base=index.knowledge_base,
+            prune=prune,
+            root=root,
+            base_url=base_url,
+            confirm=partial(confirm_load, yes=yes) if index.is_metered else None,
+            max_wait=max_wait,
         )
     raise typer.Exit(code)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -13,10 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import GleanerError, InvalidInput
 from gleaner_local.commands import terminal
+from gleaner_local.ingestion.estimate import LoadEstimate
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+from gleaner_local.ingestion.waiting import Waiting
 
 _SECONDS_BETWEEN_LINES = 5.0
 _MAX_KINDS = 20
+
+# Is told what is to be loaded, and how to print a line; raises if it may not be loaded.
+Confirm = Callable[[LoadEstimate, Callable[[str], None]], None]
 
 
 def ingest_and_report(
@@ -28,22 +35,27 @@ def ingest_and_report(
     root: str | None = None,
     base_url: str | None = None,
     console: Console | None = None,
+    confirm: Confirm | None = None,
+    max_wait: float | None = None,
 ) -> int:
     """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
 
+    While the index takes no more, this waits, for at most `max_wait` seconds in all. `confirm` is told what is to be
+    loaded, before anything is written, and how to print a line.
     Returns the exit code: 0 if every given file was loaded or has nothing to read, else 1. Does not raise GleanerError.
     """
     out = console or Console(highlight=False)
     try:
-        with _show_progress(out) as progress:
+        with _show_progress(out, starts=confirm is None) as display:
             report = ingest(
                 paths,
                 kb_id=kb_id,
-                knowledge_base=knowledge_base,
+                knowledge_base=knowledge_base.patient(Waiting(say=display.say_wait, max_seconds=max_wait)),
                 prune=prune,
-                progress=progress,
+                progress=display.show,
                 root=root,
                 base_url=base_url,
+                confirm=confirm and (lambda estimate: confirm(estimate, partial(_print_line, out))),
             )
     except InvalidInput as error:  # running the same command again would not help
         _print_line(out, f"Stopped: {error}")
@@ -56,18 +68,48 @@ def ingest_and_report(
     return 1 if report.skipped else 0
 
 
+class _Display(NamedTuple):
+    """How a run shows where it is."""
+
+    show: Callable[[IngestProgress], None]
+    say_wait: Callable[[float], None]  # the seconds of a wait that begins
+
+
 @contextmanager
-def _show_progress(out: Console) -> Iterator[Callable[[IngestProgress], None]]:
+def _show_progress(out: Console, *, starts: bool) -> Iterator[_Display]:
+    """Show a bar from now on if it `starts`, or else from the first chunk, so that a question has the terminal."""
     if not out.is_terminal:
-        yield _print_lines(out)
+        yield _Display(_print_lines(out), lambda seconds: _print_line(out, _describe_wait(seconds)))
         return
     chunk_count = TextColumn("files, {task.fields[chunks]} chunks")
-    columns = (TextColumn("Loading"), BarColumn(), MofNCompleteColumn(), chunk_count, TimeRemainingColumn())
-    with Progress(*columns, console=out) as bar:
-        task = bar.add_task("Loading", total=None, chunks=0)
-        yield lambda at: bar.update(
-            task, total=at.files_total, completed=round(at.files_done, 1), chunks=at.chunks_written
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), chunk_count, TimeRemainingColumn())
+    bar = Progress(*columns, console=out)
+    task = bar.add_task("Loading", total=None, chunks=0)
+
+    def show(at: IngestProgress) -> None:
+        bar.start()
+        bar.update(
+            task,
+            total=at.files_total,
+            completed=round(at.files_done, 1),
+            chunks=at.chunks_written,
+            description="Loading",
         )
+
+    def say_wait(seconds: float) -> None:
+        bar.start()
+        bar.update(task, description=_describe_wait(seconds), refresh=True)
+
+    if starts:
+        bar.start()
+    try:
+        yield _Display(show, say_wait)
+    finally:
+        bar.stop()
+
+
+def _describe_wait(seconds: float) -> str:
+    return f"Waiting {seconds:.0f} s: the index takes no more for now"
 
 
 def _print_lines(out: Console) -> Callable[[IngestProgress], None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner.runtime.settings import read_index_host
@@ -22,20 +23,29 @@ _KEY_WITHOUT_HOST = (
 )
 
 
+class OpenIndex(NamedTuple):
+    """An index, and whether it is Pinecone's, which has a plan that limits it."""
+
+    knowledge_base: KnowledgeBase
+    is_metered: bool
+
+
 @contextmanager
-def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase]:
+def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[OpenIndex]:
     """Open the Pinecone index that the environment names, or else the knowledge base of `data_dir`.
 
     Raises CannotStart, ConfigurationError, and NotReady while the service of `data_dir` starts or stops.
     """
-    host = read_index_host(env)
+    host, is_metered = read_index_host(env), True
     if host is None:
         service = running_service(data_dir)
-        if env.get("PINECONE_API_KEY") and (not service or Part.INDEX in service["local"]):
+        is_metered = bool(service) and Part.INDEX not in service["local"]
+        if env.get("PINECONE_API_KEY") and not is_metered:
             raise CannotStart(_KEY_WITHOUT_HOST)
         host = service.get("pinecone_index_host")
     if host:
-        yield connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
+        knowledge_base = connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
+        yield OpenIndex(knowledge_base, is_metered)
         return
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -45,7 +55,7 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[KnowledgeBase
     server = AsgiServer(pinecone_server.create_app(index), stop_seconds=pinecone_server.STOP_SECONDS)
     server.start()
     try:
-        yield connect(host=server.url, api_key=lambda: LOCAL_KEY)
+        yield OpenIndex(connect(host=server.url, api_key=lambda: LOCAL_KEY), is_metered=False)
     finally:
         index.stop_embedding()
         server.stop()

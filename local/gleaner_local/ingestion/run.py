@@ -21,6 +21,7 @@ from gleaner_documents.plan import (
 )
 from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
+from gleaner_local.ingestion.estimate import LoadEstimate, estimate_load
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 _REQUEST_SECONDS = 120.0
@@ -72,14 +73,16 @@ def ingest(
     root: str | None = None,
     base_url: str | None = None,
     chunking: ChunkSettings = DEFAULT_CHUNK_SETTINGS,
+    confirm: Callable[[LoadEstimate], None] | None = None,
 ) -> IngestReport:
     """Load the files under `paths`; with `prune`, remove documents whose files are gone from the directories.
 
     The index is the only record of earlier runs, so the next run repairs what an interrupted one left. A document
     that was stored with other chunk settings is replaced. `root` is what the names of a directory's files begin
     with, instead of its own name, and `base_url` is the address at which a directory's files are published.
-    `progress` is called after every request that writes. Concurrent runs into one knowledge base are not
-    supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable; what was written until then
+    `progress` is called after every request that writes. `confirm` is told before the first one what is to be loaded,
+    for which every file is read once more; whatever it raises ends the run. Concurrent runs into one knowledge base are
+    not supported. Raises InvalidInput for ambiguous names and KnowledgeBaseUnavailable; what was written until then
     stays.
     """
     scan = find_source_files(paths, root=root, base_url=base_url)
@@ -89,6 +92,8 @@ def ingest(
         skipped=[*scan.unreadable, *plan.unreadable],
         left_out=scan.left_out,
     )
+    if confirm is not None:
+        confirm(estimate_load(version.records for version in _read_versions(plan, IngestReport(), chunking)))
     writer = _Writer(kb_id, knowledge_base, progress, files_total=len(plan.new) + len(plan.changed))
     for group in _group(_read_versions(plan, report, chunking)):
         writer.write(group)

@@ -19,8 +19,12 @@ from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
 from gleaner_documents.source_files import MAX_FILE_BYTES
 from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest, remove_document
+from gleaner_local.ingestion.waiting import Waiting
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
+_MAX_WAIT_SECONDS = (
+    90.0  # for an index that takes no more: longer than the minute of its limits; a browser waits for it
+)
 MAX_NAME_BYTES = 255  # of a file name on the usual file systems
 _CONTENT_TYPE = "application/octet-stream"  # pages of other sites cannot send it unasked
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -88,7 +92,8 @@ class Uploads:
         return self._knowledge_base
 
     def _load(self, path: Path, kb_id: str) -> JsonObject:
-        knowledge_base = self._index()
+        waiting = Waiting(say=_log_wait, max_seconds=_MAX_WAIT_SECONDS)
+        knowledge_base = self._index().patient(waiting)
         with self._one_at_a_time:
             report = ingest([path], kb_id=kb_id, knowledge_base=knowledge_base, prune=False, progress=_say_nothing)
         outcome, reason = _outcome_of(report)
@@ -102,6 +107,10 @@ class Uploads:
 
 def _say_nothing(_progress: IngestProgress) -> None:
     """Nobody watches within a file: the page shows one file after the other."""
+
+
+def _log_wait(seconds: float) -> None:
+    logger.info("waiting %.0f s: the index takes no more for now", seconds)
 
 
 def _outcome_of(report: IngestReport) -> tuple[str, str | None]:

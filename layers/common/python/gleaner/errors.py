@@ -27,6 +27,8 @@ GleanerError
 ├── ServiceUnavailable        a remote service failed (503); `service` names it
 │   ├── ModelUnavailable      the language model
 │   ├── KnowledgeBaseUnavailable
+│   │   ├── KnowledgeBaseBusy      it takes no more requests or tokens for now
+│   │   └── KnowledgeBaseQuotaUsed an allowance of its plan is used up
 │   ├── WebSearchUnavailable
 │   ├── StoreUnavailable      DynamoDB
 │   └── ApiKeysUnavailable    the secret with the API keys
@@ -160,6 +162,18 @@ class KnowledgeBaseUnavailable(ServiceUnavailable):
     """The vector index failed or could not be reached."""
 
     service = "knowledge base"
+
+
+class KnowledgeBaseBusy(KnowledgeBaseUnavailable):
+    """The vector index takes no more for now; `retry_after` is what it asked to wait, in seconds, if it did."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class KnowledgeBaseQuotaUsed(KnowledgeBaseUnavailable):
+    """An allowance of the vector index's plan is used up, and waiting for some minutes does not help."""
 
 
 class WebSearchUnavailable(ServiceUnavailable):

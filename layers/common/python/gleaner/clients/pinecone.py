@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import count
 from typing import TypeVar
 
-from pinecone import ApiError, Index, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
+from pinecone import Index, PineconeError
 
+from gleaner.clients import pinecone_failures
 from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import KnowledgeBaseUnavailable
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseUnavailable
 from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.retries import with_retries
 from gleaner.runtime.spans import note, span
 
 Result = TypeVar("Result")
@@ -28,19 +33,32 @@ MAX_DELETE_IDS = 1000
 # A fetch sends its ids in the query string, where the maximum length of a URL is reached first.
 MAX_FETCH_IDS = 50
 MAX_FETCH_ID_BYTES = 6_000
+# A request that is refused because too many come at once is sent once more, after part of the second that is limited.
+_ATTEMPTS = 2
+_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
+
+# Waits before a request that was refused for now is sent again, or raises the error. The number counts from 0 for each
+# request.
+Wait = Callable[[KnowledgeBaseBusy, int], None]
 
 
 class KnowledgeBase:
     """Searches and writes the records of every knowledge base in one index (namespace = kb_id).
 
     Every failure of the service raises KnowledgeBaseUnavailable; a knowledge base that does not exist is empty.
-    `timeout` is the wall-clock limit in seconds for one request, including the SDK's own retries: the SDK
-    always retries data-plane calls, for up to several minutes, and this cannot be switched off.
+    KnowledgeBaseBusy and KnowledgeBaseQuotaUsed say that the service refuses more for now, or by its plan.
+    `timeout` is the wall-clock limit in seconds for one request, including the SDK's own retries of server errors,
+    which take up to several minutes and cannot be switched off.
     """
 
-    def __init__(self, index: Callable[[], Index]) -> None:
+    def __init__(self, index: Callable[[], Index], wait: Wait | None = None) -> None:
         """`index` is called for every request: the SDK binds an index to one key, and keys are rotated."""
         self._index = index
+        self._wait = wait
+
+    def patient(self, wait: Wait) -> KnowledgeBase:
+        """The same index, for loading: a request that is refused for now is sent again whenever `wait` returns."""
+        return KnowledgeBase(self._index, wait)
 
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float, filter: JsonObject | None = None) -> Hits:
         """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1.
@@ -55,7 +73,7 @@ class KnowledgeBase:
             filter=filter,
             timeout=timeout,
         )
-        response = _request("search", call, timeout=timeout)
+        response = self._send("search", call, timeout=timeout)
         hits = read_hits(response.result.hits if response else ())
         if hits.left_out:
             logger.warning("parts of a search result were left out", extra={"left_out": hits.left_out})
@@ -66,7 +84,7 @@ class KnowledgeBase:
         for batch in _split_into_batches(
             [to_wire(record) for record in records], _count_json_bytes, MAX_UPSERT_RECORDS, MAX_UPSERT_BYTES
         ):
-            _request(
+            self._send(
                 "upsert",
                 partial(self._index().upsert_records, namespace=kb_id, records=batch, timeout=timeout),
                 timeout=timeout,
@@ -92,7 +110,7 @@ class KnowledgeBase:
                 pagination_token=token,
                 timeout=timeout,
             )
-            page = _request("list", call, timeout=timeout)
+            page = self._send("list", call, timeout=timeout)
             if page is None:
                 return
             yield token, [item.id for item in page.vectors if item.id is not None]
@@ -105,7 +123,7 @@ class KnowledgeBase:
         records: dict[str, Record] = {}
         for batch in _split_into_batches(ids, _count_text_bytes, MAX_FETCH_IDS, MAX_FETCH_ID_BYTES):
             call = partial(self._index().fetch, ids=batch, namespace=kb_id, timeout=timeout)
-            response = _request("fetch", call, timeout=timeout)
+            response = self._send("fetch", call, timeout=timeout)
             for record_id, vector in response.vectors.items() if response else ():
                 record = from_wire(record_id, vector.metadata)
                 if record is not None:
@@ -116,7 +134,7 @@ class KnowledgeBase:
         """Delete records by id; ids that are not stored are ignored."""
         for batch in _split_into_batches(ids, _count_text_bytes, MAX_DELETE_IDS, MAX_UPSERT_BYTES):
             call = partial(self._index().delete, ids=batch, namespace=kb_id, timeout=timeout)
-            _request("delete", call, timeout=timeout)
+            self._send("delete", call, timeout=timeout)
 
     def record_counts(self, *, timeout: float) -> dict[str, int]:
         """Return the number of records in each knowledge base; the service updates it with some delay.
@@ -130,9 +148,29 @@ class KnowledgeBase:
         names = self._count(timeout)
         return sorted(name.removesuffix(ANSWERS_SUFFIX) for name in names if name.endswith(ANSWERS_SUFFIX))
 
+    def _send(self, operation: str, call: Callable[[], Result], *, timeout: float) -> Result | None:
+        """The result of `_request`. A request that is refused for now is sent once more within `timeout`, or `_wait`s.
+
+        Each time that it is sent may take `timeout` if there is a `_wait`: loading has no deadline.
+        """
+        if self._wait is None:
+            deadline = Deadline.after(timeout)
+            return with_retries(
+                lambda: _request(operation, call, timeout=deadline.remaining()),
+                retry_after=_pause_before_retry,
+                deadline=deadline,
+                attempts=_ATTEMPTS,
+            )
+        for waits in count():
+            try:
+                return _request(operation, call, timeout=timeout)
+            except KnowledgeBaseBusy as error:
+                self._wait(error, waits)
+        raise AssertionError("count() does not end")
+
     def _count(self, timeout: float) -> dict[str, int]:
         """The number of records in each namespace."""
-        stats = _request("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
+        stats = self._send("stats", partial(self._index().describe_index_stats, timeout=timeout), timeout=timeout)
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
@@ -152,41 +190,28 @@ def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
     return KnowledgeBase(lambda: index_of(api_key()))
 
 
+def _pause_before_retry(error: Exception) -> float | None:
+    """How long to wait before a request is sent again; None if it is not."""
+    if not isinstance(error, KnowledgeBaseBusy):
+        return None
+    jitter = random.uniform(_MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS)  # noqa: S311 - not security
+    return jitter if error.retry_after is None else error.retry_after + jitter
+
+
 def _request(operation: str, call: Callable[[], Result], *, timeout: float) -> Result | None:
     """Return the result of `call`, or None when the namespace does not exist."""
     with span("knowledge base", operation=operation):
         try:
             return run_within(timeout, call)
         except PineconeError as error:
-            if isinstance(error, NotFoundError) and _is_about_namespace(error):
+            if pinecone_failures.is_about_namespace(error):
                 return None
-            note(http_status=error.status_code if isinstance(error, ApiError) else None)
-            timed_out = isinstance(error, PineconeTimeoutError)
-            raise KnowledgeBaseUnavailable(_TIMED_OUT if timed_out else _describe(error)) from error
+            note(http_status=pinecone_failures.status_of(error))
+            raise pinecone_failures.translate(error) from error
         except (UnicodeDecodeError, RecursionError) as error:  # from the SDK's decoder
             raise KnowledgeBaseUnavailable("The knowledge base gave an answer that cannot be read.") from error
         except TimeoutError as error:
-            raise KnowledgeBaseUnavailable(_TIMED_OUT) from error
-
-
-_TIMED_OUT = "The knowledge base did not answer in time."
-
-
-def _is_about_namespace(error: PineconeError) -> bool:
-    """Return whether a 404 is about the namespace: a mistyped host sends 404, too, but is not an empty index."""
-    return "namespace" in error.message.lower()
-
-
-def _describe(error: PineconeError) -> str:
-    """Say what failed, without the service's own text, which may quote the request."""
-
-    if isinstance(error, ApiError):
-        if error.status_code in (401, 403):
-            return f"The knowledge base refused the API key (HTTP {error.status_code})."
-        return f"The knowledge base answered HTTP {error.status_code}."
-    if isinstance(error, PineconeConnectionError):
-        return "The knowledge base could not be reached."
-    return f"The request to the knowledge base failed ({type(error).__name__})."
+            raise KnowledgeBaseUnavailable(pinecone_failures.TIMED_OUT) from error
 
 
 def _split_into_batches(

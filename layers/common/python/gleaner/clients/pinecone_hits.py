@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from pinecone import Index
@@ -28,11 +30,21 @@ class Hits(list[RecordHit]):
 
 
 class LenientIndex(Index):
-    """An index whose searches survive hits that the SDK cannot decode: it decodes an answer whole or not at all."""
+    """An index whose searches survive hits that the SDK cannot decode: it decodes an answer whole or not at all.
+
+    A 429 comes back at once. The SDK would send the request three times more, also if the month's allowance is used up,
+    and would wait for up to 90 seconds each time, so that the client could neither tell the two apart nor say that it
+    waits.
+    """
 
     def __init__(self, *, host: str, api_key: str) -> None:
         super().__init__(host=host, api_key=api_key)
         self._adapter = LenientAdapter()
+        transport: Any = self._http._client._transport  # an index takes no configuration of retries
+        retries = transport._config
+        transport._config = replace(
+            retries, retryable_status_codes=retries.retryable_status_codes - {HTTPStatus.TOO_MANY_REQUESTS}
+        )
 
 
 class LenientAdapter(VectorsAdapter):

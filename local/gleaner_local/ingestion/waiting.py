@@ -1,0 +1,43 @@
+"""Waits while the index takes no more requests or tokens, as long as a run may."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from gleaner.errors import KnowledgeBaseBusy
+
+# Limits count requests a second or tokens a minute, and Pinecone does not say when the next ones are free.
+_FIRST_SECONDS, _MAX_SECONDS = 2.0, 60.0
+_JITTER = 0.25  # of a wait, at most, so that several runs do not go on at once
+
+
+class Waiting:
+    """What a patient knowledge base waits with: twice as long each time, or as long as the service asked.
+
+    `max_seconds` is how long a run may wait in all; None: until the service takes more, or somebody presses Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        *,
+        say: Callable[[float], None],
+        max_seconds: float | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`say` is told before each wait how many seconds it takes."""
+        self._say = say
+        self._max_seconds = max_seconds
+        self._sleep = sleep
+        self.waited_seconds = 0.0
+
+    def __call__(self, error: KnowledgeBaseBusy, waits: int) -> None:
+        """Wait for the time after `waits` waits for the same request. Raises `error` if that exceeds `max_seconds`."""
+        seconds = min(_MAX_SECONDS, _FIRST_SECONDS * 2.0 ** min(waits, 10))
+        seconds = max(seconds, error.retry_after or 0.0) * (1 + random.uniform(0, _JITTER))  # noqa: S311 - not security
+        if self._max_seconds is not None and self.waited_seconds + seconds > self._max_seconds:
+            raise error
+        self._say(seconds)
+        self._sleep(seconds)
+        self.waited_seconds += seconds

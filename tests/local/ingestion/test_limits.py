@@ -1,0 +1,154 @@
+"""Loading into an index that embeds only so many tokens a minute and a month."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.errors import KnowledgeBaseBusy
+from gleaner_local.commands import ingest_output
+from gleaner_local.commands.ingest_output import ingest_and_report
+from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.ingestion.waiting import Waiting
+from gleaner_local.servers.asgi import AsgiServer
+from gleaner_local.servers.pinecone_server import create_app
+from tests.doubles.pinecone_limits import LimitedIndex
+
+
+class Clock:
+    """A clock that only waits move."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.time += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(ingest_output, "Waiting", lambda **options: Waiting(sleep=clock.sleep, **options))
+    return clock
+
+
+@pytest.fixture
+def limited(tmp_path: Path, clock: Clock) -> Iterator[tuple[LimitedIndex, KnowledgeBase]]:
+    index = EmbeddedIndex(tmp_path / "index", None)
+    limits = LimitedIndex(create_app(index), clock.now)
+    server = AsgiServer(limits)
+    server.start()
+    yield limits, connect(host=server.url, api_key=lambda: "any")
+    server.stop()
+    index.close()
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """Three documents of four chunks, of about 125 tokens as the index counts them."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    for name in ("a", "b", "c"):
+        sections = (f"## Part {n}\n\n" + f"Lamp {name}{n} is trimmed. " * 21 for n in range(4))
+        (root / f"{name}.md").write_text(f"# Lamps {name}\n\n" + "\n\n".join(sections))
+    return root
+
+
+def run(docs: Path, kb: KnowledgeBase, *, max_wait: float | None = None, terminal: bool = False) -> tuple[int, str]:
+    output = io.StringIO()
+    console = Console(file=output, width=200, force_terminal=terminal)
+    code = ingest_and_report(
+        [docs],
+        kb_id="lamps",
+        knowledge_base=kb,
+        prune=False,
+        console=console,
+        max_wait=max_wait,
+    )
+    return code, output.getvalue()
+
+
+def stored(kb: KnowledgeBase) -> int:
+    return len(list(kb.list_ids("lamps", timeout=5)))
+
+
+def test_the_tokens_of_a_minute_are_waited_for(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute = 1_200
+    code, output = run(docs, kb)
+    assert (code, stored(kb)) == (0, 12), output
+    assert limits.refused and sum(clock.waits) == pytest.approx(clock.time)
+    assert 60 <= clock.time < 120
+    assert "Waiting 2 s: the index takes no more for now" in output
+    assert "3 loaded; 12 chunks written" in output
+
+
+def test_a_terminal_shows_the_wait_in_the_progress_bar(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute, limits.retry_after = 1_200, "61"
+    code, output = run(docs, kb, terminal=True)
+    assert code == 0
+    assert re.search(r"Waiting (6[1-9]|7\d) s: the index takes no more for now", output)
+    assert output.rindex("Loading") > output.rindex("Waiting")
+
+
+def test_the_wait_is_as_long_as_the_service_asks(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute, limits.retry_after = 1_200, "61"
+    assert run(docs, kb)[0] == 0
+    assert limits.refused == len(clock.waits) == 1
+    assert 61 <= clock.waits[0] <= 61 * 1.25
+
+
+def test_a_run_waits_no_longer_than_it_may(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute = 1_200
+    code, output = run(docs, kb, max_wait=10)
+    assert code == 1 and clock.time <= 10
+    assert "Stopped: The knowledge base takes no more requests for now" in output
+    assert "What was loaded until then stays. Run the same command again to continue." in output
+    clock.time += 60
+    assert run(docs, kb)[0] == 0
+    assert stored(kb) == 12
+
+
+def test_a_used_up_month_ends_the_run_and_the_next_one_goes_on(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_month = 1_200
+    code, output = run(docs, kb)
+    assert code == 1 and clock.waits == []
+    assert "allowance of embedding tokens for this month is used up" in output
+    assert "What was loaded until then stays" in output
+    kept = stored(kb)
+    assert 0 < kept < 12
+    limits.tokens_per_month = 10**9
+    assert run(docs, kb)[0] == 0
+    assert stored(kb) == 12
+
+
+@pytest.mark.parametrize("waits", [0, 3, 10, 10_000])
+def test_waits_grow_to_a_minute(waits: int) -> None:
+    clock = Clock()
+    Waiting(say=lambda _seconds: None, sleep=clock.sleep)(KnowledgeBaseBusy("busy"), waits)
+    assert min(60, 2.0 ** (min(waits, 9) + 1)) <= clock.time <= min(60, 2.0 ** (min(waits, 9) + 1)) * 1.25
