@@ -27,7 +27,14 @@ from tests.infra.synthesis import (
     synthesis,
 )
 
-REQUIRED = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "API_KEYS_SECRET_ARN")
+REQUIRED = (
+    "KEYWORDS_TABLE",
+    "CONVERSATIONS_TABLE",
+    "TOOL_CALLS_TABLE",
+    "IDEMPOTENCY_TABLE",
+    "ACCESS_TABLE",
+    "API_KEYS_SECRET_ARN",
+)
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
 RULES = [environment.pruning for environment in ENVIRONMENTS]
 
