@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer
+from infra.environment import Authorizer, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.layer_build import Layer
 from tests.run_directory import make_once
@@ -41,6 +41,23 @@ RESERVED = replace(
     query=replace(PROD.query, reserved_concurrency=100),
     prune=replace(PROD.prune, reserved_concurrency=1),
 )
+# A value of its own for everything that a record may leave out.
+TUNED = replace(
+    STAGING,
+    name="tuned",
+    knowledge_bases=KnowledgeBases(default="handbook", unlisted_callers="none"),
+    admin_callers=("cognito:0f",),
+    cors_origins=("https://app.example.org",),
+    web_blocked_hosts=("example.com",),
+    learning="caller",
+    learning_by_kb={"handbook": "off"},
+    learning_forget_with_session=True,
+    openai_max_completion_tokens=2048,
+    openai_base_url="https://models.example.org/v1",
+    openai_api="chat",
+    openai_reasoning_effort="low",
+    perplexity_base_url="https://search.example.org",
+)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -60,7 +77,7 @@ class Synthesis:
 
 
 _VARIANTS = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
-ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
+ALL = (*ENVIRONMENTS, *_VARIANTS, TUNED, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 
 
