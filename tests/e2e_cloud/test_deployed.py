@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from gleaner_local.aws import ministack
+from gleaner_local.diagnosis import checklist
 from infra.callbacks import MCP_CALLBACK_URLS
 from infra.environment import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
@@ -142,8 +143,8 @@ def test_the_role_allows_everything_that_the_routes_do(cloud: Cloud) -> None:
 def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     _live_version(cloud, ready=True)
     problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
-    # The emulator's CloudFormation ignores the recovery of the four tables, and the expiry of two.
-    assert [one["subject"] for one in problems] == ["table upkeep"] * 6, problems
+    # The emulator's CloudFormation ignores the recovery of the five tables, and the expiry of two.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 7, problems
     dynamodb = cloud.deployment.client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.update_continuous_backups(
@@ -156,6 +157,8 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
         )
     report = _doctor(cloud)
     assert report["problems"] == 0
+    looks = [one["seen"] for one in report["findings"] if one["subject"].startswith(checklist.SUBJECT)]
+    assert len(looks) == len(checklist.ITEMS) and any(look.startswith("Look: ") for look in looks)
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
         *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
         *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream", "doors"),
