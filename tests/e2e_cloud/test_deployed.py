@@ -165,6 +165,17 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     }
 
 
+def test_an_operator_limits_a_caller(cloud: Cloud) -> None:
+    caller = f"key:{cloud.outputs['AdminApiKeyId']}"  # whom no other test has made the function remember
+    _run_gleaner(cloud, "callers", "allow", caller, "other_kb", "--env", "dev")
+    refused = cloud.http.get("/api/documents", headers=cloud.key("AdminApiKeyId"))
+    assert refused.status_code == HTTPStatus.FORBIDDEN, refused.text
+    assert cloud.http.get("/api/documents", headers=cloud.key("ApiKeyId")).status_code == HTTPStatus.OK
+    listed = json.loads(_run_gleaner(cloud, "callers", "list", "--json", "--env", "dev").stdout)["callers"]
+    assert [(one["caller"], one["kb_ids"]) for one in listed] == [(caller, ["other_kb"])]
+    _run_gleaner(cloud, "callers", "unlist", caller, "--env", "dev")
+
+
 def test_the_usage_plan_throttles(cloud: Cloud) -> None:
     headers = cloud.key("ApiKeyId")
     # The gateway counts requests before it looks at their bodies, and refuses these itself: a busy machine might not
@@ -346,14 +357,18 @@ def _ask(cloud: Cloud, query: str) -> dict[str, Any]:
 
 def _doctor(cloud: Cloud) -> dict[str, Any]:
     """The report of `gleaner doctor` about the environment."""
-    emulator = {"AWS_ENDPOINT_URL": cloud.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
-    command = [GLEANER, "doctor", "--env", "dev", "--url", str(cloud.http.base_url), "--json"]
-    process = subprocess.run(
-        command, env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
-    )
+    process = _run_gleaner(cloud, "doctor", "--env", "dev", "--url", str(cloud.http.base_url), "--json")
     report: dict[str, Any] = json.loads(process.stdout)
     assert process.returncode == (1 if report["problems"] else 0)
     return report
+
+
+def _run_gleaner(cloud: Cloud, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of an operator, with credentials of the account."""
+    emulator = {"AWS_ENDPOINT_URL": cloud.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
+    return subprocess.run(
+        [GLEANER, *arguments], env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def _keywords(cloud: Cloud) -> list[Any]:
