@@ -152,6 +152,7 @@ def mcp_event(message: JsonObject) -> JsonObject:
 def test_a_table_that_cannot_be_read_closes_every_door(
     settings: dict[str, str], model: ScriptedModel, door: str
 ) -> None:
+    model.plays()
     client = Client(make_api(settings | {"ACCESS_TABLE": "missing"}))
     assert DOORS[door](client) == 503
     assert model.requests == []
@@ -168,6 +169,7 @@ def test_a_table_that_cannot_be_read_stops_tools_but_neither_health_nor_the_hand
 
 @pytest.mark.parametrize("door", ["completion", "title"])
 def test_a_model_of_others_is_unknown(settings: dict[str, str], model: ScriptedModel, door: str) -> None:
+    model.plays()
     limit_callers(settings, {"key:local": ["other_kb"]})
     assert DOORS[door](Client(make_api(settings))) == 404
     assert model.requests == []

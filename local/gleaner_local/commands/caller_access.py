@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 20.0
 _EFFECT = "Functions that have just asked notice it within a minute."
-_UNLISTED = "Callers that are not listed may use what `unlisted_callers` of the environment's record says."
+_UNLISTED = "Callers that are not listed may use all knowledge bases, or none where UNLISTED_CALLERS is none."
 
 
 def allow(subject: Subject, kb_ids: KbIds, env: EnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
@@ -41,7 +41,10 @@ def revoke(
         store.revoke_all(subject, deadline=deadline)
     elif not store.revoke(subject, frozenset(kb_ids), deadline=deadline):
         name = terminal.show_line(subject)
-        print(f"{name} is not listed, so there is nothing to take from it. `gleaner callers revoke {name}` bars it.")
+        typer.echo(
+            f"{name} is not listed, so there is nothing to take from it. `gleaner callers revoke {name}` bars it.",
+            err=True,
+        )
         raise typer.Exit(1)
     _print_grant(store, subject, deadline)
     print(_EFFECT)
@@ -51,7 +54,7 @@ def unlist(subject: Subject, env: EnvironmentName = None, data_dir: ServiceDataD
     """Remove a caller from the list, so that it may use what unlisted callers may use."""
     store, name = _open(env, data_dir), terminal.show_line(subject)
     if not store.unlist(subject, deadline=Deadline.after(_SECONDS)):
-        print(f"{name} is not listed.")
+        typer.echo(f"{name} is not listed.", err=True)
         raise typer.Exit(1)
     print(f"{name} is not listed any more. {_UNLISTED} {_EFFECT}")
 

@@ -112,9 +112,9 @@ Subject = Annotated[
         callback=_check_subject,
     ),
 ]
-KbIds = Annotated[list[str], typer.Argument(metavar="KB...", help="Knowledge bases.", callback=_check_kb_ids)]
+KbIds = Annotated[list[str], typer.Argument(metavar="KB", help="Knowledge bases.", callback=_check_kb_ids)]
 AllOrKbIds = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KB]...", help="Knowledge bases; all of them if none is named.", callback=_check_kb_ids),
+    typer.Argument(metavar="KB", help="Knowledge bases; all of them if none is named.", callback=_check_kb_ids),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]
