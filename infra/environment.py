@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -176,6 +176,24 @@ class Alarms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeBases:
+    """Which knowledge base is meant where none is named, and who may use which.
+
+    `gleaner callers allow` lists a caller with the knowledge bases that it may use.
+    """
+
+    default: str = "default_kb"
+    unlisted_callers: str = "all"  # the knowledge bases of callers that are not listed: "all" or "none"
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the function would refuse these values."""
+        if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", self.default):
+            raise ValueError("The default knowledge base has 1 to 63 lowercase letters, digits, - and _.")
+        if self.unlisted_callers not in ("all", "none"):
+            raise ValueError("unlisted_callers is all or none.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """One deployment of Gleaner."""
 
@@ -187,7 +205,7 @@ class Environment:
     user_pool_arn: str | None = None  # an existing Cognito pool; None: one is created
     user_pool_url: str | None = None  # the origin of the existing pool's sign-in pages; for the page
     admin_callers: tuple[str, ...] = ()  # besides the admin API key and the admin group of a Cognito pool
-    knowledge_base_access: Mapping[str, Sequence[str]] = field(default_factory=dict)  # unlisted callers use all
+    knowledge_bases: KnowledgeBases = KnowledgeBases()
     chat_page: bool = False  # whether a page on which people ask is served at /
     page_urls: tuple[str, ...] = ()  # where it is opened besides the API's own URL; each ends with a slash
     # The address that clients use, without a final slash; None: that of the domain, or the API's own. For an API behind
@@ -214,6 +232,7 @@ class Environment:
     pinecone_limits: PineconeLimits = PineconeLimits()
     openai_model: str = _MODEL
     openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates
+    openai_max_completion_tokens: int = 4096  # that one call of the model may write
     openai_base_url: str | None = None  # None: OpenAI's own
     openai_api: str | None = None  # "responses" or "chat"; None: whichever the service speaks
     openai_reasoning_effort: str | None = None  # None: the function's default

@@ -16,7 +16,10 @@ from gleaner.api.app import Api
 from gleaner.application import build_api
 from gleaner.clients import pinecone
 from gleaner.model import ANSWERS_SUFFIX, Record
+from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
+from gleaner.stores.access import AccessStore
+from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
@@ -201,6 +204,7 @@ def shared_settings(
         "CONVERSATIONS_TABLE": "conversations",
         "TOOL_CALLS_TABLE": "tool-calls",
         "IDEMPOTENCY_TABLE": "idempotency",
+        "ACCESS_TABLE": "access",
         "ADMIN_CALLERS": "key:admin",
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",
@@ -248,6 +252,18 @@ def make_api(environment: dict[str, str]) -> Api:
         tracer=Tracer(service="gleaner", disabled=True),
         metrics=Metrics(namespace="Gleaner", service="query"),
     )
+
+
+def open_access(environment: dict[str, str]) -> AccessStore:
+    """The access table that these environment variables name."""
+    client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    return AccessStore(Table(client, environment["ACCESS_TABLE"]))
+
+
+def limit_callers(environment: dict[str, str], access: dict[str, list[str]]) -> None:
+    """List callers with the knowledge bases that they may use, as an operator does."""
+    for subject, kb_ids in access.items():
+        open_access(environment).allow(subject, frozenset(kb_ids), deadline=Deadline.after(10))
 
 
 @pytest.fixture

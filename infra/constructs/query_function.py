@@ -73,6 +73,9 @@ def _variables(
         "CONVERSATIONS_TABLE": data.tables.conversations.table_name,
         "TOOL_CALLS_TABLE": data.tables.tool_calls.table_name,
         "IDEMPOTENCY_TABLE": data.tables.idempotency.table_name,
+        "ACCESS_TABLE": data.tables.access.table_name,
+        "UNLISTED_CALLERS": environment.knowledge_bases.unlisted_callers,
+        "DEFAULT_KB_ID": environment.knowledge_bases.default,
         "PINECONE_INDEX_HOST": pinecone_index_host,
         "OPENAI_MODEL": environment.openai_model,
         "OPENAI_PRICES": json.dumps(asdict(environment.openai_prices)) if environment.openai_prices else "",
@@ -90,7 +93,7 @@ def _variables(
         "LEARNING": environment.learning,
         "LEARNING_BY_KB": " ".join(f"{kb_id}={mode}" for kb_id, mode in environment.learning_by_kb.items()),
         "LEARNING_FORGET_WITH_SESSION": "on" if environment.learning_forget_with_session else "off",
-        "KNOWLEDGE_BASE_ACCESS": json.dumps(environment.knowledge_base_access),
+        "OPENAI_MAX_COMPLETION_TOKENS": str(environment.openai_max_completion_tokens),
         "OPENAI_BASE_URL": environment.openai_base_url or "",
         "OPENAI_API": environment.openai_api or "",
         "OPENAI_REASONING_EFFORT": environment.openai_reasoning_effort or "",
@@ -109,6 +112,8 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     # deleted with it, provided that they are its owner's.
     allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
+    # Who may use what is up to operators: no fault of the function can widen it.
+    allow(role, tables.access, ("BatchGetItem",))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
     )

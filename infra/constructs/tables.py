@@ -34,6 +34,7 @@ class Tables(Construct):
             "ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES, projection=_Projection.KEYS_ONLY
         )
         self.idempotency = self._table("Idempotency", "id", time_to_live_attribute="expiration")
+        self.access = self._table("Access", "subject")
 
     def _table(
         self,

@@ -63,7 +63,7 @@ def test_neither_question_nor_answer_is_stored(services: Services, model: Script
     [note] = items("CONVERSATIONS_TABLE")
     assert note == {"pk": "O#key:ann", "sk": f"Q#{query_id}", "query_id": query_id, "tool_call_count": 2}
     records = items("TOOL_CALLS_TABLE")
-    assert [record["tool_name"] for record in records] == ["knowledge_base_search", "generate_response"]
+    assert [record["position"] for record in records] == [0, 1]
     assert not any("session_id" in record for record in records)
 
 

@@ -12,7 +12,7 @@ from gleaner.clients import pinecone
 from gleaner.model import Record
 from gleaner_local.index.embedded import EmbeddedIndex
 from tests.api.completions import IMAGE, PATH, QUESTION, Door, content_of, says_of, user
-from tests.conftest import Client, make_api, proxy_event
+from tests.conftest import Client, limit_callers, make_api, proxy_event
 from tests.doubles import client_tasks
 from tests.doubles.completion_stream import read_chunks
 from tests.doubles.event_stream import Reader
@@ -244,8 +244,8 @@ def two_more_knowledge_bases(index_host: str, embedded_index: EmbeddedIndex) -> 
 
 @pytest.mark.usefixtures("two_more_knowledge_bases")
 def test_callers_ask_their_own_knowledge_bases(settings: dict[str, str], model: ScriptedModel) -> None:
-    access = '{"key:reader": ["physics"]}'
-    door = Door(Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": access})))
+    limit_callers(settings, {"key:reader": ["physics"]})
+    door = Door(Client(make_api(settings)))
 
     def list_names(caller: str) -> list[str]:
         _, body = door.client.request("GET", "/v1/models", caller=caller)

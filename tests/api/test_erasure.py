@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -154,4 +155,4 @@ def _deletion(settings: dict[str, str], dynamodb: Any) -> SessionDeletion:
         Table(dynamodb, settings[f"{name}_TABLE"]) for name in ("CONVERSATIONS", "TOOL_CALLS", "KEYWORDS")
     )
     learned = LearnedDeletion(keywords)
-    return SessionDeletion(conversations, ToolCallStore(calls_table), learned, with_shared=False)
+    return SessionDeletion(conversations, ToolCallStore(calls_table, ThreadPoolExecutor(1)), learned, with_shared=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Client, make_api, proxy_event
+from tests.conftest import Client, limit_callers, make_api, proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 CHAT = "/api/chat/query"
@@ -364,8 +364,8 @@ def test_callers_of_different_kinds_do_not_share_sessions(client: Client, model:
 
 
 def test_a_knowledge_base_outside_the_callers_list_is_refused(settings: dict[str, str], model: ScriptedModel) -> None:
-    access = json.dumps({"key:limited": ["other_kb"]})
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": access}))
+    limit_callers(settings, {"key:limited": ["other_kb"]})
+    client = Client(make_api(settings))
     status, problem = client.post(CHAT, {"query": "x"}, caller="limited")
     assert (status, problem["type"]) == (403, "urn:gleaner:problem:not-allowed")
     model.plays(calls(search()), calls(answer()))

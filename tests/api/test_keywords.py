@@ -16,7 +16,7 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local.aws import ministack
-from tests.conftest import Client, make_api, proxy_event
+from tests.conftest import Client, limit_callers, make_api, proxy_event
 from tests.keyword_fixtures import web_answer
 
 
@@ -50,7 +50,8 @@ def test_callers_see_only_keywords_of_knowledge_bases_they_may_use(settings: dic
     learn(*[f"secret plan {number}" for number in range(9)], query_id="Q1")
     learn("cell membranes", query_id="Q2", kb_id="biology")
     learn("osmosis", "secret plan 1", query_id="Q3", kb_id="biology")
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": '{"key:bob": ["biology"]}'}))
+    limit_callers(settings, {"key:bob": ["biology"]})
+    client = Client(make_api(settings))
 
     def texts(caller: str, **query: Any) -> set[str]:
         status, page = list_keywords(client, caller, limit=100, **query)

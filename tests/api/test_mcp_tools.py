@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,7 @@ from starlette.responses import Response
 
 from gleaner.model import Record
 from tests.api.test_passages import QUESTION, learn, put
-from tests.conftest import MERGING, PRUNING, Client, make_api
+from tests.conftest import MERGING, PRUNING, Client, limit_callers, make_api
 from tests.doubles.mcp_calls import call, post, request, send, structured
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 from tests.doubles.scripted_web import ScriptedWeb
@@ -107,8 +106,8 @@ def test_what_a_caller_learned_alone_is_found_and_read_by_nobody_else(
 
 
 def test_a_caller_reads_only_its_knowledge_bases(settings: dict[str, str]) -> None:
-    access = json.dumps({"key:guest": ["other_kb"]})
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": access}))
+    limit_callers(settings, {"key:guest": ["other_kb"]})
+    client = Client(make_api(settings))
     [passage, *_] = structured(client, "search", query="merged")["results"]
     calls_of_guest = [
         call(client, "search", caller="guest", query="merged", kb_id="default_kb"),
@@ -123,7 +122,8 @@ def test_a_caller_reads_only_its_knowledge_bases(settings: dict[str, str]) -> No
 
 
 def test_a_caller_is_told_its_knowledge_bases(settings: dict[str, str]) -> None:
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": ["one_kb", "other_kb"]})}))
+    limit_callers(settings, {"key:guest": ["one_kb", "other_kb"]})
+    client = Client(make_api(settings))
 
     def choices(caller: str) -> list[Any]:
         _, body = post(client, request("tools/list"), caller=caller)
@@ -140,7 +140,8 @@ def test_a_caller_is_told_its_knowledge_bases(settings: dict[str, str]) -> None:
 def test_who_has_several_knowledge_bases_without_the_default_one_must_name_one(
     settings: dict[str, str], kb_ids: list[str], needs_one: bool
 ) -> None:
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": kb_ids})}))
+    limit_callers(settings, {"key:guest": kb_ids})
+    client = Client(make_api(settings))
     _, body = post(client, request("tools/list"), caller="guest")
     required = {tool["name"]: "kb_id" in tool["inputSchema"].get("required", ()) for tool in body["result"]["tools"]}
     assert required == {"search": needs_one, "fetch": False, "ask": needs_one, "list_keywords": False}
@@ -159,7 +160,8 @@ def test_the_only_knowledge_base_of_a_caller_is_meant_where_none_is_named(
     settings: dict[str, str], model: ScriptedModel
 ) -> None:
     put(settings, "only_kb", record("page", 0))
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps({"key:guest": ["only_kb"]})}))
+    limit_callers(settings, {"key:guest": ["only_kb"]})
+    client = Client(make_api(settings))
     [result] = structured(client, "search", caller="guest", query="Words 0.")["results"]
     assert result["title"] == "Page"
     model.plays(calls(search()), calls(answer("Words 0. [kb-1]", ("kb-1",))))

@@ -13,7 +13,7 @@ from gleaner.clients import pinecone
 from gleaner.errors import UnknownDocument
 from gleaner.model import Place, Record
 from gleaner.passage_ids import decode_document, decode_passage, encode_document, encode_passage, fingerprint
-from tests.conftest import MERGING, PRUNING, Client, make_api
+from tests.conftest import MERGING, PRUNING, Client, limit_callers, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
@@ -182,7 +182,8 @@ def vars_of(one: Record) -> dict[str, Any]:
 @pytest.mark.parametrize("path", ["/api/documents", "/api/documents/secret", "passage"])
 def test_a_caller_of_other_knowledge_bases_sees_nothing(settings: dict[str, str], path: str) -> None:
     put(settings, "secret", record("secret", 0))
-    client = Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": '{"key:local": ["default_kb"]}'}))
+    limit_callers(settings, {"key:local": ["default_kb"]})
+    client = Client(make_api(settings))
     if path == "passage":
         path = f"/api/passages/{encode_passage(Place(kb_id='secret', key='secret#0'), 'Words.')}"
         assert get(client, path)[0] == 403

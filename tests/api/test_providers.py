@@ -41,7 +41,7 @@ from tests.doubles.scripted_web import ScriptedWeb, result
 MERGING = "How are duplicates merged?"
 RELEASE = "When was Starlette 1.0 released?"
 KEYS = ("secret-openai-key", "secret-pinecone-key", "secret-perplexity-key")
-TABLES = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE")
+TABLES = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "ACCESS_TABLE")
 
 
 @dataclass(frozen=True)

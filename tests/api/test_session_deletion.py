@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ NO_MODEL = JSONResponse({"error": {"message": "no"}}, status_code=401)
 @pytest.fixture
 def tool_calls(settings: dict[str, str]) -> ToolCallStore:
     dynamodb = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    return ToolCallStore(Table(dynamodb, settings["TOOL_CALLS_TABLE"]))
+    return ToolCallStore(Table(dynamodb, settings["TOOL_CALLS_TABLE"]), ThreadPoolExecutor(1))
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_deletion_interrupted_before_any_write_can_be_repeated(
     with pytest.raises(KeyboardInterrupt):
         SessionDeletion(
             conversations,
-            ToolCallStore(calls_table),
+            ToolCallStore(calls_table, ThreadPoolExecutor(1)),
             LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
             with_shared=False,
         ).delete(session, "key:local", deadline=Deadline.after(5))

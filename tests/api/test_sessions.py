@@ -247,7 +247,7 @@ def test_an_interrupted_deletion_hides_the_session_and_can_be_resumed(
     calls_table = Table(dynamodb, settings["TOOL_CALLS_TABLE"])
     deletion = SessionDeletion(
         Table(dynamodb, settings["CONVERSATIONS_TABLE"]),
-        ToolCallStore(calls_table),
+        ToolCallStore(calls_table, ThreadPoolExecutor(1)),
         LearnedDeletion(Table(dynamodb, settings["KEYWORDS_TABLE"])),
         with_shared=False,
     )

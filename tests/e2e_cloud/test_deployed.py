@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from gleaner_local.aws import ministack
+from gleaner_local.diagnosis import checklist
 from infra.callbacks import MCP_CALLBACK_URLS
 from infra.environment import Authorizer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
@@ -142,8 +143,8 @@ def test_the_role_allows_everything_that_the_routes_do(cloud: Cloud) -> None:
 def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     _live_version(cloud, ready=True)
     problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
-    # The emulator's CloudFormation ignores the recovery of the four tables, and the expiry of two.
-    assert [one["subject"] for one in problems] == ["table upkeep"] * 6, problems
+    # The emulator's CloudFormation ignores the recovery of the five tables, and the expiry of two.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 7, problems
     dynamodb = cloud.deployment.client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.update_continuous_backups(
@@ -156,10 +157,23 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
         )
     report = _doctor(cloud)
     assert report["problems"] == 0
+    looks = [one["seen"] for one in report["findings"] if one["subject"].startswith(checklist.SUBJECT)]
+    assert len(looks) == len(checklist.ITEMS) and any(look.startswith("Look: ") for look in looks)
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
         *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
         *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream", "doors"),
     }
+
+
+def test_an_operator_limits_a_caller(cloud: Cloud) -> None:
+    caller = f"key:{cloud.outputs['AdminApiKeyId']}"  # whom no other test has made the function remember
+    _run_gleaner(cloud, "callers", "allow", caller, "other_kb", "--env", "dev")
+    refused = cloud.http.get("/api/documents", headers=cloud.key("AdminApiKeyId"))
+    assert refused.status_code == HTTPStatus.FORBIDDEN, refused.text
+    assert cloud.http.get("/api/documents", headers=cloud.key("ApiKeyId")).status_code == HTTPStatus.OK
+    listed = json.loads(_run_gleaner(cloud, "callers", "list", "--json", "--env", "dev").stdout)["callers"]
+    assert [(one["caller"], one["kb_ids"]) for one in listed] == [(caller, ["other_kb"])]
+    _run_gleaner(cloud, "callers", "unlist", caller, "--env", "dev")
 
 
 def test_the_usage_plan_throttles(cloud: Cloud) -> None:
@@ -343,14 +357,18 @@ def _ask(cloud: Cloud, query: str) -> dict[str, Any]:
 
 def _doctor(cloud: Cloud) -> dict[str, Any]:
     """The report of `gleaner doctor` about the environment."""
-    emulator = {"AWS_ENDPOINT_URL": cloud.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
-    command = [GLEANER, "doctor", "--env", "dev", "--url", str(cloud.http.base_url), "--json"]
-    process = subprocess.run(
-        command, env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
-    )
+    process = _run_gleaner(cloud, "doctor", "--env", "dev", "--url", str(cloud.http.base_url), "--json")
     report: dict[str, Any] = json.loads(process.stdout)
     assert process.returncode == (1 if report["problems"] else 0)
     return report
+
+
+def _run_gleaner(cloud: Cloud, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of an operator, with credentials of the account."""
+    emulator = {"AWS_ENDPOINT_URL": cloud.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
+    return subprocess.run(
+        [GLEANER, *arguments], env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def _keywords(cloud: Cloud) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer, Domain, Firewall, FirewallLog
+from infra.environment import Authorizer, Domain, Firewall, FirewallLog, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.layer_build import Layer
 from tests.run_directory import make_once
@@ -57,6 +57,23 @@ RESERVED = replace(
     prune=replace(PROD.prune, reserved_concurrency=1),
     firewall=Firewall(log=FirewallLog.NOTHING),
 )
+# A value of its own for everything that a record may leave out.
+TUNED = replace(
+    STAGING,
+    name="tuned",
+    knowledge_bases=KnowledgeBases(default="handbook", unlisted_callers="none"),
+    admin_callers=("cognito:0f",),
+    cors_origins=("https://app.example.org",),
+    web_blocked_hosts=("example.com",),
+    learning="caller",
+    learning_by_kb={"handbook": "off"},
+    learning_forget_with_session=True,
+    openai_max_completion_tokens=2048,
+    openai_base_url="https://models.example.org/v1",
+    openai_api="chat",
+    openai_reasoning_effort="low",
+    perplexity_base_url="https://search.example.org",
+)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -77,7 +94,7 @@ class Synthesis:
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED)
+_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 

@@ -12,7 +12,7 @@ from gleaner.api.routes import Endpoint
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.sign_in import SignIn
-from infra.environment import Environment
+from infra.environment import Environment, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from tests.infra.synthesis import (
     AT_DOMAIN,
@@ -21,6 +21,7 @@ from tests.infra.synthesis import (
     EVERY,
     OWN_POOL,
     POOL_WITHOUT_PAGES,
+    TUNED,
     WITH_PAGE,
     Template,
     functions,
@@ -28,7 +29,14 @@ from tests.infra.synthesis import (
     synthesis,
 )
 
-REQUIRED = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "API_KEYS_SECRET_ARN")
+REQUIRED = (
+    "KEYWORDS_TABLE",
+    "CONVERSATIONS_TABLE",
+    "TOOL_CALLS_TABLE",
+    "IDEMPOTENCY_TABLE",
+    "ACCESS_TABLE",
+    "API_KEYS_SECRET_ARN",
+)
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
 RULES = [environment.pruning for environment in ENVIRONMENTS]
 
@@ -70,6 +78,54 @@ def test_the_query_function_reads_every_variable_that_is_deployed(environment: E
     Settings.from_env(variables)
     unread = {name for name in variables if not name.startswith(("POWERTOOLS_", "AWS_LAMBDA_"))} - variables.read
     assert unread == set()
+
+
+# Variables of the settings that no record of an environment sets, with the reason.
+WITHOUT_FIELD = {
+    "OPENAI_API_KEY": "the keys are in the secret",
+    "PINECONE_API_KEY": "the keys are in the secret",
+    "PERPLEXITY_API_KEY": "the keys are in the secret",
+    "AWS_ENDPOINT_URL_DYNAMODB": "deployed functions use DynamoDB's own address",
+    "UPLOAD_PATH": "only a service of one machine takes documents from the page",
+    "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
+    "ANSWER_GRACE_DAYS": "how long a stored answer outlives its keywords guards against races, not costs",
+}
+
+
+def test_every_setting_has_a_field_in_the_environments_record_or_a_reason() -> None:
+    read, deployed = set[str](), set[str]()
+    for name, from_env in (("query", Settings.from_env), ("prune", PruneSettings.from_env)):
+        minimal = RecordingVariables(MINIMAL)
+        from_env(minimal)
+        read |= minimal.read
+        for template in synthesis().service.values():
+            variables = RecordingVariables(_resolve_all(functions(template)[name]["Environment"]["Variables"]))
+            from_env(variables)
+            read |= variables.read
+            deployed |= variables.keys()
+    assert read - deployed == WITHOUT_FIELD.keys()
+
+
+def test_a_record_with_values_of_its_own_reaches_the_settings() -> None:
+    settings = Settings.from_env(_variables(TUNED, "query"))
+    assert settings.default_kb_id == TUNED.knowledge_bases.default
+    assert not settings.unlisted_may_use_all
+    assert settings.openai_max_completion_tokens == TUNED.openai_max_completion_tokens
+    assert (settings.openai_base_url, settings.openai_api) == (TUNED.openai_base_url, TUNED.openai_api)
+    assert settings.openai_reasoning_effort == TUNED.openai_reasoning_effort
+    assert settings.perplexity_base_url == TUNED.perplexity_base_url
+    assert settings.cors_origins == TUNED.cors_origins
+    assert "cognito:0f" in settings.admin_callers
+    default = Settings.from_env(MINIMAL)
+    assert (default.default_kb_id, default.unlisted_may_use_all) == (DEV.knowledge_bases.default, True)
+
+
+@pytest.mark.parametrize(
+    "values", [{"default": "My books"}, {"default": ""}, {"default": "a\n"}, {"unlisted_callers": "some"}]
+)
+def test_a_record_that_the_function_would_refuse_is_refused(values: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"knowledge base|unlisted_callers"):
+        KnowledgeBases(**values)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +214,12 @@ def _resolve(value: Any, reference: str) -> str:
         return value
     separator, parts = value.get("Fn::Join", ("", [reference]))
     return str(separator.join(part if isinstance(part, str) else reference for part in parts))
+
+
+def _resolve_all(variables: Mapping[str, Any]) -> dict[str, str]:
+    """The values of a function's variables; of the page's, a pool has an origin and a client an id."""
+    values = {name: _resolve(value, "x") for name, value in variables.items()}
+    return values | ({"PINECONE_INDEX_HOST": "index.example"} if "PINECONE_INDEX_HOST" in values else {})
 
 
 def _challenge(template: Template) -> Any:

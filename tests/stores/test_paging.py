@@ -50,7 +50,7 @@ def test_an_empty_key_ends_a_read_of_a_partition(table: Table, requests: list[st
 def test_an_empty_key_ends_a_page_of_an_index(table: Table, requests: list[str]) -> None:
     index = schema.KEYWORDS.indexes[0]
     items = table.query_index(
-        index, partition="P", up_to=None, skip=lambda _item: False, limit=9, deadline=Deadline.after(5)
+        index, partition="P", position=lambda item: (item["sk"],), after=None, limit=9, deadline=Deadline.after(5)
     )
     assert (items, len(requests)) == ([{"pk": "P", "sk": "1"}], 1)
 

@@ -9,7 +9,7 @@ import pytest
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
-from tests.conftest import Client, make_api
+from tests.conftest import Client, limit_callers, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, search
 
 OTHER = "other_kb"
@@ -31,8 +31,8 @@ def client(settings: dict[str, str]) -> Client:
             content_hash="h",
         )
         knowledge_bases.upsert(kb_id, [record], timeout=5)
-    access = {"key:local": ["default_kb", OTHER], "key:single": ["default_kb"]}
-    return Client(make_api(settings | {"KNOWLEDGE_BASE_ACCESS": json.dumps(access)}))
+    limit_callers(settings, {"key:local": ["default_kb", OTHER], "key:single": ["default_kb"]})
+    return Client(make_api(settings))
 
 
 def parameters(model: ScriptedModel) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Container
 
 from starlette.datastructures import Headers
 
@@ -11,11 +11,11 @@ _DOORS = ("/v1", "/mcp")  # whose clients send an API key as bearer token, as on
 _SCHEME = "bearer "
 
 
-def find_key(path: str, headers: Headers, named_keys: Collection[str]) -> str:
+def find_key(path: str, headers: Headers, named_keys: Container[str]) -> str:
     """The value that serves as the id of the caller's key.
 
-    It is that of the `x-api-key` header. At the doors it is also a bearer token, if it is one of `named_keys`, to which
-    the settings give rights: clients of the OpenAI API insist on some key, and any other one stands for nobody.
+    It is that of the `x-api-key` header. At the doors it is also a bearer token, if it is one of `named_keys`, which
+    mean somebody: clients of the OpenAI API insist on some key, and any other one stands for nobody.
     """
     if any(path == door or path.startswith(f"{door}/") for door in _DOORS):
         token = _bearer_token(headers.get("authorization", ""))

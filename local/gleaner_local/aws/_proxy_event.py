@@ -6,7 +6,7 @@ import base64
 import re
 import time
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Container
 from typing import Any
 
 from starlette.requests import Request
@@ -19,11 +19,11 @@ _PROXY = "/{proxy+}"
 _STREAMED_PATHS = {resource: re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", resource)) for _, resource in STREAMED}
 
 
-def to_event(request: Request, body: bytes, request_id: str, named_keys: Collection[str] = ()) -> dict[str, Any]:
+def to_event(request: Request, body: bytes, request_id: str, named_keys: Container[str] = ()) -> dict[str, Any]:
     """Convert an HTTP request to a REST API proxy event (payload version 1.0).
 
-    The value of the API key serves as its id; without one, the id is `local`. `named_keys`: those that the settings
-    give rights to.
+    The value of the API key serves as its id; without one, the id is `local`. `named_keys`: those that mean
+    somebody.
     """
     headers: defaultdict[str, list[str]] = defaultdict(list)
     for name, value in request.headers.items():

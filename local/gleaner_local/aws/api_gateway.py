@@ -6,7 +6,7 @@ import base64
 import json
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Container
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -66,7 +66,7 @@ def create_app(
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
     take_upload: Endpoint | None = None,
-    named_keys: Collection[str] = (),
+    named_keys: Container[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
 
@@ -74,7 +74,7 @@ def create_app(
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
-    `named_keys` are the API keys that the settings give rights to.
+    `named_keys` are the API keys that mean somebody.
     """
     proxy = _proxy_endpoint(invoke, invoke_streamed, origins=origins, find_down=find_down, named_keys=named_keys)
     upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
@@ -92,7 +92,7 @@ def _proxy_endpoint(
     *,
     origins: Collection[str],
     find_down: Callable[[], Collection[str]],
-    named_keys: Collection[str],
+    named_keys: Container[str],
 ) -> Endpoint:
     cross_origin = bool(origins)
 
@@ -106,7 +106,7 @@ def _proxy_endpoint(
             return Response(status_code=400)  # nobody reads it
         if body is None:
             return _error_response(TOO_LARGE, request_id, cross_origin=cross_origin)
-        event = to_event(request, body, request_id, named_keys)
+        event = await run_in_threadpool(to_event, request, body, request_id, named_keys)  # it may look a key up
 
         def to_error(failure: HandlerFailed) -> Response:
             return _failure_response(failure, request_id, cross_origin=cross_origin)

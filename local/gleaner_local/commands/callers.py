@@ -1,4 +1,4 @@
-"""`gleaner callers`: erases what a caller left."""
+"""`gleaner callers erase`: erases what a caller left."""
 
 from __future__ import annotations
 

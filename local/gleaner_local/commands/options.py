@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from gleaner.model import KB_ID_PATTERN
+from gleaner.model import ANONYMOUS, CALLER_PATTERN, GROUP_PREFIX, KB_ID_PATTERN
 from gleaner_local.clients.credentials import API_KEY_VARIABLE, TOKEN_VARIABLE, fits_a_header
 from gleaner_local.command_line import DEFAULT_DATA_DIR
+
+_MAX_GROUP_LENGTH = 128  # of a name, in Cognito
 
 
 def _check_url(value: str | None) -> str | None:
@@ -47,6 +49,29 @@ def _check_answer_id(value: str) -> str:
     return value
 
 
+def _check_environment(value: str | None) -> str | None:
+    if value is None:
+        return None
+    from infra.environments import ENVIRONMENTS  # does not import the CDK
+
+    names = [environment.name for environment in ENVIRONMENTS]
+    if value not in names:
+        raise typer.BadParameter(f"there is no such environment; infra/environments.py has {', '.join(names)}")
+    return value
+
+
+def _check_subject(value: str) -> str:
+    group = value.removeprefix(GROUP_PREFIX)
+    is_group = group != value and re.fullmatch(rf"\S{{1,{_MAX_GROUP_LENGTH}}}", group)
+    if not (is_group or value == ANONYMOUS or re.fullmatch(CALLER_PATTERN, value)):
+        raise typer.BadParameter(f"name a caller as key:ID, cognito:SUB, iam:ARN, group:NAME or {ANONYMOUS}")
+    return value
+
+
+def _check_kb_ids(values: list[str] | None) -> list[str]:
+    return [kb_id for value in values or () if (kb_id := _check_kb_id(value))]
+
+
 Url = Annotated[
     str | None, typer.Option(help="Address of the service; by default the one that runs here.", callback=_check_url)
 ]
@@ -76,4 +101,20 @@ AnswerId = Annotated[
     ),
 ]
 KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_check_kb_id)]
+EnvironmentName = Annotated[
+    str | None, typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)
+]
+Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="CALLER",
+        help=f"Its id, such as key:ID, cognito:SUB, iam:ARN or {ANONYMOUS}; or group:NAME, a group of the user pool.",
+        callback=_check_subject,
+    ),
+]
+KbIds = Annotated[list[str], typer.Argument(metavar="KB", help="Knowledge bases.", callback=_check_kb_ids)]
+AllOrKbIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KB", help="Knowledge bases; all of them if none is named.", callback=_check_kb_ids),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]

@@ -13,7 +13,19 @@ import typer
 
 from gleaner.errors import GleanerError
 from gleaner_local.clients.http_api import CallFailed
-from gleaner_local.commands import ask, callers, doctor, index, ingest, keywords, mcp, serve, terminal, verify
+from gleaner_local.commands import (
+    ask,
+    caller_access,
+    callers,
+    doctor,
+    index,
+    ingest,
+    keywords,
+    mcp,
+    serve,
+    terminal,
+    verify,
+)
 from gleaner_local.errors import CannotStart
 from gleaner_local.service.running import NotReady
 
@@ -24,6 +36,7 @@ app.command()(serve.serve)
 app.command()(ask.ask)
 app.command()(ingest.ingest)
 app.add_typer(keywords.app, name="keywords")
+caller_access.add_to(callers.app)
 app.add_typer(callers.app, name="callers")
 app.add_typer(index.app, name="index")
 app.command()(mcp.mcp)

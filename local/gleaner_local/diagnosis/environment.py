@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gleaner.errors import ConfigurationError
 from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
-from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search
+from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search, checklist
 from gleaner_local.diagnosis._doors import check_doors
 from gleaner_local.diagnosis._paid_model import ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
+from gleaner_local.diagnosis._quotas import SUBJECT as QUOTAS
+from gleaner_local.diagnosis._quotas import check_quotas
 from gleaner_local.diagnosis._stacks import Stack, read_stack
 from gleaner_local.diagnosis._stream import check_stream
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import check_alarms, check_schedule
 from gleaner_local.diagnosis.aws import Account, aws_findings
+from gleaner_local.diagnosis.checklist import Need
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
 from gleaner_local.diagnosis.http_api import SUBJECT as API
 from gleaner_local.diagnosis.http_api import check_api
@@ -29,6 +33,7 @@ TABLES = {
     "ConversationsTable": schema.CONVERSATIONS,
     "ToolCallsTable": schema.TOOL_CALLS,
     "IdempotencyTable": schema.IDEMPOTENCY,
+    "AccessTable": schema.ACCESS,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
@@ -72,7 +77,15 @@ class EnvironmentCheck:
         self._settings: Settings | None = None
 
     def findings(self) -> Iterator[Finding]:
-        """Run the checks in the order in which an environment is set up."""
+        """Run the checks in the order in which an environment is set up, then walk through the checklist."""
+        findings = []
+        for finding in self._run_checks():
+            findings.append(finding)
+            yield finding
+        if self._service is not None:
+            yield from self._walk_checklist(findings)
+
+    def _run_checks(self) -> Iterator[Finding]:
         account = list(aws_findings(_ACCOUNT, self._check_identity()))
         yield from account
         if any(finding.state is State.PROBLEM for finding in account):
@@ -83,6 +96,15 @@ class EnvironmentCheck:
             yield from self._check_data(self._data)
         if self._service is not None:
             yield from self._check_service(self._service)
+
+    def _walk_checklist(self, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """What only a real account can show, as far as the other findings do not."""
+        outputs = self._outputs()
+        names = {to_placeholder(name): value for name, value in outputs.items()} | {"ENV": self._name}
+        has_credentials = self._credentials or "ApiKeyId" in outputs
+        needs = ((Need.ASK, self._ask), (Need.CREDENTIALS, has_credentials))
+        available = frozenset(need for need, is_met in needs if is_met)
+        yield from checklist.walk(findings, names=names, available=available)
 
     def _check_identity(self) -> Iterator[Finding]:
         client = self._account.client("sts")
@@ -141,6 +163,7 @@ class EnvironmentCheck:
     def _check_service(self, service: Stack) -> Iterator[Finding]:
         """The query function, the services that it calls, the schedule, the alarms and the API."""
         yield from aws_findings(_functions.SUBJECT, self._check_function(service))
+        yield from aws_findings(QUOTAS, check_quotas(self._account.client("lambda")))
         if self._settings is not None:
             yield from self._check_remote_services(self._settings)
         schedules = service.resources.get("AWS::Scheduler::Schedule", ())
@@ -231,6 +254,11 @@ class EnvironmentCheck:
             return self._credentials, "", hint
         key = self._account.client("apigateway").get_api_key(apiKey=key_id, includeValue=True)
         return Credentials(api_key=key["value"]), f"the API key {key_id}", ""
+
+
+def to_placeholder(output: str) -> str:
+    """An output of a stack as it stands in commands: `QUERY_FUNCTION_NAME` for `QueryFunctionName`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", output).upper()
 
 
 def _read_outputs(path: Path) -> dict[str, str]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from enum import StrEnum
 
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
+from gleaner.stores.access import AccessStore
 from gleaner_local.aws import api_gateway, ministack
 from gleaner_local.extractive.model import MODEL
 
 LOCAL_KEY = "local"  # the local servers accept any key, but the SDKs require one
 _BY_KEY = "key:"  # begins the id of a caller with an API key
+_MAX_KEY_LENGTH = 200  # longer tokens are of other services, and too long for a key of a table
+_LOOKUP_SECONDS = 5.0
 
 _NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
 
@@ -66,7 +71,19 @@ def function_settings(env: Mapping[str, str]) -> Settings:
     return Settings.from_env(complete_env)
 
 
-def named_keys(settings: Settings) -> frozenset[str]:
-    """The API keys that the settings give rights to, or restrict."""
-    callers = settings.admin_callers | settings.knowledge_base_access.keys()
-    return frozenset(caller.removeprefix(_BY_KEY) for caller in callers if caller.startswith(_BY_KEY))
+class NamedKeys(Container[str]):
+    """The API keys of admins, and those that the access table lists: keys that mean somebody."""
+
+    def __init__(self, admin_callers: Collection[str], access: AccessStore) -> None:
+        self._admins = admin_callers
+        self._access = access
+
+    def __contains__(self, key: object) -> bool:
+        """Whether it is one; also if the table cannot be read, as the function says then."""
+        if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY_LENGTH:
+            return False
+        caller = f"{_BY_KEY}{key}"
+        try:
+            return caller in self._admins or bool(self._access.find([caller], deadline=Deadline.after(_LOOKUP_SECONDS)))
+        except (StoreUnavailable, DeadlineExceeded):
+            return True

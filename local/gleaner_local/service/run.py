@@ -9,6 +9,9 @@ from socket import socket
 
 from gleaner.errors import ConfigurationError
 from gleaner.model import ANSWERS_SUFFIX
+from gleaner.stores import dynamodb
+from gleaner.stores.access import AccessStore
+from gleaner.stores.dynamodb import Table
 from gleaner_local.aws import api_gateway, ministack
 from gleaner_local.aws.api_gateway import Endpoint
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
@@ -21,11 +24,11 @@ from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
 from gleaner_local.service.parts import (
+    NamedKeys,
     Part,
     function_settings,
     local_parts,
     local_variables,
-    named_keys,
     with_defaults,
 )
 
@@ -198,7 +201,7 @@ class LocalService:
             origins=origins,
             find_down=self._find_down,
             take_upload=self._take_upload,
-            named_keys=named_keys(function_settings(function_env)),
+            named_keys=self._named_keys(function_env),
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
         self.url = self._serve(gateway, held=held, stop_seconds=streamed_seconds + _RESPONSE_SECONDS)
@@ -209,8 +212,19 @@ class LocalService:
             "pinecone_index_host": index_host,
             "local": self._local_addresses,
             "deadline_seconds": self.deadline_seconds,
+            "access_table": function_env["ACCESS_TABLE"],
         }
         self._stack.callback(running.announce(self._data_dir, state))
+
+    def _named_keys(self, function_env: Mapping[str, str]) -> NamedKeys:
+        settings = function_settings(function_env)
+        address = settings.dynamodb_endpoint_url
+        client = (
+            ministack.admin_client(address)
+            if Part.TABLES.value in self._local_addresses and address
+            else dynamodb.connect(endpoint_url=address)
+        )
+        return NamedKeys(settings.admin_callers, AccessStore(Table(client, settings.access_table)))
 
     def _find_down(self) -> list[str]:
         """The variables of the local parts that are down."""

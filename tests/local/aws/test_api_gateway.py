@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +14,8 @@ from gleaner_local.aws import api_gateway
 from gleaner_local.aws.api_gateway import Invoke
 from gleaner_local.aws.execution_environment import HandlerFailed, HandlerTooSlow
 from gleaner_local.servers.asgi import AsgiServer
-from gleaner_local.service.parts import function_settings, named_keys, with_defaults
+from gleaner_local.service.parts import NamedKeys
+from tests.conftest import limit_callers, open_access
 
 
 @contextmanager
@@ -99,11 +99,16 @@ def test_a_bearer_token_is_a_key_at_the_doors_if_the_settings_name_it(
     assert event["requestContext"]["identity"]["apiKeyId"] == caller
 
 
-def test_the_settings_name_keys_of_admins_and_of_callers_with_their_own_knowledge_bases() -> None:
-    access = json.dumps({"key:mary": ["a"], "cognito:1": ["a"], "anonymous": []})
-    env = with_defaults({"ADMIN_CALLERS": "key:boss iam:arn:x", "KNOWLEDGE_BASE_ACCESS": access})
-    assert named_keys(function_settings(env)) == {"boss", "mary"}
-    assert named_keys(function_settings(with_defaults({}))) == {"admin"}
+def test_keys_of_admins_and_of_listed_callers_mean_somebody(settings: dict[str, str]) -> None:
+    limit_callers(settings, {"key:mary": ["a"], "cognito:1": ["a"]})
+    keys = NamedKeys({"key:boss", "iam:arn:x"}, open_access(settings))
+    candidates = ("boss", "mary", "1", "cognito:1", "iam:arn:x", "sk-anything", "", "x" * 5_000)
+    assert [key for key in candidates if key in keys] == ["boss", "mary"]
+
+
+def test_a_key_means_somebody_while_the_table_cannot_be_read(settings: dict[str, str]) -> None:
+    keys = NamedKeys((), open_access(settings | {"ACCESS_TABLE": "missing"}))
+    assert "mary" in keys
 
 
 @pytest.mark.parametrize(("url", "path"), [("/a%0Ab", "/a\nb"), ("/a%2Fb", "/a/b"), ("/%C2%84", "/\x84")])

@@ -55,15 +55,15 @@ def check(url: str, credentials: Credentials, authorization: Authorization | Non
     return list(check_doors(url, credentials, authorization, fix="make deploy"))
 
 
-def test_open_doors_with_a_user_pool_have_three_good_findings(shared_settings: dict[str, str]) -> None:
-    with deployed(shared_settings, CHALLENGE) as url:
-        findings = check(url, Credentials(token=KEY), read_authorization(shared_settings))
+def test_open_doors_with_a_user_pool_have_three_good_findings(settings: dict[str, str]) -> None:
+    with deployed(settings, CHALLENGE) as url:
+        findings = check(url, Credentials(token=KEY), read_authorization(settings))
     assert [finding.state for finding in findings] == [State.OK] * 3
     assert "https://login.example" in findings[-1].seen
 
 
-def test_an_api_key_is_sent_as_bearer_token(shared_settings: dict[str, str]) -> None:
-    with deployed(shared_settings, "Bearer") as url:
+def test_an_api_key_is_sent_as_bearer_token(settings: dict[str, str]) -> None:
+    with deployed(settings, "Bearer") as url:
         right, wrong = (check(url, Credentials(api_key=key), None) for key in (KEY, "other"))
     assert [finding.state for finding in right] == [State.OK] * 2
     assert [finding.state for finding in wrong] == [State.OK, State.PROBLEM]

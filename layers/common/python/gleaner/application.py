@@ -38,15 +38,20 @@ _ANSWER_GRACE_DAYS = 7.0  # how long web answers without keywords survive a prun
 
 def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Metrics) -> Api:
     """The HTTP application; sends nothing yet."""
+    from gleaner.api.access import Access
     from gleaner.api.app import Api
+    from gleaner.stores.access import AccessStore
 
     stores = build_stores(settings)
+    access = Access(
+        AccessStore(Table(stores.client, settings.access_table)), unlisted_may_use_all=settings.unlisted_may_use_all
+    )
     answering = Answering(settings, stores, tracer)
 
     def make_areas(current: Current) -> Sequence[Area]:
         return _Areas(settings, stores, answering, metrics, current).list()
 
-    return Api(make_areas, settings=settings, logger=logger, prepare=answering.prepare)
+    return Api(make_areas, settings=settings, access=access, logger=logger, prepare=answering.prepare)
 
 
 class _Areas:
@@ -113,7 +118,6 @@ class _Areas:
             self._stores.conversations,
             self._idempotent,
             self._current,
-            default_kb_id=self._settings.default_kb_id,
             metrics=self._metrics,
         )
 

@@ -12,6 +12,10 @@ from ulid import ULID
 
 JsonObject = dict[str, Any]
 
+ANONYMOUS = "anonymous"  # the caller of a request without credentials
+# Other callers: the kind of authorizer and the caller's id there, set by the authorizer. Callers cannot choose it.
+CALLER_PATTERN = r"(cognito|iam|key):\S*[^\s,]"
+GROUP_PREFIX = "group:"  # before the name of a group of a Cognito user pool
 KB_ID_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"  # contains no separator of keys
 # Namespaces of the vector index that end so hold what was learned for a knowledge base. No kb_id contains a dot; a
 # namespace may have any 512 ASCII characters (docs.pinecone.io/reference/api/database-limits/identifier-limits).

@@ -81,7 +81,7 @@ def build_stores(settings: Settings) -> Stores:
     io_executor = _WorkerPool(_IO_THREADS, thread_name_prefix="io")
     conversations, tool_calls = (
         Table(client, settings.conversations_table),
-        ToolCallStore(Table(client, settings.tool_calls_table)),
+        ToolCallStore(Table(client, settings.tool_calls_table), io_executor),
     )
 
     def delete_records(kb_id: str, answer_ids: Sequence[str], deadline: Deadline) -> None:

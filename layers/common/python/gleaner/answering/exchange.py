@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -39,7 +39,9 @@ class QuestionRequest:
     grounding: Grounding = Grounding.OPEN
     selected_text: str | None = None  # required in the mode selected_text
     chapter_origin: str | None = None  # where the text was selected
-    kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
+    # Called with the question's knowledge base; returns those that the caller is limited to, None without a limit.
+    # Raises NotAllowed, StoreUnavailable or DeadlineExceeded.
+    admit: Callable[[str], frozenset[str] | None] = lambda _kb_id: None
     is_fresh: bool = False  # stored web answers are not looked up, and no web search of others is shared
     history: tuple[EarlierMessage, ...] | None = None  # oldest first; read instead of the session's
     guidance: str | None = None  # what the client wishes of the answer's form; it stands below the service's own rules

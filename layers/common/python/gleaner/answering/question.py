@@ -78,16 +78,20 @@ def answer_question(
     """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
     `emit` gets what happens; Answered comes last, once the turn is stored. Without it nothing is streamed.
-    Raises UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable, ContextTooLong or
-    DeadlineExceeded, or InvalidInput for too long a guidance; in each of these cases the session is unchanged.
+    Raises NotAllowed, UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable,
+    ContextTooLong or DeadlineExceeded, or InvalidInput for too long a guidance; in each of these cases the session is
+    unchanged.
     """
     require_short(request.guidance)
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = request.kb_id or services.default_kb_id
+    admission = services.io_executor.submit(request.admit, kb_id)
     kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
+    kb_ids = admission.result()
     kb_check.result()
-    workspace = _make_workspace(request, query_id, kb_id, services, _before_cleanup(deadline))
+    question = _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id))
+    workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit)
@@ -149,10 +153,7 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
     return estimate_cost(agent.usage, workspace.web_costs, services.prices)
 
 
-def _make_workspace(
-    request: QuestionRequest, query_id: str, kb_id: str, services: Services, deadline: Deadline
-) -> Workspace:
-    question = _make_question(request, query_id, kb_id, services.learning_policy.mode(kb_id))
+def _make_workspace(request: QuestionRequest, question: Question, services: Services, deadline: Deadline) -> Workspace:
     return Workspace(
         question=question,
         search=_passage_search(request, question, services),
@@ -164,13 +165,15 @@ def _make_workspace(
     )
 
 
-def _make_question(request: QuestionRequest, query_id: str, kb_id: str, learning: LearningMode) -> Question:
+def _make_question(
+    request: QuestionRequest, query_id: str, kb_id: str, kb_ids: frozenset[str] | None, learning: LearningMode
+) -> Question:
     return Question(
         query_id=query_id,
         session_id=request.session_id or (new_id() if request.is_kept else None),
         text=request.query,
         kb_id=kb_id,
-        kb_ids=request.kb_ids,
+        kb_ids=kb_ids,
         mode=request.mode,
         grounding=request.grounding,
         caller=caller_hash(request.caller_id),

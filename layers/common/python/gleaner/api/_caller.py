@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gleaner.errors import NotAllowed
+from gleaner.model import ANONYMOUS, GROUP_PREFIX
 
-ANONYMOUS = "anonymous"
+KnowledgeBases = frozenset[str] | None  # None: all
 ADMIN_GROUP = "admin"  # a group of the Cognito user pool
 _GROUPS = "cognito:groups"
+_SEPARATORS = frozenset(",[ ]")  # of the names of several groups in one text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +24,12 @@ class Caller:
 
     id: str
     is_admin: bool = False
-    kb_ids: frozenset[str] | None = None  # None allows every knowledge base
+    find_kb_ids: Callable[[], KnowledgeBases] = lambda: None
+
+    @property
+    def kb_ids(self) -> KnowledgeBases:
+        """The knowledge bases that the caller may use. Raises StoreUnavailable or DeadlineExceeded."""
+        return self.find_kb_ids()
 
     def require_admin(self) -> None:
         """Raises NotAllowed unless the caller is an admin."""
@@ -29,16 +37,24 @@ class Caller:
             raise NotAllowed("Only admins may do this.")
 
     def require_knowledge_base(self, kb_id: str) -> None:
-        """Raises NotAllowed unless the caller may use this knowledge base."""
-        if self.kb_ids is not None and kb_id not in self.kb_ids:
+        """Raises NotAllowed unless the caller may use this knowledge base, StoreUnavailable or DeadlineExceeded."""
+        self.admit(kb_id)
+
+    def admit(self, kb_id: str) -> KnowledgeBases:
+        """All that the caller may use. Raises what `require_knowledge_base` raises."""
+        kb_ids = self.kb_ids
+        if kb_ids is not None and kb_id not in kb_ids:
             raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id.")
+        return kb_ids
 
 
-def read_caller(event: Mapping[str, Any], *, admins: frozenset[str], access: Mapping[str, frozenset[str]]) -> Caller:
+def read_caller(
+    event: Mapping[str, Any], *, admins: frozenset[str], find_kb_ids: Callable[[Sequence[str]], KnowledgeBases]
+) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
-    `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `access` restricts the
-    callers it names to certain knowledge bases.
+    `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `find_kb_ids` finds the
+    knowledge bases of a caller that is known by several names: its id, and its groups of a Cognito pool.
     """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
@@ -50,24 +66,30 @@ def read_caller(event: Mapping[str, Any], *, admins: frozenset[str], access: Map
     ):
         if value:
             caller_id = f"{kind}:{value}"
-            is_admin = caller_id in admins or (kind == "cognito" and _is_group_admin(event, claims))
-            return Caller(id=caller_id, is_admin=is_admin, kb_ids=access.get(caller_id))
-    return Caller(id=ANONYMOUS, kb_ids=access.get(ANONYMOUS))
+            groups = _read_groups(event, claims) if kind == "cognito" else ()
+            is_admin = caller_id in admins or ADMIN_GROUP in (groups or ())
+            if groups is None:  # one of them may be limited, so the caller may use nothing
+                return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=frozenset)
+            subjects = (caller_id, *dict.fromkeys(f"{GROUP_PREFIX}{group}" for group in groups))
+            return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=partial(find_kb_ids, subjects))
+    return Caller(id=ANONYMOUS, find_kb_ids=partial(find_kb_ids, (ANONYMOUS,)))
 
 
-def _is_group_admin(event: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
-    """Whether the caller is in the group `admin`, rather than in a group whose name contains that word.
+def _read_groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Sequence[str] | None:
+    """The groups of the caller; None if they cannot be told.
 
     API Gateway turns the claim, a list in the token, into one string with commas between the groups (other gateways
     use brackets and spaces), but a group name may itself contain a comma. So the list is read from the token, which
     API Gateway has verified.
     """
     claim = claims.get(_GROUPS)
-    if claim == ADMIN_GROUP:
-        return True
+    if not claim:
+        return ()
+    if isinstance(claim, str) and not _SEPARATORS.intersection(claim):
+        return (claim,)
     groups = _groups_in_token(event)
     # A header other than the verified one would not match the claim.
-    return ADMIN_GROUP in groups and claim in (",".join(groups), f"[{' '.join(groups)}]")
+    return groups if claim in (",".join(groups), f"[{' '.join(groups)}]") else None
 
 
 def _groups_in_token(event: Mapping[str, Any]) -> list[str]:

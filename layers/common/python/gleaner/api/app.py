@@ -24,6 +24,7 @@ from gleaner.api import _openapi, problems
 from gleaner.api._caller import read_caller
 from gleaner.api._proxy_event import base_path, header_values, is_head, normalise, origin
 from gleaner.api._request_body import BROKEN_GZIP, MAX_BODY
+from gleaner.api.access import Access
 from gleaner.api.idempotency import REPLAYED, StoredAnswerFound
 from gleaner.api.invalid import NO_GZIP, UNSUPPORTED_BODY, invalid_fields, summary
 from gleaner.api.request import JSON, Current, RequestContext
@@ -58,12 +59,14 @@ class Api:
         make_areas: Callable[[Current], Sequence[Area]],
         *,
         settings: Settings,
+        access: Access,
         logger: Logger,
         prepare: Callable[[], object],
     ) -> None:
         """`prepare` loads what the routes otherwise load on first use."""
         self._prepare = prepare
         self._settings = settings
+        self._access = access
         self._logger = logger
         self._cors = _cors(settings.cors_origins)
         self._app = APIGatewayRestResolver(cors=self._cors, enable_validation=True, json_body_deserializer=_parse_json)
@@ -100,10 +103,15 @@ class Api:
 
     def _make_request(self, event: JsonObject, body: str, context: LambdaContext) -> RequestContext:
         headers = header_values(event)
+        deadline = _deadline(self._settings.query_deadline_seconds, context)
         return RequestContext(
             query_id=new_id(),
-            caller=read_caller(event, admins=self._settings.admin_callers, access=self._settings.knowledge_base_access),
-            deadline=_deadline(self._settings.query_deadline_seconds, context),
+            caller=read_caller(
+                event,
+                admins=self._settings.admin_callers,
+                find_kb_ids=lambda subjects: self._access.find(subjects, deadline=deadline),
+            ),
+            deadline=deadline,
             lambda_context=context,
             base_path=base_path(event),
             origin=origin(event),

@@ -65,12 +65,10 @@ class ChatRoutes:
         idempotent: IdempotentRunner,
         current: Current,
         *,
-        default_kb_id: str,
         metrics: Metrics,
     ) -> None:
         self._answer_question = answer_question
         self._conversations = conversations
-        self._default_kb_id = default_kb_id
         self._idempotent = idempotent
         self._current = current
         self._metrics = metrics
@@ -85,7 +83,6 @@ class ChatRoutes:
     def answer(self, body: ChatQuery) -> Answer:
         """Answer a question of the current request."""
         request = self._current()
-        request.caller.require_knowledge_base(body.kb_id or self._default_kb_id)
         question = QuestionRequest(
             query=body.query,
             caller_id=request.caller.id,
@@ -95,7 +92,7 @@ class ChatRoutes:
             grounding=body.grounding,
             selected_text=body.selected_text,
             chapter_origin=body.chapter_origin,
-            kb_ids=request.caller.kb_ids,
+            admit=request.caller.admit,
             is_fresh=body.fresh,
         )
         return self.ask(question, request.emit)

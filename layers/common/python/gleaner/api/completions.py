@@ -68,12 +68,15 @@ class CompletionRoutes:
     def _create(
         self, body: Annotated[CompletionRequest, Body()], idempotency_key: IdempotencyKey = None
     ) -> Response[ChatCompletion]:
-        request, model = self._current(), self._read_model(body.model)
+        request, model = self._current(), parse_model(body.model)
         with_usage = bool(body.stream_options and body.stream_options.include_usage)
         emit = request.stream_as(ChatCompletionStream(body.model, with_usage=with_usage)) if body.stream else ignore
 
         def produce() -> Produced[ChatCompletion]:
-            if model.is_plain or chat_messages.read_client_task(body.messages):
+            if model.is_plain:
+                return self._write(body)
+            if chat_messages.read_client_task(body.messages):
+                self._require(model, body.model)
                 return self._write(body)
             answer = self._answer(body, model, emit)
             completion = to_completion(answer, model, body.model, absolute=request.absolute)
@@ -93,12 +96,12 @@ class CompletionRoutes:
         elif answer is not None:
             self._conversations.require_noted(caller_id, answer["query_id"], deadline=deadline)
 
-    def _read_model(self, name: str) -> ModelName:
-        """The model of this name. Raises UnknownModel, also for a knowledge base that is not the caller's."""
-        model, kb_ids = parse_model(name), self._current().caller.kb_ids
-        if not model.is_plain and kb_ids is not None and (model.kb_id or self._default_kb_id) not in kb_ids:
-            raise unknown_model(name)
-        return model
+    def _require(self, model: ModelName, name: str) -> None:
+        """Raises UnknownModel if the knowledge base of a model is not the caller's."""
+        try:
+            self._current().caller.require_knowledge_base(model.kb_id or self._default_kb_id)
+        except NotAllowed:
+            raise unknown_model(name) from None
 
     def _answer(self, body: CompletionRequest, model: ModelName, emit: Sink) -> Answer:
         caller = self._current().caller
@@ -108,14 +111,14 @@ class CompletionRoutes:
             session_id=body.session_id,
             kb_id=model.kb_id,
             grounding=Grounding.STRICT if model.is_strict else Grounding.OPEN,
-            kb_ids=caller.kb_ids,
+            admit=caller.admit,
             history=None if body.session_id else chat_messages.read_earlier(body.messages),
             guidance=chat_messages.read_guidance(body.messages),
             is_kept=body.session_id is not None,
         )
         try:
             return self._chat.ask(question, emit)
-        except UnknownKnowledgeBase:
+        except (UnknownKnowledgeBase, NotAllowed):  # the same for a model that is not there and one of somebody else
             raise unknown_model(body.model) from None
 
     def _write(self, body: CompletionRequest) -> Produced[ChatCompletion]:

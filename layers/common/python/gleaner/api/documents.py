@@ -18,6 +18,7 @@ from gleaner.errors import (
     InvalidCursor,
     KnowledgeBaseUnavailable,
     NotAllowed,
+    StoreUnavailable,
     UnknownDocument,
 )
 from gleaner.knowledge.library import Library, LoadedDocument
@@ -78,7 +79,7 @@ class DocumentRoutes:
 
     def routes(self) -> list[Route]:
         """The routes."""
-        failures = (NotAllowed, InvalidCursor, *INDEX_FAILURES)
+        failures = (NotAllowed, InvalidCursor, StoreUnavailable, *INDEX_FAILURES)
         return [
             Route(Endpoint.LIST_DOCUMENTS, self._list, raises=failures),
             Route(Endpoint.SHOW_DOCUMENT, self._show, raises=(UnknownDocument, *failures)),

@@ -20,7 +20,7 @@ from gleaner.api.protocols.mcp.json_rpc import ProtocolError, Reply, Request
 from gleaner.api.protocols.mcp.message_schemas import MAX_BATCH
 from gleaner.api.protocols.mcp.request_metadata import Headers, version_of_header, version_of_request
 from gleaner.api.protocols.mcp.server import Server
-from gleaner.api.request import JSON, Current
+from gleaner.api.request import JSON, STORE_FAILURES, Current
 from gleaner.api.routes import Endpoint, Route
 from gleaner.model import JsonObject
 
@@ -60,7 +60,9 @@ class McpRoutes:
         """The route."""
         refused = dict.fromkeys(_REFUSALS, message_schemas.ERROR)
         responses = refused | {HTTPStatus.OK: message_schemas.RESPONSE, HTTPStatus.ACCEPTED: None}
-        return [Route(Endpoint.MCP, self._post, body=message_schemas.MESSAGE, responses=responses)]
+        return [
+            Route(Endpoint.MCP, self._post, raises=STORE_FAILURES, body=message_schemas.MESSAGE, responses=responses)
+        ]
 
     def _post(self) -> Response[str]:
         headers, body = self._current().headers, self._current().body
@@ -125,7 +127,7 @@ class McpRoutes:
 
     def _respond_to(self, request: Request, version: str) -> JsonObject:
         try:
-            return json_rpc.to_response(request.id, self._server.answer(request, version, self._choice.describe()))
+            return json_rpc.to_response(request.id, self._server.answer(request, version, self._choice.describe))
         except ProtocolError as error:
             return json_rpc.to_error(error, request.id)
 

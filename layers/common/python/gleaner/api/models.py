@@ -14,7 +14,7 @@ from gleaner.api.documents import INDEX_FAILURES
 from gleaner.api.protocols.model_names import MAX_MODEL_NAME, ModelName, list_models, parse_model, unknown_model
 from gleaner.api.request import Current, ok
 from gleaner.api.routes import Endpoint, Route
-from gleaner.errors import UnknownModel
+from gleaner.errors import StoreUnavailable, UnknownModel
 from gleaner.knowledge.library import Library
 
 _CREATED = 1_767_225_600  # 2026-01-01: clients want a number, and a knowledge base does not say when it was begun
@@ -47,8 +47,8 @@ class ModelRoutes:
     def routes(self) -> list[Route]:
         """The routes."""
         return [
-            Route(Endpoint.LIST_MODELS, self._list, raises=INDEX_FAILURES),
-            Route(Endpoint.SHOW_MODEL, self._show, raises=(UnknownModel, *INDEX_FAILURES)),
+            Route(Endpoint.LIST_MODELS, self._list, raises=(StoreUnavailable, *INDEX_FAILURES)),
+            Route(Endpoint.SHOW_MODEL, self._show, raises=(UnknownModel, StoreUnavailable, *INDEX_FAILURES)),
         ]
 
     def _list(self) -> Response[ModelList]:

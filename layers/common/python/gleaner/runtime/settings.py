@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
-from gleaner.model import KB_ID_PATTERN
+from gleaner.model import CALLER_PATTERN, KB_ID_PATTERN
 from gleaner.runtime.authorization import Authorization, read_authorization
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
@@ -19,13 +19,11 @@ from gleaner.runtime.variables import read_positive, read_switch, read_url, requ
 
 _KEYS = ("OPENAI_API_KEY", "PINECONE_API_KEY")  # required unless the keys are in a secret
 _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
-# The kind of authorizer and the caller's id. Set by the authorizer; callers cannot choose it.
-_CALLER = re.compile(r"(cognito|iam|key):\S*[^\s,]")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _PATH = re.compile(r"(?:/[a-z0-9-]+)+")
-_ANONYMOUS = "anonymous"
+_FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
 _REQUIRED = (
     "PINECONE_INDEX_HOST",
@@ -33,6 +31,7 @@ _REQUIRED = (
     "CONVERSATIONS_TABLE",
     "TOOL_CALLS_TABLE",
     "IDEMPOTENCY_TABLE",
+    "ACCESS_TABLE",
 )
 
 
@@ -56,6 +55,7 @@ class Settings:
     conversations_table: str
     tool_calls_table: str
     idempotency_table: str
+    access_table: str
     dynamodb_endpoint_url: str | None
     prices: Prices
     default_kb_id: str
@@ -65,7 +65,7 @@ class Settings:
     web_blocked_hosts: BlockedHosts  # whose pages web answers neither cite nor teach
     learning_policy: LearningPolicy
     cors_origins: tuple[str, ...]
-    knowledge_base_access: Mapping[str, frozenset[str]]  # by caller; callers that are not listed may use all
+    unlisted_may_use_all: bool  # callers that the access table does not list: all knowledge bases, or none
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
     authorization: Authorization | None  # of MCP clients, at a Cognito user pool; None: they send another credential
@@ -79,6 +79,7 @@ class Settings:
 
         Raises ConfigurationError that names all missing variables, or the first malformed one.
         """
+        _refuse_former_access(env)
         secret = env.get(_SECRET) or None
         require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
         return cls(
@@ -98,6 +99,7 @@ class Settings:
             conversations_table=env["CONVERSATIONS_TABLE"],
             tool_calls_table=env["TOOL_CALLS_TABLE"],
             idempotency_table=env["IDEMPOTENCY_TABLE"],
+            access_table=env["ACCESS_TABLE"],
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=Prices(model=_read_model_prices(env), web_search=_read_price(env, "WEB_SEARCH_PRICE")),
             default_kb_id=read_default_kb_id(env),
@@ -107,7 +109,7 @@ class Settings:
             web_blocked_hosts=_read_blocked_hosts(env),
             learning_policy=read_learning_policy(env),
             cors_origins=_read_origins(env),
-            knowledge_base_access=_read_access(env),
+            unlisted_may_use_all=_read_choice(env, "UNLISTED_CALLERS", ("all", "none"), none="all") is None,
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
             authorization=read_authorization(env),
@@ -186,28 +188,19 @@ def _is_origin(value: str) -> bool:
 
 def _read_admins(env: Mapping[str, str]) -> frozenset[str]:
     callers = frozenset(env.get("ADMIN_CALLERS", "").split())
-    if not all(_CALLER.fullmatch(caller) for caller in callers):
+    if not all(re.fullmatch(CALLER_PATTERN, caller) for caller in callers):
         raise ConfigurationError(
             "ADMIN_CALLERS must be callers such as key:ID, cognito:SUB or iam:ARN, separated by spaces."
         )
     return callers
 
 
-def _read_access(env: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    name = "KNOWLEDGE_BASE_ACCESS"
-    try:
-        value = json.loads(env.get(name) or "{}")
-        access = {caller: frozenset(kb_ids) for caller, kb_ids in value.items() if isinstance(kb_ids, list)}
-    except (ValueError, AttributeError, TypeError):
-        access, value = {}, None
-    if value is None or len(access) != len(value):
-        raise ConfigurationError(f'{name} must be JSON such as {{"key:abc": ["default_kb"]}}.')
-    # A typo restricts nobody: the intended caller could use everything.
-    if not all(caller == _ANONYMOUS or _CALLER.fullmatch(caller) for caller in access):
-        raise ConfigurationError(f"{name} must name callers such as key:ID, cognito:SUB, iam:ARN or {_ANONYMOUS}.")
-    if not all(isinstance(kb, str) and re.fullmatch(KB_ID_PATTERN, kb) for kb_ids in access.values() for kb in kb_ids):
-        raise ConfigurationError(f"A knowledge base in {name} must be {_KB_ID_FORMAT}.")
-    return access
+def _refuse_former_access(env: Mapping[str, str]) -> None:
+    """Raises ConfigurationError if a variable still limits callers: without a reader it would limit nobody."""
+    if env.get(_FORMER_ACCESS) not in (None, "", "{}"):
+        raise ConfigurationError(
+            f"{_FORMER_ACCESS} is not read any more. List its callers with `gleaner callers allow`, then remove it."
+        )
 
 
 def _read_model_prices(env: Mapping[str, str]) -> ModelPrices | None:

@@ -79,7 +79,8 @@ class CallerErasure:
         while page := self._conversations.query_index(
             _BY_OWNER,
             partition=caller_id,
-            up_to=None,
+            position=lambda item: (item["updated_at"], item["session_id"]),
+            after=None,
             skip=lambda item: item["session_id"] in deleted,
             limit=_PAGE,
             deadline=deadline,

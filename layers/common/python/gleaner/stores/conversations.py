@@ -47,8 +47,8 @@ class ConversationStore:
         items = self._table.query_index(
             schema.CONVERSATIONS.indexes[0],
             partition=owner,
-            up_to=after[0] if after else None,
-            skip=lambda item: after is not None and (item["updated_at"], item["session_id"]) >= after,
+            position=lambda item: (item["updated_at"], item["session_id"]),
+            after=after,
             limit=limit,
             deadline=deadline,
         )

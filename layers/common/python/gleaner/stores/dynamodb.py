@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+Position = tuple[str, ...]  # of an item in a list: the sort key of an index, then what orders items that share it
+
 _MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the deadline usually ends retries earlier
 # DynamoDB's limits for one request.
 _MAX_BATCH_GET_KEYS = 100
@@ -150,23 +152,30 @@ class Table:
         index: Index,
         *,
         partition: str,
-        up_to: str | None,
-        skip: Callable[[dict[str, Any]], bool],
+        position: Callable[[dict[str, Any]], Position],
+        after: Position | None,
         limit: int,
         deadline: Deadline,
+        skip: Callable[[dict[str, Any]], bool] = lambda _item: False,
     ) -> list[dict[str, Any]]:
-        """At most `limit` items of an index's partition for which `skip` is false, greatest sort key first.
+        """The `limit` items of an index's partition with the greatest positions below `after`, greatest first.
 
-        `up_to` is the greatest sort key to read. Further round trips are made only while skipped items leave
-        the page short.
+        A position begins with the sort key and orders the items that share it, which DynamoDB returns in any order: a
+        page that ends among them reads all of them, or the next page would miss some. Items for which `skip` is true
+        are left out. Further round trips are made only while these, or items with one sort key, leave the page short.
         """
         items: list[dict[str, Any]] = []
-        request = _index_request(self._name, index, partition, up_to, limit)
+        request = _index_request(self._name, index, partition, after[0] if after else None, limit + 1)
         while True:
             response = self._call(partial(self._client.query, **request), deadline)
-            items += [item for item in map(from_item, response["Items"]) if not skip(item)]
-            if len(items) >= limit or not response.get("LastEvaluatedKey"):
-                return items[:limit]
+            read = [from_item(item) for item in response["Items"]]
+            items += [item for item in read if not (skip(item) or (after is not None and position(item) >= after))]
+            is_last = not response.get("LastEvaluatedKey")
+            # Sort keys descend: with a smaller one, all items that share the last one of the page have been read.
+            if is_last or (
+                len(items) >= limit and read and read[-1][index.sort_key] < items[limit - 1][index.sort_key]
+            ):
+                return sorted(items, key=position, reverse=True)[:limit]
             request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
 
     def iter_oldest(
@@ -183,6 +192,16 @@ class Table:
         }
         while True:
             response = self._call(partial(self._client.query, **request), deadline)
+            yield from map(from_item, response["Items"])
+            if not response.get("LastEvaluatedKey"):
+                return
+            request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+
+    def iter_all(self, *, deadline: Deadline) -> Iterator[dict[str, Any]]:
+        """Iterate over all items of the table, in no particular order. Only for small tables."""
+        request: dict[str, Any] = {"TableName": self._name, "ConsistentRead": True}
+        while True:
+            response = self._call(partial(self._client.scan, **request), deadline)
             yield from map(from_item, response["Items"])
             if not response.get("LastEvaluatedKey"):
                 return

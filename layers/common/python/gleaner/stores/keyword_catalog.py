@@ -13,6 +13,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import to_answers
+from gleaner.stores.sharded_index import read_newest
 
 MIN_CALLERS = 3  # who caused a keyword, so that everybody may see it
 MAX_ASSOCIATIONS = 200  # newest associations returned with one keyword
@@ -81,26 +82,20 @@ class KeywordCatalog:
         """
 
         def skip(item: Mapping[str, Any]) -> bool:
-            is_before = after is not None and _position(item) >= after
-            return (
-                is_before
-                or not _may_see(viewer, item)
-                or (kb_ids is not None and kb_ids.isdisjoint(_knowledge_bases(item)))
-            )
+            return not _may_see(viewer, item) or (kb_ids is not None and kb_ids.isdisjoint(_knowledge_bases(item)))
 
-        def read(partition: str) -> list[dict[str, Any]]:
-            return self._table.query_index(
-                schema.KEYWORDS.indexes[0],
-                partition=partition,
-                up_to=after[0] if after else None,
-                skip=skip,
-                limit=limit,
-                deadline=deadline,
-            )
-
-        shards = self._executor.map(read, schema.active_partitions())
-        items = sorted((item for shard in shards for item in shard), key=_position, reverse=True)
-        return [to_keyword(item) for item in items[:limit]]
+        items = read_newest(
+            self._table,
+            self._executor,
+            schema.KEYWORDS.indexes[0],
+            schema.active_partitions(),
+            position=_position,
+            after=after,
+            skip=skip,
+            limit=limit,
+            deadline=deadline,
+        )
+        return [to_keyword(item) for item in items]
 
     def get_many(self, keyword_ids: Sequence[str], *, viewer: str | None = None, deadline: Deadline) -> list[Keyword]:
         """The keywords that exist and that `viewer` may see, in the order of their ids in `keyword_ids`."""

@@ -1,6 +1,7 @@
 """The schema of the tables: keys, indexes and their names. No other module knows how items are addressed.
 
-Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines.
+Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines, and the
+access table, whose key is `subject`.
 
 Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword (its head)
@@ -32,6 +33,10 @@ Tool calls table
     Q#<query id>             C#<position>                                a tool call
     Q#<query id>             FEEDBACK                                    the caller's feedback on the answer
     indexes by_session, by_tool, by_status: that attribute, created_at; keys only
+  The values of `tool_name` and `status` end with a shard, as in `success#02`: few values would otherwise share all
+  writes of an index. Calls of earlier versions have values without a shard.
+Access table
+    <caller, or group of a Cognito pool>                                 the knowledge bases that it may use
 """
 
 from __future__ import annotations
@@ -44,6 +49,7 @@ from enum import StrEnum
 KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
+CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
 MAX_CALLERS = 8  # of a keyword that its head names
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
@@ -78,6 +84,7 @@ BY_TOOL = Index("by_tool", "tool_name", "created_at", keys_only=True)
 BY_STATUS = Index("by_status", "status", "created_at", keys_only=True)
 TOOL_CALLS = TableSchema(indexes=(BY_SESSION, BY_TOOL, BY_STATUS))
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
+ACCESS = TableSchema(partition_key="subject", sort_key=None)
 
 Key = dict[str, str]
 
@@ -163,8 +170,8 @@ def _active_partition(uses: int, shard: int) -> str:
     return f"ACTIVE#{uses}#{shard:02d}"
 
 
-def _shard(key: str) -> int:
-    return zlib.crc32(key.encode()) % ACTIVE_SHARDS
+def _shard(key: str, shards: int = ACTIVE_SHARDS) -> int:
+    return zlib.crc32(key.encode()) % shards
 
 
 def keyword_key(keyword: str) -> Key:
@@ -316,6 +323,31 @@ TOOL_CALL_PREFIX = "C#"
 def tool_call_key(query_id: str, position: int) -> Key:
     """Key of a tool call; `position` counts the calls of one query."""
     return {"pk": f"Q#{query_id}", "sk": f"{TOOL_CALL_PREFIX}{position:04d}"}
+
+
+def call_partition(value: str, query_id: str) -> str:
+    """The partition of `by_tool` or `by_status` that holds a call with this value, which has no separator of keys."""
+    return _call_partition(value, _shard(query_id, CALL_SHARDS))
+
+
+def call_partitions(value: str) -> list[str]:
+    """All partitions of `by_tool` or `by_status` with calls of this value, that of earlier versions first."""
+    return [value, *(_call_partition(value, shard) for shard in range(CALL_SHARDS))]
+
+
+def value_of_call_partition(partition: str) -> str:
+    """The value of the calls in a partition of `by_tool` or `by_status`."""
+    value, _, shard = partition.rpartition(KEY_SEPARATOR)
+    return value if shard.isdecimal() else partition
+
+
+def _call_partition(value: str, shard: int) -> str:
+    return f"{value}{KEY_SEPARATOR}{shard:02d}"
+
+
+def subject_key(subject: str) -> Key:
+    """Key of the knowledge bases that a caller, or the members of a group, may use."""
+    return {"subject": subject}
 
 
 def query_of_call(call_key: Key) -> str:

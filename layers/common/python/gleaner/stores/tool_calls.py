@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, Table
 from gleaner.stores.items import from_timestamp
 from gleaner.stores.schema import Index
+from gleaner.stores.sharded_index import read_newest
 
 Place = tuple[str, str, str]  # created_at and keys of the last call of a page
 
@@ -53,8 +55,10 @@ class ToolCallRecord:
 class ToolCallStore:
     """The tool calls table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, executor: Executor) -> None:
+        """`executor` reads the partitions of an index in parallel."""
         self._table = table
+        self._executor = executor
 
     def record(self, call: ToolCallRecord, *, deadline: Deadline) -> None:
         """Store the record of one call. Idempotent. Raises StoreUnavailable or DeadlineExceeded."""
@@ -82,11 +86,14 @@ class ToolCallStore:
 
         Includes calls of all owners: the caller must check access. Raises StoreUnavailable or DeadlineExceeded.
         """
-        index_items = self._table.query_index(
+        partitions = [value] if index is schema.BY_SESSION else schema.call_partitions(_to_index_value(value))
+        index_items = read_newest(
+            self._table,
+            self._executor,
             index,
-            partition=value,
-            up_to=after[0] if after else None,
-            skip=lambda item: after is not None and _place(item) >= after,
+            partitions,
+            position=_place,
+            after=after,
             limit=limit,
             deadline=deadline,
         )
@@ -149,30 +156,34 @@ def _place(item: Mapping[str, Any]) -> Place:
 def _to_record(item: Mapping[str, Any]) -> ToolCallRecord:
     fields: dict[str, Any] = {name: item.get(name) for name in ToolCallRecord.__dataclass_fields__}
     lists = {name: tuple(item.get(name, ())) for name in ("found", "stored_answers")}
-    return ToolCallRecord(**fields | lists | {"created_at": from_timestamp(item["created_at"])})
+    sharded = {name: schema.value_of_call_partition(item[name]) for name in ("tool_name", "status")}
+    return ToolCallRecord(**fields | lists | sharded | {"created_at": from_timestamp(item["created_at"])})
+
+
+def _to_index_value(name: str) -> str:
+    """A name as a value of an index, where a separator begins the shard. Names of real tools have none."""
+    return name.replace(schema.KEY_SEPARATOR, "_")
 
 
 def _to_item(call: ToolCallRecord) -> dict[str, Any]:
-    return (
-        schema.tool_call_key(call.query_id, call.position)
-        | {
-            "query_id": call.query_id,
-            "session_id": call.session_id,
-            "owner": call.owner,
-            "position": call.position,
-            "tool_call_id": redact(call.tool_call_id)[:MAX_NAME_LENGTH],
-            "tool_name": redact(call.tool_name)[:MAX_NAME_LENGTH] or "(none)",  # an index key must not be empty
-            # Redact before cutting: half a secret matches no pattern.
-            "parameters": redact_json(call.parameters)[:_MAX_TEXT_LENGTH],
-            "result": redact_json(call.result)[:_MAX_TEXT_LENGTH],
-            "status": call.status,
-            "error_message": call.error_message and redact(call.error_message)[:_MAX_TEXT_LENGTH],
-            "duration_ms": round(call.duration_ms, 1),
-            "retry_count": call.retry_count,
-            "created_at": call.created_at,
-            "result_count": call.result_count,
-            "found": [redact(place)[:_MAX_PLACE_LENGTH] for place in call.found[:_MAX_PLACES]] or None,
-            "cost_usd": call.cost_usd,
-            "stored_answers": list(call.stored_answers) or None,
-        }
-    )
+    tool_name = _to_index_value(redact(call.tool_name)[:MAX_NAME_LENGTH]) or "(none)"  # an index key must not be empty
+    return schema.tool_call_key(call.query_id, call.position) | {
+        "query_id": call.query_id,
+        "session_id": call.session_id,
+        "owner": call.owner,
+        "position": call.position,
+        "tool_call_id": redact(call.tool_call_id)[:MAX_NAME_LENGTH],
+        "tool_name": schema.call_partition(tool_name, call.query_id),
+        # Redact before cutting: half a secret matches no pattern.
+        "parameters": redact_json(call.parameters)[:_MAX_TEXT_LENGTH],
+        "result": redact_json(call.result)[:_MAX_TEXT_LENGTH],
+        "status": schema.call_partition(call.status, call.query_id),
+        "error_message": call.error_message and redact(call.error_message)[:_MAX_TEXT_LENGTH],
+        "duration_ms": round(call.duration_ms, 1),
+        "retry_count": call.retry_count,
+        "created_at": call.created_at,
+        "result_count": call.result_count,
+        "found": [redact(place)[:_MAX_PLACE_LENGTH] for place in call.found[:_MAX_PLACES]] or None,
+        "cost_usd": call.cost_usd,
+        "stored_answers": list(call.stored_answers) or None,
+    }

@@ -29,7 +29,8 @@ _CACHING: dict[str, JsonObject] = {
     "tools/list": {"ttlMs": _CACHED_MS, "cacheScope": "private"},  # it names the knowledge bases of the caller
 }
 
-Method = Callable[[JsonObject, Choices], JsonObject]
+DescribeChoices = Callable[[], Choices]  # called only where a client asks for the tools: it may read a store
+Method = Callable[[JsonObject, DescribeChoices], JsonObject]
 
 
 class Server:
@@ -41,8 +42,8 @@ class Server:
         self._current = both | {"server/discover": _discover}
         self._with_handshake = both | {"initialize": _initialize, "ping": lambda _params, _choices: {}}
 
-    def answer(self, request: Request, version: str, choices: Choices) -> JsonObject:
-        """The result of a request. Raises ProtocolError."""
+    def answer(self, request: Request, version: str, choices: DescribeChoices) -> JsonObject:
+        """The result of a request. Raises ProtocolError, and what `choices` raises."""
         is_current = version == versions.CURRENT
         method = (self._current if is_current else self._with_handshake).get(request.method)
         if method is None:
@@ -53,12 +54,13 @@ class Server:
         caching = _CACHING.get(request.method, {})
         return result | caching | {"resultType": "complete", "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER}}
 
-    def _list_tools(self, params: JsonObject, choices: Choices) -> JsonObject:
+    def _list_tools(self, params: JsonObject, choices: DescribeChoices) -> JsonObject:
         if params.get("cursor") is not None:
             raise ProtocolError(INVALID_PARAMS, "The list has one page. Leave the cursor out.")
-        return {"tools": [tool.describe(choices) for tool in self._tools.values()]}
+        described = choices()
+        return {"tools": [tool.describe(described) for tool in self._tools.values()]}
 
-    def _call_tool(self, params: JsonObject, _choices: Choices) -> JsonObject:
+    def _call_tool(self, params: JsonObject, _choices: DescribeChoices) -> JsonObject:
         name, arguments = params.get("name"), params.get("arguments")
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -68,12 +70,12 @@ class Server:
         return tool.call(arguments or {})
 
 
-def _discover(_params: JsonObject, _choices: Choices) -> JsonObject:
+def _discover(_params: JsonObject, _choices: DescribeChoices) -> JsonObject:
     supported = list(versions.SUPPORTED)
     return {"supportedVersions": supported, "capabilities": _CAPABILITIES, "instructions": _INSTRUCTIONS}
 
 
-def _initialize(params: JsonObject, _choices: Choices) -> JsonObject:
+def _initialize(params: JsonObject, _choices: DescribeChoices) -> JsonObject:
     requested = params.get("protocolVersion")
     if not isinstance(requested, str):
         raise ProtocolError(INVALID_PARAMS, "protocolVersion must be a string.")

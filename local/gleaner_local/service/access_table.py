@@ -1,0 +1,62 @@
+"""Finds the access table of a deployed environment, or of the service of a data directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from gleaner.stores import dynamodb
+from gleaner.stores.access import AccessStore
+from gleaner.stores.dynamodb import Table
+from gleaner_local import command_line
+from gleaner_local.aws import ministack
+from gleaner_local.errors import CannotStart
+from gleaner_local.service.parts import Part
+from gleaner_local.service.running import running_service
+
+OUTPUT = "AccessTable"  # of the DataStack
+_LIMITS = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 2})
+
+
+def find_deployed_access(environment: str) -> AccessStore:
+    """The table that the DataStack of an environment names, in the account and region of this process.
+
+    Raises CannotStart.
+    """
+    stack = f"gleaner-{environment}-data"
+    try:
+        client = boto3.Session().client("cloudformation", config=_LIMITS)
+        (description,) = client.describe_stacks(StackName=stack)["Stacks"]
+        table = dynamodb.connect(endpoint_url=None)
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        region = client.meta.region_name
+        raise CannotStart(f"The stack {stack} cannot be read in {region} ({code}). {_check(environment)}") from error
+    except BotoCoreError as error:
+        raise CannotStart(
+            f"AWS gives no answer about {stack} ({type(error).__name__}). {_check(environment)}"
+        ) from error
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
+    if OUTPUT not in outputs:
+        raise CannotStart(f"{stack} has no output {OUTPUT}. Deploy it again: make deploy ENV={environment} STACK=data")
+    return AccessStore(Table(table, outputs[OUTPUT]))
+
+
+def _check(environment: str) -> str:
+    return f"`gleaner doctor --env {environment}` says more."
+
+
+def find_local_access(data_dir: Path) -> AccessStore:
+    """The table of the service that uses `data_dir`. Raises CannotStart if none runs, and NotReady."""
+    state = running_service(data_dir)
+    if "access_table" not in state:
+        start = command_line.format_command("serve", data_dir=data_dir)
+        raise CannotStart(f"No service uses {data_dir}. Start one with `{start}`, or name an environment with --env.")
+    local = state["local"].get(Part.TABLES.value)
+    remote = os.environ.get(Part.TABLES.value)  # as the service was started
+    client = ministack.admin_client(local) if local else dynamodb.connect(endpoint_url=remote)
+    return AccessStore(Table(client, state["access_table"]))
