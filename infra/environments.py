@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Function, Pruning, Throttle
+from infra.environment import Alarms, Authorizer, Bar, Canary, Environment, FailureBar, Function, Pruning, Throttle
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
@@ -47,6 +47,7 @@ STAGING = Environment(
     prune=_PRUNE_FUNCTION,
     throttle=Throttle(rate_per_second=20, burst=40, quota_per_day=10_000),
     authorizer=Authorizer.COGNITO,
+    canary=Canary(),
     docs_routes=False,
     keep_data=False,
     log_retention_days=30,
@@ -59,6 +60,7 @@ PROD = Environment(
     prune=Function(memory_mb=256, timeout_seconds=900),
     throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
     authorizer=Authorizer.COGNITO,
+    canary=Canary(),
     docs_routes=False,
     keep_data=True,
     log_retention_days=365,

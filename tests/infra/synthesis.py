@@ -41,6 +41,8 @@ RESERVED = replace(
     query=replace(PROD.query, reserved_concurrency=100),
     prune=replace(PROD.prune, reserved_concurrency=1),
 )
+STARTED = replace(DEV, name="started", query=replace(DEV.query, snap_start=False))
+PATIENT = replace(STAGING, name="patient", integration_timeout_seconds=120, query_deadline_seconds=110)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -59,7 +61,10 @@ class Synthesis:
         yield from self.service.values()
 
 
-_VARIANTS = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
+_VARIANTS = (
+    *(BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED),
+    *(STARTED, PATIENT),
+)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 
