@@ -69,7 +69,7 @@ class CanaryDeployment(Construct):
         value = self.node.try_get_context(_CONTEXT)
         if value not in (None, _OFF):
             raise ValueError(f"The context {_CONTEXT} is {value!r}, but can only be {_OFF!r}.")
-        return value == _OFF
+        return value is not None
 
     def _role(self) -> iam.Role:
         """CodeDeploy's role, which CodeDeploy can take for this account only. The group gives it AWS's own policy."""
