@@ -98,4 +98,4 @@ def main(arguments: list[str], clients: Clients) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], lambda service: boto3.client(service)))  # type: ignore[call-overload]
+    sys.exit(main(sys.argv[1:], boto3.client))  # type: ignore[arg-type]
