@@ -10,6 +10,8 @@ from infra.environment import Bar, Environment
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"
 PRUNE_SERVICE = "keyword-prune"
+# Requests that the query function answered with a status of 500 or more, by the function's version.
+FAILED_ANSWERS = "FailedAnswers"
 
 
 def namespace(environment: Environment) -> str:

@@ -13,6 +13,12 @@ from infra.prices import MODELS, WEB_ANSWER, Model
 _MODEL = "gpt-6-luna"
 _FIREWALL_LIMITS = (10, 2_000_000_000)  # what AWS WAF takes
 SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
+CANARY_MINUTES = (5, 10, 15, 30)  # of CodeDeployDefault.LambdaCanary10Percent...Minutes
+# API Gateway waits 29 s for a response that is not streamed. A Regional API may wait longer once the account's quota
+# L-E5AE38E3 allows it, at most so long: "Quotas for configuring and running a REST API" in its developer guide.
+_MAX_INTEGRATION_SECONDS = 300
+_MAX_FUNCTION_SECONDS = 900  # of Lambda, and of a streamed response of API Gateway
+_RESPONSE_SECONDS = 1.0  # from a deadline to the response; the function reserves it, too
 
 
 class Authorizer(Enum):
@@ -134,6 +140,25 @@ class Pruning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """How a new version of the query function takes over: a tenth of the requests first, then all of them.
+
+    If it fails in the meantime, all requests go to the version before. What fails is judged in each minute by itself.
+    """
+
+    minutes: int = 5  # how long it gets a tenth of the requests; CodeDeploy has 5, 10, 15 and 30
+    failures: int = 2  # minimum of answers with a status of 500 or more in a minute
+    slow_seconds: float = 20.0  # one in ten invocations may take longer, in each of two minutes of three
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for minutes that CodeDeploy does not have, and for bars that would always be met."""
+        if self.minutes not in CANARY_MINUTES:
+            raise ValueError(f"CodeDeploy has canaries of {CANARY_MINUTES} minutes, not of {self.minutes}.")
+        if self.failures < 1 or self.slow_seconds <= 0:
+            raise ValueError("A canary needs bars above 0: otherwise it is always rolled back.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """The share of questions that must meet a criterion, and the periods over which it is evaluated.
 
@@ -225,7 +250,9 @@ class Environment:
     log_retention_days: int
     pruning: Pruning
     alarms: Alarms
-    query_deadline_seconds: float = 25.0
+    canary: Canary | None = None  # None: a new version of the query function gets all requests at once
+    query_deadline_seconds: float = 25.0  # for questions whose answers do not stream
+    integration_timeout_seconds: int = 29  # how long API Gateway waits for these; above 29 it needs a quota (docs/09)
     stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
@@ -241,9 +268,10 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError if nobody could sign in on the page or in an MCP client, or the index could not keep up."""
+        """Raise ValueError if nobody could sign in, if the index could not keep up, or if deadlines cannot work."""
         if (objection := self.pinecone_limits.check(self.throttle)) is not None:
             raise ValueError(f"{self.name}: {objection}")
+        self._check_deadlines()
         if self.chat_page:
             self._check_page()
         if self.public_url is not None and not re.fullmatch(r"https://[^?#]*[^?#/]", self.public_url):
@@ -267,6 +295,21 @@ class Environment:
         """Whether users sign in through their MCP clients; their pool needs sign-in pages, which a created one has."""
         has_pages = self.user_pool_arn is None or self.user_pool_url is not None
         return self.authorizer is Authorizer.COGNITO and has_pages and bool(self.mcp_callback_urls)
+
+    def _check_deadlines(self) -> None:
+        """Whoever waits must wait longer than the one it waits for, so that callers get the error that says most."""
+        function, gateway = self.query.timeout_seconds, self.integration_timeout_seconds
+        if not 1 <= gateway <= _MAX_INTEGRATION_SECONDS:
+            raise ValueError(f"{self.name}: integration_timeout_seconds must be 1 to {_MAX_INTEGRATION_SECONDS}.")
+        if not gateway <= function <= _MAX_FUNCTION_SECONDS:
+            limits = f"{gateway} (integration_timeout_seconds) to {_MAX_FUNCTION_SECONDS}"
+            raise ValueError(f"{self.name}: query.timeout_seconds must be {limits}.")
+        for deadline, limit, waiting in (
+            ("query_deadline_seconds", gateway, "integration_timeout_seconds"),
+            ("stream_deadline_seconds", function, "query.timeout_seconds"),
+        ):
+            if not 0 < getattr(self, deadline) <= limit - _RESPONSE_SECONDS:
+                raise ValueError(f"{self.name}: {deadline} must be above 0, and {waiting} a second longer at least.")
 
     def _check_page(self) -> None:
         if self.authorizer is Authorizer.IAM:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Firewall, Function, Pruning, Throttle
+from infra.environment import (
+    Alarms,
+    Authorizer,
+    Bar,
+    Canary,
+    Environment,
+    FailureBar,
+    Firewall,
+    Function,
+    Pruning,
+    Throttle,
+)
 from infra.pipeline import Pipeline
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
@@ -48,6 +59,7 @@ STAGING = Environment(
     prune=_PRUNE_FUNCTION,
     throttle=Throttle(rate_per_second=20, burst=40, quota_per_day=10_000),
     authorizer=Authorizer.COGNITO,
+    canary=Canary(),
     docs_routes=False,
     keep_data=False,
     log_retention_days=30,
@@ -61,6 +73,7 @@ PROD = Environment(
     throttle=Throttle(rate_per_second=33, burst=66, quota_per_day=100_000),  # what a namespace of Pinecone's takes
     firewall=Firewall(),
     authorizer=Authorizer.COGNITO,
+    canary=Canary(),
     docs_routes=False,
     keep_data=True,
     log_retention_days=365,

@@ -10,6 +10,7 @@ from aws_cdk import aws_cognito as cognito
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.constructs.canary import CanaryDeployment
 from infra.constructs.custom_domain import CustomDomain
 from infra.constructs.firewall import ApiFirewall
 from infra.constructs.mcp_client import McpClient
@@ -20,6 +21,7 @@ from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
 from infra.constructs.sign_in_pages import SignInPages
+from infra.constructs.snapshot_upkeep import SnapshotUpkeep
 from infra.data_stack import DataStack
 from infra.environment import Environment
 
@@ -61,6 +63,12 @@ class ServiceStack(Stack):
             layer=layer,
             data=data,
         )
+        if environment.query.snap_start:
+            SnapshotUpkeep(
+                self, "SnapshotUpkeep", environment=environment, query=query, dead_letters=pruning.dead_letters
+            )
+        if environment.canary is not None:
+            CanaryDeployment(self, "Canary", environment=environment, canary=environment.canary, query=query)
         api = QueryApi(
             self,
             "Api",

@@ -101,7 +101,7 @@ class Metrics:
         return self._prune.metric_errors(period=_FIVE_MINUTES, statistic="Sum")
 
     def dead_letters(self) -> cloudwatch.Metric:
-        """Pruning runs that were given up, because they could not start or kept failing."""
+        """Scheduled runs that were given up, because they could not start or kept failing."""
         return self._dead_letters.metric_approximate_number_of_messages_visible(
             period=_FIVE_MINUTES, statistic="Maximum"
         )

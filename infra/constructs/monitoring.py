@@ -79,7 +79,7 @@ class Monitoring(Construct):
         prune_errors = metrics.prune_errors()
         prune_alarm = self._alarm("PruneErrors", "A pruning run failed", prune_errors, _ABOVE, 0, windows=_ONE_OF_ONE)
         dead_letters = metrics.dead_letters()
-        text = "A pruning run was given up"
+        text = "A scheduled run was given up"
         dead_letter_alarm = self._alarm("DeadLetters", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
         store_throttles = metrics.store_throttles()
         for table, events in store_throttles.items():

@@ -69,7 +69,9 @@ class QueryApi(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
-        self._integration = apigateway.LambdaIntegration(handler, allow_test_invoke=False)
+        self._integration = apigateway.LambdaIntegration(
+            handler, allow_test_invoke=False, timeout=Duration.seconds(environment.integration_timeout_seconds)
+        )
         self._streamed = apigateway.LambdaIntegration(
             handler,
             allow_test_invoke=False,

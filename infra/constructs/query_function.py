@@ -53,6 +53,7 @@ class QueryFunction(Construct):
             version_description=f"Index {pinecone_index_host}",
         )
         self.function = python.function
+        self.role = python.role
         self.log_group = python.log_group
         _grant(python.role, data)
         self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)

@@ -98,12 +98,16 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
             openai_model=openai_server.MODEL,
             perplexity_base_url=_serve(stack, perplexity_server.create_app()),
             pruning=replace(DEV.pruning, max_age_days=_SECOND_IN_DAYS, min_usage=1000),
+            # As an account may allow it: a busy machine that is the whole cloud takes long, and a question that reaches
+            # its deadline learns nothing.
+            integration_timeout_seconds=120,
+            query_deadline_seconds=110.0,
         )
         options = {"AUTH": "true", "S3_DATA_DIR": str(path / "s3")}  # enforces the policies of roles
         emulator = Ministack(path / "state", path / "log", services=SERVICES, options=options)
         emulator.start()
         stack.callback(emulator.stop)
-        http = stack.enter_context(httpx.Client(timeout=60))
+        http = stack.enter_context(httpx.Client(timeout=120))
         cloud = Cloud(environment, Deployment(emulator.url), path, index_host, {}, http)
         cloud.deploy()
         yield cloud

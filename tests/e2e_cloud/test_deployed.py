@@ -192,8 +192,7 @@ def test_the_usage_plan_throttles(cloud: Cloud) -> None:
 def test_the_schedule_prunes(cloud: Cloud) -> None:
     assert _keywords(cloud)
     scheduler = cloud.deployment.client("scheduler")
-    (summary,) = scheduler.list_schedules()["Schedules"]
-    schedule = scheduler.get_schedule(Name=summary["Name"])
+    summary, schedule = _schedule(cloud, "Prunes keywords")
     assert schedule["ScheduleExpression"] == f"rate({cloud.environment.pruning.every_hours} hours)"
     # Keep the target and the role, but use a rate that a test can wait for.
     scheduler.update_schedule(
@@ -203,6 +202,19 @@ def test_the_schedule_prunes(cloud: Cloud) -> None:
         Target=schedule["Target"],
     )
     _wait_until(lambda: _keywords(cloud) == [], seconds=120)
+
+
+def test_the_weekly_invocation_is_a_health_check_of_the_version_in_use(cloud: Cloud) -> None:
+    client, function = cloud.deployment.client("lambda"), cloud.outputs["QueryFunctionName"]
+    _, schedule = _schedule(cloud, "Keeps the snapshot of the query function")
+    target = schedule["Target"]
+    assert (schedule["ScheduleExpression"], schedule["State"]) == ("rate(7 days)", "ENABLED")
+    assert target["Arn"].endswith(f":function:{function}:live")
+    answer = client.invoke(FunctionName=target["Arn"], Payload=target["Input"])
+    assert "FunctionError" not in answer
+    assert json.loads(json.load(answer["Payload"])["body"]) == {"status": "ok"}
+    config = client.get_function_event_invoke_config(FunctionName=function, Qualifier="live")
+    assert (config["MaximumRetryAttempts"], bool(config["DestinationConfig"]["OnFailure"])) == (1, True)
 
 
 def test_a_pruning_run_that_fails_for_good_goes_to_the_dead_letter_queue(cloud: Cloud) -> None:
@@ -223,7 +235,7 @@ def test_a_pruning_run_that_fails_for_good_goes_to_the_dead_letter_queue(cloud: 
         messages.extend(sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages", ()))
         return any("a test" in message["Body"] for message in messages)
 
-    _wait_until(has_arrived)
+    _wait_until(has_arrived, seconds=180)  # the emulator waits between the retries, and a busy machine starts slowly
 
 
 def test_a_deployment_moves_the_alias_to_a_new_version(cloud: Cloud) -> None:
@@ -369,6 +381,15 @@ def _run_gleaner(cloud: Cloud, *arguments: str) -> subprocess.CompletedProcess[s
     return subprocess.run(
         [GLEANER, *arguments], env=ENVIRONMENT | emulator, capture_output=True, text=True, timeout=120, check=False
     )
+
+
+def _schedule(cloud: Cloud, description: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The summary and the whole of the schedule with this description."""
+    scheduler = cloud.deployment.client("scheduler")
+    summaries = scheduler.list_schedules()["Schedules"]
+    schedules = [(one, scheduler.get_schedule(Name=one["Name"])) for one in summaries]
+    [found] = [(one, schedule) for one, schedule in schedules if schedule.get("Description") == description]
+    return found
 
 
 def _keywords(cloud: Cloud) -> list[Any]:

@@ -74,6 +74,8 @@ TUNED = replace(
     openai_reasoning_effort="low",
     perplexity_base_url="https://search.example.org",
 )
+STARTED = replace(DEV, name="started", query=replace(DEV.query, snap_start=False))
+PATIENT = replace(STAGING, name="patient", integration_timeout_seconds=120, query_deadline_seconds=110)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -94,7 +96,7 @@ class Synthesis:
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED)
+_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 

@@ -10,7 +10,7 @@ import pytest
 from infra import layer_build
 from infra.environment import Environment
 from infra.environments import DEV, ENVIRONMENTS
-from tests.infra.synthesis import EVERY, Synthesis, one, properties
+from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties
 
 HEALTH = "/api/health"
 DOCS = {"/openapi.json", "/swagger"}
@@ -85,7 +85,16 @@ def test_only_streamed_questions_are_streamed(synthesised: Synthesis, environmen
         assert integration.get("ResponseTransferMode", "BUFFERED") == ("STREAM" if is_streamed else "BUFFERED")
         assert ("lambda:path/2021-11-15/functions/" in uri) == is_streamed
         assert ("/response-streaming-invocations" in uri) == is_streamed
-        assert integration.get("TimeoutInMillis") == (environment.query.timeout_seconds * 1000 if is_streamed else None)
+        seconds = environment.query.timeout_seconds if is_streamed else environment.integration_timeout_seconds
+        assert integration["TimeoutInMillis"] == seconds * 1000
+
+
+def test_the_gateway_waits_for_whole_answers_as_long_as_the_record_says(synthesised: Synthesis) -> None:
+    integrations = [method["Integration"] for method in methods_of(synthesised.service["patient"]).values()]
+    whole = [one for one in integrations if one.get("ResponseTransferMode") != "STREAM"]
+    assert {one["TimeoutInMillis"] for one in whole} == {120_000}
+    variables = functions(synthesised.service["patient"])["query"]["Environment"]["Variables"]
+    assert variables["QUERY_DEADLINE_SECONDS"] == "110"
 
 
 @EVERY

@@ -85,13 +85,6 @@ def test_another_index_host_publishes_another_version(synthesised: Synthesis) ->
 
 
 @EVERY
-def test_deadlines_are_shorter_than_timeouts(environment: Environment) -> None:
-    assert environment.query_deadline_seconds < 29  # API Gateway waits no longer for a response that is not streamed
-    deadlines = environment.query_deadline_seconds, environment.stream_deadline_seconds
-    assert max(deadlines) < environment.query.timeout_seconds <= 900
-
-
-@EVERY
 def test_only_the_query_function_starts_the_client_that_streams(
     synthesised: Synthesis, environment: Environment
 ) -> None:

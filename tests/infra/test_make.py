@@ -25,6 +25,12 @@ def test_without_a_host_the_deployed_one_is_kept() -> None:
     assert "PineconeIndexHost" not in _command("deploy", "ENV=dev")
 
 
+def test_a_deployment_says_what_became_of_the_new_version_and_keeps_its_own_status() -> None:
+    command = _command("deploy", "ENV=prod")
+    assert "|| status=$?; .venv/bin/python -m infra.rollout prod; exit $status" in command
+    assert "infra.rollout" not in _command("deploy", "ENV=prod", "STACK=data")
+
+
 @pytest.mark.parametrize("target", ["deploy", "destroy"])
 def test_flags_reach_the_cdk(target: str) -> None:
     assert '"gleaner-prod/service" --force' in _command(target, "ENV=prod", "STACK=service", "CDK_FLAGS=--force")

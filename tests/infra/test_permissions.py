@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from infra.environment import Environment
-from tests.infra.synthesis import EVERY, Synthesis, functions, resources
+from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 TRACES = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
@@ -25,6 +27,7 @@ QUERY_MAY = {
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
     "Access": {"dynamodb:BatchGetItem"},
     "ApiKeys": {"secretsmanager:GetSecretValue"},
+    "the dead letters": {"sqs:SendMessage"},  # of the weekly invocation
     "its log": LOGS,
     "*": TRACES,
 }
@@ -35,7 +38,13 @@ PRUNE_MAY = {
     "its log": LOGS,
     "*": TRACES,
 }
-SCHEDULE_MAY = {"the prune function": {"lambda:InvokeFunction"}, "the dead letters": {"sqs:SendMessage"}}
+SCHEDULES_MAY = {
+    "Prunes keywords": {"the prune function": {"lambda:InvokeFunction"}, "the dead letters": {"sqs:SendMessage"}},
+    "Keeps the snapshot of the query function": {
+        "the alias": {"lambda:InvokeFunction"},
+        "the dead letters": {"sqs:SendMessage"},
+    },
+}
 
 
 @EVERY
@@ -55,10 +64,28 @@ def test_the_authorizer_may_do_nothing_but_log_and_trace(synthesised: Synthesis)
 
 
 @EVERY
-def test_the_schedule_has_only_these_permissions(synthesised: Synthesis, environment: Environment) -> None:
+def test_the_schedules_have_only_these_permissions(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
-    (schedule,) = resources(template, "AWS::Scheduler::Schedule").values()
-    assert _permissions(template, schedule["Properties"]["Target"]["RoleArn"]) == SCHEDULE_MAY
+    allowed = {
+        schedule["Description"]: _permissions(template, schedule["Target"]["RoleArn"])
+        for schedule in properties(template, "AWS::Scheduler::Schedule")
+    }
+    assert allowed == SCHEDULES_MAY
+
+
+@pytest.mark.parametrize("name", ["staging", "prod"])
+def test_codedeploy_has_its_own_policy_and_takes_the_role_for_this_account_only(
+    synthesised: Synthesis, name: str
+) -> None:
+    template = synthesised.service[name]
+    group = one(template, "AWS::CodeDeploy::DeploymentGroup")
+    role = template["Resources"][group["ServiceRoleArn"]["Fn::GetAtt"][0]]["Properties"]
+    assert json.dumps(role["ManagedPolicyArns"]).count("arn:") == 1
+    assert "service-role/AWSCodeDeployRoleForLambdaLimited" in json.dumps(role["ManagedPolicyArns"])
+    assert _permissions(template, group["ServiceRoleArn"]) == {}
+    [statement] = role["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "codedeploy.amazonaws.com"}
+    assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
 @EVERY
@@ -105,6 +132,7 @@ def _short_name(resource: Any) -> str:
         "ApiKeys": "ApiKeys",
         "Logs": "its log",
         "DeadLetters": "the dead letters",
+        "QueryLive": "the alias",
         "Function": "the prune function",
     }
     return next((meaning for part, meaning in names.items() if part in text), text)

@@ -1,4 +1,4 @@
-"""Checks what runs beside the API of a deployed environment: the pruning schedule and the alarms."""
+"""Checks what runs beside the API of a deployed environment: the schedules and the alarms."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def check_schedule(client: Any, names: Sequence[str], *, fix: str) -> Iterator[F
         yield problem(SCHEDULE, "There is no schedule, so keywords are not pruned.", fix)
     for name in names:
         schedule = client.get_schedule(Name=name)
-        rate = schedule["ScheduleExpression"]
+        what = f"{schedule.get('Description') or name}: {schedule['ScheduleExpression']}"
         if schedule["State"] == "ENABLED":
-            yield ok(SCHEDULE, f"Keywords are pruned at {rate}.")
+            yield ok(SCHEDULE, f"{what}.")
         else:
-            yield problem(SCHEDULE, f"The schedule {name} ({rate}) is {schedule['State']}.", f"Enable it: {fix}")
+            yield problem(SCHEDULE, f"{what}, but the schedule {name} is {schedule['State']}.", f"Enable it: {fix}")
 
 
 def check_alarms(client: Any, names: Sequence[str], *, dashboard: str, fix: str) -> Iterator[Finding]:

@@ -183,6 +183,7 @@ class EnvironmentCheck:
             yield problem(_functions.SUBJECT, "There is no query function.", fix)
             return
         yield live.check(fix=fix)
+        yield from live.check_shares()
         try:
             self._settings = Settings.from_env(live.variables)
         except ConfigurationError as error:

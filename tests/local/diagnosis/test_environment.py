@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
@@ -16,6 +17,7 @@ from botocore.exceptions import (
     NoRegionError,
     ProfileNotFound,
 )
+from botocore.stub import Stubber
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -24,7 +26,7 @@ from starlette.routing import Route
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
-from gleaner_local.diagnosis._functions import LiveFunction
+from gleaner_local.diagnosis._functions import LiveFunction, read_live
 from gleaner_local.diagnosis._secret import check_keys, read_keys
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
@@ -172,6 +174,7 @@ def test_a_schedule_must_be_enabled(connect: Connect, state: str) -> None:
     client = connect("scheduler")
     client.create_schedule(
         Name=f"prune-{state}",
+        Description="Prunes keywords",
         State=state,
         ScheduleExpression="rate(24 hours)",
         FlexibleTimeWindow={"Mode": "OFF"},
@@ -182,7 +185,7 @@ def test_a_schedule_must_be_enabled(connect: Connect, state: str) -> None:
     )
     (finding,) = check_schedule(client, [f"prune-{state}"], fix="DEPLOY")
     assert (finding.state is State.OK) == (state == "ENABLED")
-    assert "24 hours" in finding.seen
+    assert "Prunes keywords: rate(24 hours)" in finding.seen
 
 
 def test_a_missing_schedule_is_a_problem(connect: Connect) -> None:
@@ -228,7 +231,8 @@ def _live(**values: Any) -> LiveFunction:
     [
         (_live(), State.OK),
         (_live(snapshot=None), State.OK),
-        (_live(state="Inactive"), State.OK),
+        (_live(state="Inactive"), State.PROBLEM),  # its first callers get errors
+        (_live(state="Inactive", snapshot=None), State.OK),  # it starts with the next request
         (_live(state="Pending"), State.PROBLEM),
         (_live(state="Failed"), State.PROBLEM),
         (_live(last_update="Failed"), State.PROBLEM),
@@ -237,6 +241,51 @@ def _live(**values: Any) -> LiveFunction:
 )
 def test_the_live_version_must_be_ready(live: LiveFunction, state: State) -> None:
     assert live.check(fix="DEPLOY").state is state
+
+
+def _read_live(alias: dict[str, Any], **configuration: Any) -> LiveFunction:
+    """The version that Lambda describes so; botocore checks the form of its answers."""
+    client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    variables = {"FunctionName": "query", "Environment": {"Variables": {"API_KEYS_SECRET_ARN": "arn"}}}
+    with Stubber(client) as stub:
+        stub.add_response("get_function_configuration", variables, {"FunctionName": "query"})
+        stub.add_response(
+            "get_function_configuration",
+            variables | {"Version": "7", "LastUpdateStatus": "Successful"} | configuration,
+            {"FunctionName": "query", "Qualifier": "live"},
+        )
+        stub.add_response("get_alias", alias, {"FunctionName": "query", "Name": "live"})
+        live = read_live(client, ["query"])
+        stub.assert_no_pending_responses()
+    assert live is not None
+    return live
+
+
+def test_a_version_that_sleeps_is_reported_with_lambdas_reason() -> None:
+    # "Lambda function states" of Lambda's developer guide: an idle function is inactive, with this code and a reason.
+    live = _read_live(
+        {"FunctionVersion": "7"},
+        State="Inactive",
+        StateReasonCode="Idle",
+        StateReason="The function is idle.",
+        SnapStart={"ApplyOn": "PublishedVersions", "OptimizationStatus": "Off"},
+    )
+    finding = live.check(fix="DEPLOY")
+    assert finding.state is State.PROBLEM
+    assert "version 7" in finding.seen and "Inactive (The function is idle)" in finding.seen
+    assert "/api/health" in finding.remedy
+    assert list(live.check_shares()) == []
+
+
+def test_a_canary_in_flight_is_worth_a_note() -> None:
+    live = _read_live(
+        {"FunctionVersion": "7", "RoutingConfig": {"AdditionalVersionWeights": {"8": 0.1}}},
+        State="Active",
+        SnapStart={"ApplyOn": "PublishedVersions", "OptimizationStatus": "On"},
+    )
+    assert live.check(fix="DEPLOY").state is State.OK
+    [finding] = live.check_shares()
+    assert (finding.state, "Version 8 gets 10 %" in finding.seen) == (State.NOTE, True)
 
 
 class TestTables:

@@ -51,7 +51,7 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
     def make_areas(current: Current) -> Sequence[Area]:
         return _Areas(settings, stores, answering, metrics, current).list()
 
-    return Api(make_areas, settings=settings, access=access, logger=logger, prepare=answering.prepare)
+    return Api(make_areas, settings=settings, access=access, logger=logger, metrics=metrics, prepare=answering.prepare)
 
 
 class _Areas:

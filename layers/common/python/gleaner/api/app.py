@@ -10,7 +10,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from aws_lambda_powertools import Logger
+from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, CORSConfig, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import (
@@ -34,6 +34,7 @@ from gleaner.model import JsonObject, new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.response_stream import find_stream
 from gleaner.runtime.settings import Settings
+from gleaner.runtime.telemetry import count_failed_answer
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -61,6 +62,7 @@ class Api:
         settings: Settings,
         access: Access,
         logger: Logger,
+        metrics: Metrics,
         prepare: Callable[[], object],
     ) -> None:
         """`prepare` loads what the routes otherwise load on first use."""
@@ -68,6 +70,7 @@ class Api:
         self._settings = settings
         self._access = access
         self._logger = logger
+        self._metrics = metrics
         self._cors = _cors(settings.cors_origins)
         self._app = APIGatewayRestResolver(cors=self._cors, enable_validation=True, json_body_deserializer=_parse_json)
         self._methods: defaultdict[re.Pattern[str], set[str]] = defaultdict(set)  # keyed by path
@@ -145,6 +148,8 @@ class Api:
         self._load_for(event["path"])
         self._app.append_context(request=request)  # type: ignore[no-untyped-call]
         answer = self._app.resolve(event, request.lambda_context)
+        if answer["statusCode"] >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            count_failed_answer(self._metrics, request.lambda_context.function_version)
         # Answers belong to their caller: neither browsers nor proxies may store them.
         answer["multiValueHeaders"].setdefault("Cache-Control", ["no-store"])
         answer["multiValueHeaders"] |= self._headers(event, request)

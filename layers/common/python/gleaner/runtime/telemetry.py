@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Logger, Metrics, single_metric
+from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
 from gleaner.guards.redaction import redact_value
@@ -32,6 +33,18 @@ class _Provider(AmazonCloudWatchEMFProvider):
 def make_metrics(service: str) -> Metrics:
     """Build the metrics of a function; an invocation without metrics publishes nothing."""
     return Metrics(provider=_Provider(service=service))
+
+
+def count_failed_answer(metrics: Metrics, version: str) -> None:
+    """Write the metric of a request that this version of the function answered with a status of 500 or more.
+
+    It is no error for Lambda. Where a new version gets a part of the requests, an alarm on its failures rolls it back,
+    so this metric has the version as a dimension. It is written for failures only, because each version's is billed.
+    """
+    dimensions = {"service": metrics.service, "version": version}
+    namespace = metrics.namespace
+    with single_metric("FailedAnswers", MetricUnit.Count, 1, namespace=namespace, default_dimensions=dimensions):
+        pass
 
 
 def make_logger() -> Logger:
