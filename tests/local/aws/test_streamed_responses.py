@@ -169,9 +169,9 @@ def test_a_process_that_dies_while_it_streams_fails_the_invocation(environments:
 
     with pytest.raises(HandlerFailed):
         asyncio.run(environments.invoke_streamed(event, "request", deliver))
-    assert pieces[-1] == b"one"
+    assert pieces[-1].endswith(b"one")
     asyncio.run(environments.invoke_streamed(event | {"body": body(START, ("write", "next"))}, "request", deliver))
-    assert pieces[-1] == b"next"
+    assert pieces[-1].endswith(b"next")
 
 
 def test_threads_write_whole_pieces(client: httpx.Client) -> None:
