@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import select
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -18,10 +17,10 @@ from starlette.concurrency import run_in_threadpool
 from gleaner.runtime.response_stream import ResponseStream, is_streamed
 from gleaner_local.aws import _function_process
 from gleaner_local.aws._function_process import CHUNK, FAILED
+from gleaner_local.aws._idle_slots import IdleSlots
 
 Deliver = Callable[[bytes], Awaitable[bool]]  # takes a piece of a streamed response; False if nobody reads it
 
-_PATIENCE_SECONDS = 0.2  # a call waits so long for a running environment before it starts another: a start takes longer
 START_SECONDS = 60.0
 _FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
 
@@ -82,7 +81,7 @@ class ExecutionEnvironments:
         self._env = dict(env)
         self._log_path = log_path
         self._timeout_seconds = timeout_seconds
-        self._idle = _Idle(concurrency)
+        self._idle = IdleSlots[_Environment](concurrency)
         self._is_stopping = False
 
     def warm_up(self) -> None:
@@ -159,41 +158,6 @@ class ExecutionEnvironments:
             raise NoEnvironment(f"No process can be started: {error.strerror}.") from error
 
 
-class _Idle:
-    """Environments that wait for events, and slots for those that have not started."""
-
-    def __init__(self, slots: int) -> None:
-        self._all = self._slots = slots
-        self._environments: list[_Environment] = []
-        self._changed = threading.Condition()
-
-    def take(self) -> _Environment | None:
-        """The environment that was used last, or None: a slot for another one."""
-        with self._changed:
-            if self._slots < self._all:  # a browser asks for a page in many requests, which take milliseconds
-                self._changed.wait_for(lambda: self._environments, _PATIENCE_SECONDS)
-            self._changed.wait_for(lambda: self._environments or self._slots)
-            if self._environments:
-                return self._environments.pop()
-            self._slots -= 1
-            return None
-
-    def put(self, environment: _Environment | None) -> None:
-        """Give an environment back, or the slot of one that has ended."""
-        with self._changed:
-            if environment is None:
-                self._slots += 1
-            else:
-                self._environments.append(environment)
-            self._changed.notify_all()
-
-    def take_all(self) -> list[_Environment]:
-        """All environments; they have no slots any more."""
-        with self._changed:
-            environments, self._environments = self._environments, []
-            return environments
-
-
 class _Environment:
     def __init__(self, handler: str, env: dict[str, str], log_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -256,17 +220,21 @@ class _Environment:
 
     async def _receive_in_loop(self, ends_at: float) -> tuple[str, Any]:
         """The next message of the process, without a thread that waits for it."""
+        try:
+            async with asyncio.timeout_at(ends_at):  # the loop's clock is the monotonic one
+                await self._wait_in_loop()
+        except TimeoutError:
+            raise self._too_slow() from None
+        return self._read()
+
+    async def _wait_in_loop(self) -> None:
         loop = asyncio.get_running_loop()
         is_there = asyncio.Event()
         loop.add_reader(self._pipe, is_there.set)
         try:
-            async with asyncio.timeout_at(ends_at):  # the loop's clock is the monotonic one
-                await is_there.wait()
-        except TimeoutError:
-            raise self._too_slow() from None
+            await is_there.wait()
         finally:
             loop.remove_reader(self._pipe)
-        return self._read()
 
     def _too_slow(self) -> HandlerTooSlow:
         self.stop()
