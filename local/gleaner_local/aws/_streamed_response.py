@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 import anyio
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -24,7 +22,7 @@ STALLED_SECONDS = 20.0
 
 logger = logging.getLogger(__name__)
 
-Run = Callable[[Deliver], None]  # handles the event; raises HandlerFailed
+Run = Callable[[Deliver], Awaitable[None]]  # handles the event; raises HandlerFailed
 
 
 class StreamedResponse(Response):
@@ -48,10 +46,9 @@ class StreamedResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the response."""
-        pieces = _Pieces(asyncio.get_running_loop(), partial(self._send_piece, send))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._wait_for_disconnect, receive)
-            failure = await run_in_threadpool(self._find_failure, pieces)
+            failure = await self._find_failure(send)
             if not self._is_gone:
                 if failure is None:
                     await self._send_body(send, b"", more_body=False)
@@ -59,15 +56,13 @@ class StreamedResponse(Response):
                     await self._to_error(failure)(scope, receive, send)
             tasks.cancel_scope.cancel()
 
-    def _find_failure(self, pieces: _Pieces) -> HandlerFailed | None:
-        """Run the function, in a thread of its own."""
+    async def _find_failure(self, send: Send) -> HandlerFailed | None:
+        """Run the function."""
         try:
-            self._run(pieces.deliver)
+            await self._run(partial(self._send_piece, send))
         except HandlerFailed as failure:
             logger.exception("The function failed")
             return failure
-        finally:
-            pieces.settle()
         if self._metadata is None:
             return None
         logger.error("The function failed: no metadata in the first %s bytes of its response", MAX_METADATA_BYTES)
@@ -104,24 +99,3 @@ class StreamedResponse(Response):
                 await send({"type": "http.response.body", "body": body, "more_body": more_body})
         except TimeoutError:
             self._is_gone = True
-
-
-class _Pieces:
-    """Sends pieces from another thread, each once the one before was sent: to wait for both takes twice as long."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, send: Callable[[bytes], Coroutine[Any, Any, bool]]) -> None:
-        self._loop = loop
-        self._send = send
-        self._sending: Future[bool] | None = None
-
-    def deliver(self, piece: bytes) -> bool:
-        """Begin to send a piece; False if nobody took the one before."""
-        if not self.settle():
-            return False
-        # Half of the CPU time of anyio.from_thread.run.
-        self._sending = asyncio.run_coroutine_threadsafe(self._send(piece), self._loop)
-        return True
-
-    def settle(self) -> bool:
-        """Wait until the last piece was sent; False if nobody took it."""
-        return self._sending is None or self._sending.result()

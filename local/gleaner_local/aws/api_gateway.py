@@ -32,7 +32,7 @@ _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 logger = logging.getLogger(__name__)
 
 Invoke = Callable[[dict[str, Any], str], dict[str, Any]]
-InvokeStreamed = Callable[[dict[str, Any], str, Deliver], None]
+InvokeStreamed = Callable[[dict[str, Any], str, Deliver], Awaitable[None]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import select
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+
 from gleaner.runtime.response_stream import ResponseStream, is_streamed
 from gleaner_local.aws import _function_process
 from gleaner_local.aws._function_process import CHUNK, FAILED
+from gleaner_local.aws._idle_slots import IdleSlots
 
-Deliver = Callable[[bytes], bool]  # takes a piece of a streamed response; False if nobody read those before
+Deliver = Callable[[bytes], Awaitable[bool]]  # takes a piece of a streamed response; False if nobody reads it
 
-_PATIENCE_SECONDS = 0.2  # a call waits so long for a running environment before it starts another: a start takes longer
 START_SECONDS = 60.0
 _FUNCTION_ARN = "arn:aws:lambda:us-east-1:000000000000:function:{name}"
 
@@ -79,7 +81,7 @@ class ExecutionEnvironments:
         self._env = dict(env)
         self._log_path = log_path
         self._timeout_seconds = timeout_seconds
-        self._idle = _Idle(concurrency)
+        self._idle = IdleSlots[_Environment](concurrency)
         self._is_stopping = False
 
     def warm_up(self) -> None:
@@ -94,30 +96,41 @@ class ExecutionEnvironments:
         """Return the handler's result for `event`, whose response is not streamed. Raises HandlerFailed."""
         if is_streamed(event):
             raise ValueError("The response to this event is streamed.")
-        result: dict[str, Any] = self._invoke(event, request_id, self._timeout_seconds, lambda _chunk: False)
-        return result
+        environment, ends_at = self._begin(event, request_id, self._timeout_seconds)
+        try:
+            return environment.result(ends_at)
+        finally:
+            self._put_back(environment)
 
-    def invoke_streamed(self, event: dict[str, Any], request_id: str, deliver: Deliver) -> None:
+    async def invoke_streamed(self, event: dict[str, Any], request_id: str, deliver: Deliver) -> None:
         """Handle `event` to its end, and deliver its response in pieces, as API Gateway gets them.
 
         The handler waits for `deliver`. When that returns False, the handler is told, and nothing more is delivered.
         Raises HandlerFailed, perhaps after some pieces.
         """
-        self._invoke(event, request_id, self._streamed_timeout_seconds, deliver)
+        # Only this may take long. A thread that took the pieces as well would wake up for each, and the loop after it.
+        environment, ends_at = await run_in_threadpool(self._begin, event, request_id, self._streamed_timeout_seconds)
+        try:
+            await environment.stream(ends_at, deliver)
+        finally:
+            self._put_back(environment)
 
-    def _invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
+    def _begin(self, event: dict[str, Any], request_id: str, timeout: float) -> tuple[_Environment, float]:
+        """An environment that has got the event, and when the invocation times out."""
         environment = self._idle.take()
         try:
-            if self._is_stopping:
-                raise NoEnvironment("The service stops.")
             environment = self._revive(environment)
             try:
-                return environment.invoke(event, request_id, timeout, deliver)
+                return environment, environment.begin(event, request_id, timeout)
             except _ProcessGone:  # it ended while it was idle, so the event can go to another one
                 environment = self._start()
-                return environment.invoke(event, request_id, timeout, deliver)
-        finally:
-            self._idle.put(environment if environment is not None and environment.is_alive() else None)
+                return environment, environment.begin(event, request_id, timeout)
+        except BaseException:
+            self._put_back(environment)
+            raise
+
+    def _put_back(self, environment: _Environment | None) -> None:
+        self._idle.put(environment if environment is not None and environment.is_alive() else None)
 
     def refuse_waiting(self) -> None:
         """From now on, handle no more events: those that wait for an environment get NoEnvironment."""
@@ -130,6 +143,8 @@ class ExecutionEnvironments:
 
     def _revive(self, environment: _Environment | None) -> _Environment:
         """The environment, or a new one if there is none or its process has ended."""
+        if self._is_stopping:
+            raise NoEnvironment("The service stops.")
         if environment is not None and environment.is_alive():
             return environment
         if environment is not None:
@@ -141,41 +156,6 @@ class ExecutionEnvironments:
             return _Environment(self._handler, self._env, self._log_path)
         except OSError as error:  # too many open files or processes, or no memory
             raise NoEnvironment(f"No process can be started: {error.strerror}.") from error
-
-
-class _Idle:
-    """Environments that wait for events, and slots for those that have not started."""
-
-    def __init__(self, slots: int) -> None:
-        self._all = self._slots = slots
-        self._environments: list[_Environment] = []
-        self._changed = threading.Condition()
-
-    def take(self) -> _Environment | None:
-        """The environment that was used last, or None: a slot for another one."""
-        with self._changed:
-            if self._slots < self._all:  # a browser asks for a page in many requests, which take milliseconds
-                self._changed.wait_for(lambda: self._environments, _PATIENCE_SECONDS)
-            self._changed.wait_for(lambda: self._environments or self._slots)
-            if self._environments:
-                return self._environments.pop()
-            self._slots -= 1
-            return None
-
-    def put(self, environment: _Environment | None) -> None:
-        """Give an environment back, or the slot of one that has ended."""
-        with self._changed:
-            if environment is None:
-                self._slots += 1
-            else:
-                self._environments.append(environment)
-            self._changed.notify_all()
-
-    def take_all(self) -> list[_Environment]:
-        """All environments; they have no slots any more."""
-        with self._changed:
-            environments, self._environments = self._environments, []
-            return environments
 
 
 class _Environment:
@@ -197,23 +177,32 @@ class _Environment:
         self._poll.register(self._pipe, select.POLLIN)
         self._receive(time.monotonic() + START_SECONDS)
 
-    def invoke(self, event: dict[str, Any], request_id: str, timeout: float, deliver: Deliver) -> Any:
+    def begin(self, event: dict[str, Any], request_id: str, timeout: float) -> float:
+        """Send an event; returns the monotonic time at which its invocation times out."""
         context = LocalContext(self._name, request_id, time.monotonic() + timeout)
         try:
             self._pipe.send((event, context))
         except OSError:
             raise _ProcessGone("The function's process had ended.") from None
-        while True:
-            kind, value = self._receive(context.ends_at)
-            if kind != CHUNK:
-                return value
-            try:
-                is_read = deliver(value)
-            except BaseException:
-                self.stop()  # its handler would wait for the reply
-                raise
-            with suppress(OSError):  # the process has ended, which the next receive reports
-                self._pipe.send(is_read)
+        return context.ends_at
+
+    def result(self, ends_at: float) -> dict[str, Any]:
+        """Wait for what the handler returns."""
+        result: dict[str, Any] = self._receive(ends_at)[1]
+        return result
+
+    async def stream(self, ends_at: float, deliver: Deliver) -> None:
+        """Deliver what the handler writes until it has ended."""
+        try:
+            while (message := await self._receive_in_loop(ends_at))[0] == CHUNK:
+                is_read = await deliver(message[1])
+                with suppress(OSError):  # the process has ended, which the next receive reports
+                    self._pipe.send(is_read)
+        except HandlerFailed:
+            raise
+        except BaseException:
+            self.stop()  # its handler would wait for the reply
+            raise
 
     def is_alive(self) -> bool:
         return self._process.is_alive()
@@ -226,8 +215,32 @@ class _Environment:
     def _receive(self, ends_at: float) -> tuple[str, Any]:
         """The next message of the process: its kind and its value."""
         if not self._poll.poll(max(0.0, ends_at - time.monotonic()) * 1000):
-            self.stop()
-            raise HandlerTooSlow("The function did not answer in time.")
+            raise self._too_slow()
+        return self._read()
+
+    async def _receive_in_loop(self, ends_at: float) -> tuple[str, Any]:
+        """The next message of the process, without a thread that waits for it."""
+        try:
+            async with asyncio.timeout_at(ends_at):  # the loop's clock is the monotonic one
+                await self._wait_in_loop()
+        except TimeoutError:
+            raise self._too_slow() from None
+        return self._read()
+
+    async def _wait_in_loop(self) -> None:
+        loop = asyncio.get_running_loop()
+        is_there = asyncio.Event()
+        loop.add_reader(self._pipe, is_there.set)
+        try:
+            await is_there.wait()
+        finally:
+            loop.remove_reader(self._pipe)
+
+    def _too_slow(self) -> HandlerTooSlow:
+        self.stop()
+        return HandlerTooSlow("The function did not answer in time.")
+
+    def _read(self) -> tuple[str, Any]:
         try:
             kind, value = self._pipe.recv()
         except (EOFError, OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -15,7 +16,7 @@ import pytest
 
 from gleaner.runtime.integration_response import MAX_METADATA_BYTES
 from gleaner_local.aws import _streamed_response, api_gateway
-from gleaner_local.aws.execution_environment import Deliver, ExecutionEnvironments, HandlerFailed
+from gleaner_local.aws.execution_environment import Deliver, ExecutionEnvironments, HandlerFailed, HandlerTooSlow
 from gleaner_local.servers.asgi import AsgiServer
 
 HANDLER = "tests.doubles.streamed_function.handler.lambda_handler"
@@ -83,6 +84,11 @@ def test_a_plain_answer_has_its_own_status(client: httpx.Client) -> None:
     assert (response.status_code, response.headers["x-query-id"], response.text) == (400, "q", "wrong")
 
 
+def test_a_response_without_a_body_has_its_status(client: httpx.Client) -> None:
+    response = client.post(PATHS[0], content=body(("start", [201, SSE])))
+    assert (response.status_code, response.headers["content-type"], response.text) == (201, "text/event-stream", "")
+
+
 def test_other_methods_and_paths_are_not_streamed(client: httpx.Client) -> None:
     for method, path in (("PUT", PATHS[0]), ("POST", f"{PATHS[0]}/"), ("POST", "/api/chat/query")):
         response = client.request(method, path, content=body(("describe", None)))
@@ -90,8 +96,9 @@ def test_other_methods_and_paths_are_not_streamed(client: httpx.Client) -> None:
         assert "transfer-encoding" not in response.headers
 
 
-def test_an_error_before_the_first_byte_is_a_problem(client: httpx.Client) -> None:
-    response = client.post(PATHS[0], content=body(("raise", "secret")))
+@pytest.mark.parametrize("steps", [(), (START,)], ids=["nothing", "the metadata"])
+def test_an_error_before_the_first_piece_is_a_problem(client: httpx.Client, steps: tuple[Any, ...]) -> None:
+    response = client.post(PATHS[0], content=body(*steps, ("raise", "secret")))
     assert (response.status_code, response.headers["content-type"]) == (502, "application/problem+json")
     assert "secret" not in response.text
 
@@ -145,8 +152,8 @@ def test_a_client_that_never_reads_counts_as_gone(
 def test_a_response_without_metadata_is_a_failure(head: bytes) -> None:
     taken = []
 
-    def invoke_streamed(_event: dict[str, Any], _request_id: str, deliver: Deliver) -> None:
-        taken.extend((deliver(head), deliver(b"")))
+    async def invoke_streamed(_event: dict[str, Any], _request_id: str, deliver: Deliver) -> None:
+        taken.append(await deliver(head))
 
     server = AsgiServer(api_gateway.create_app(lambda _event, _id: {}, invoke_streamed))
     server.start()
@@ -155,22 +162,43 @@ def test_a_response_without_metadata_is_a_failure(head: bytes) -> None:
     finally:
         server.stop()
     assert response.status_code == 502
-    assert taken == [True, len(head) <= MAX_METADATA_BYTES]  # what became of a piece is known before the next one
+    assert taken == [len(head) <= MAX_METADATA_BYTES]
 
 
 def test_a_process_that_dies_while_it_streams_fails_the_invocation(environments: ExecutionEnvironments) -> None:
     event = {"httpMethod": "POST", "resource": PATHS[0], "body": body(START, ("write", "one"), ("exit", 1))}
     pieces: list[bytes] = []
 
-    def deliver(piece: bytes) -> bool:
+    async def deliver(piece: bytes) -> bool:
         pieces.append(piece)
         return True
 
     with pytest.raises(HandlerFailed):
-        environments.invoke_streamed(event, "request", deliver)
-    assert pieces[-1] == b"one"
-    environments.invoke_streamed(event | {"body": body(START, ("write", "next"))}, "request", deliver)
-    assert pieces[-1] == b"next"
+        asyncio.run(environments.invoke_streamed(event, "request", deliver))
+    assert pieces[-1].endswith(b"one")
+    asyncio.run(environments.invoke_streamed(event | {"body": body(START, ("write", "next"))}, "request", deliver))
+    assert pieces[-1].endswith(b"next")
+
+
+def test_a_process_that_is_too_slow_is_ended(tmp_path: Path) -> None:
+    env = {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner", "PATH": os.environ["PATH"]}
+    environments = ExecutionEnvironments(
+        HANDLER, env, log_path=tmp_path / "log", timeout_seconds=20, streamed_timeout_seconds=0.5, concurrency=1
+    )
+    event = {"httpMethod": "POST", "resource": PATHS[0]}
+    pieces: list[bytes] = []
+
+    async def deliver(piece: bytes) -> bool:
+        pieces.append(piece)
+        return True
+
+    steps = body(START, ("write", "one"), ("wait", str(tmp_path / "gate")))
+    with pytest.raises(HandlerTooSlow):
+        asyncio.run(environments.invoke_streamed(event | {"body": steps}, "request", deliver))
+    assert pieces[-1].endswith(b"one")
+    asyncio.run(environments.invoke_streamed(event | {"body": body(START, ("write", "next"))}, "request", deliver))
+    assert pieces[-1].endswith(b"next")  # by another process
+    environments.stop()
 
 
 def test_threads_write_whole_pieces(client: httpx.Client) -> None:

@@ -19,9 +19,10 @@ from gleaner.tools.answer_filters import AnswerFilters
 from gleaner.tools.workspace import Workspace
 
 STOPPED = "stopped"  # the reason why a turn ended that AnswerStopped ended
-# Once a reader has something to read, the next sentence may come as much later as nobody notices. To read and to check
-# at this interval takes a fraction of the CPU time.
-LOOK_SECONDS = 0.25
+# Once a reader has something to read, the next sentence may come as much later as nobody notices: one takes seconds to
+# read, and a model of 50 tokens a second writes one in this time. To read and to check at this interval takes a
+# fraction of the CPU time.
+LOOK_SECONDS = 0.4
 _WORDS_PER_SECOND = 60.0  # that no model writes whose first words are not there in a moment anyway
 
 

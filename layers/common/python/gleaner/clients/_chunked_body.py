@@ -38,10 +38,10 @@ class ChunkedBody:
                 at += len(_END)
                 self._is_open = False
             size = _SIZE.match(data, at)
-            if size is None or not int(size[1], 16):
+            if size is None or not (length := int(size[1], 16)):
                 line = data[at : at + _MAX_SIZE_LINE]
                 self.is_over = size is not None or len(line) == _MAX_SIZE_LINE or b"\n" in line
                 break
-            self._left, self._is_open, at = int(size[1], 16), True, size.end()
+            self._left, self._is_open, at = length, True, size.end()
         self.rest = data[at:]
         return b"".join(parts)

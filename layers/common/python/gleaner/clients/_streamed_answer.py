@@ -25,7 +25,7 @@ from gleaner.model import JsonObject
 MAX_STREAM_BYTES = 32_000_000
 _MAX_REST_BYTES = 64_000  # after the last event
 _GATHER_SECONDS = 0.01
-_MAX_SHARE = 1 / 4  # of the time that a stream has taken so far, by which a pause may delay it
+_MAX_SHARE = 1 / 3  # of the time that a stream has taken so far, by which a pause may delay it
 
 
 class AnswerStream(Protocol):

@@ -28,24 +28,34 @@ class IntegrationResponse:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._lock = Lock()
+        self._metadata = b""  # goes out with the first piece: each costs every process on its way about as much
         self.is_started = False
 
     def start(self, status: int, headers: Mapping[str, Sequence[str]]) -> None:
-        """Send the status and the headers. Raises ClientGone, and RuntimeError if that was done."""
+        """Set the status and the headers. Raises RuntimeError if that was done."""
         metadata = {"statusCode": status, "multiValueHeaders": {name: list(values) for name, values in headers.items()}}
         with self._lock:
             if self.is_started:
                 raise RuntimeError("The response was started before.")
             self.is_started = True
-            self._send(json.dumps(metadata).encode() + DELIMITER)
+            self._metadata = json.dumps(metadata).encode() + DELIMITER
 
     def write(self, chunk: bytes) -> None:
         """Send a piece of the body. Raises ClientGone, and RuntimeError if the response was not started."""
         if not self.is_started:
             raise RuntimeError("The response must be started first.")
         if chunk:  # an empty chunk would end the response
-            with self._lock:
-                self._send(chunk)
+            self._send_on(chunk)
+
+    def finish(self) -> None:
+        """Send the metadata of a response without a body. Raises ClientGone."""
+        if self._metadata:
+            self._send_on(b"")
+
+    def _send_on(self, chunk: bytes) -> None:
+        with self._lock:
+            chunk, self._metadata = self._metadata + chunk, b""
+            self._send(chunk)
 
 
 def handle(handler: Handler, event: JsonObject, context: Any, send: Send) -> JsonObject | None:
@@ -58,9 +68,10 @@ def handle(handler: Handler, event: JsonObject, context: Any, send: Send) -> Jso
     response = IntegrationResponse(send)
     context.response_stream = response
     answer = handler(event, context)
-    if not response.is_started:
-        with suppress(ClientGone):
+    with suppress(ClientGone):
+        if not response.is_started:
             _send_whole(answer, response)
+        response.finish()
     return None
 
 

@@ -31,7 +31,7 @@ class ResponseStream(Protocol):
     """
 
     def start(self, status: int, headers: Mapping[str, Sequence[str]]) -> None:
-        """Send the status and the headers. Raises ClientGone."""
+        """Set the status and the headers, which go out with the first piece of the body, or at the end."""
 
     def write(self, chunk: bytes) -> None:
         """Send a piece of the body now; waits while the client reads more slowly. Raises ClientGone."""
