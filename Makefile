@@ -86,8 +86,8 @@ bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (o
 	$(CDK) bootstrap
 
 deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
-	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
-		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST))
+	$(BIN)/python -m infra.deploy $(ENV) $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
+		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-data:PineconeIndexHost=$(INDEX_HOST))
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)

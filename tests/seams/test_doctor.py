@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gleaner_local.diagnosis import _functions, _secret
 from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS
-from infra.data_stack import SECRET_FIELDS
 from infra.environment import Authorizer, Environment
 from tests.infra import synthesis
 from tests.infra.synthesis import EVERY
