@@ -14,7 +14,7 @@ import typer
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import choose_credentials
-from gleaner_local.commands.options import ApiKey, ServiceDataDir, Token, Url
+from gleaner_local.commands.options import AnyEnvironmentName, ApiKey, ServiceDataDir, Token, Url
 
 if TYPE_CHECKING:
     from gleaner_local.clients.credentials import Credentials
@@ -23,25 +23,9 @@ if TYPE_CHECKING:
 _OUTPUTS_DIR = Path("cdk.out")
 
 
-def _check_environment(value: str | None) -> str | None:
-    if value is None:
-        return None
-    from infra.environments import ENVIRONMENTS  # does not import the CDK
-
-    names = [environment.name for environment in ENVIRONMENTS]
-    if value not in names:
-        raise typer.BadParameter(f"there is no such environment; infra/environments.py has {', '.join(names)}")
-    return value
-
-
-EnvironmentName = Annotated[
-    str | None, typer.Option(help="A deployed environment, such as dev.", callback=_check_environment)
-]
-
-
 def doctor(
     url: Url = None,
-    env: EnvironmentName = None,
+    env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,

@@ -47,6 +47,17 @@ def _check_answer_id(value: str) -> str:
     return value
 
 
+def _check_environment(value: str | None) -> str | None:
+    if value is None:
+        return None
+    from infra.environments import ENVIRONMENTS  # does not import the CDK
+
+    names = [environment.name for environment in ENVIRONMENTS]
+    if value not in names:
+        raise typer.BadParameter(f"there is no such environment; infra/environments.py has {', '.join(names)}")
+    return value
+
+
 Url = Annotated[
     str | None, typer.Option(help="Address of the service; by default the one that runs here.", callback=_check_url)
 ]
@@ -77,3 +88,6 @@ AnswerId = Annotated[
 ]
 KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_check_kb_id)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]
+_Environment = typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)
+EnvironmentName = Annotated[str, _Environment]
+AnyEnvironmentName = Annotated[str | None, _Environment]

@@ -13,7 +13,7 @@ import typer
 
 from gleaner.errors import GleanerError
 from gleaner_local.clients.http_api import CallFailed
-from gleaner_local.commands import ask, callers, doctor, index, ingest, keywords, mcp, serve, terminal, verify
+from gleaner_local.commands import ask, callers, doctor, index, ingest, keys, keywords, mcp, serve, terminal, verify
 from gleaner_local.errors import CannotStart
 from gleaner_local.service.running import NotReady
 
@@ -26,6 +26,7 @@ app.command()(ingest.ingest)
 app.add_typer(keywords.app, name="keywords")
 app.add_typer(callers.app, name="callers")
 app.add_typer(index.app, name="index")
+app.add_typer(keys.app, name="keys")
 app.command()(mcp.mcp)
 app.command()(verify.verify)
 app.command()(doctor.doctor)

@@ -10,6 +10,7 @@ from gleaner.errors import ConfigurationError
 from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
+from gleaner_local.clients.keys_secret import keys_of, read_fields
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search
 from gleaner_local.diagnosis._doors import check_doors
 from gleaner_local.diagnosis._paid_model import ask_model
@@ -135,8 +136,9 @@ class EnvironmentCheck:
         yield from check_upkeep(client, tables, protected=protected, fix=fix)
 
     def _check_secret(self, arn: str) -> Iterator[Finding]:
-        self._keys = _secret.read_keys(self._account.client("secretsmanager"), arn)
-        yield _secret.check_keys(self._keys, arn)
+        fields = read_fields(self._account.client("secretsmanager"), arn)
+        self._keys = keys_of(fields)
+        yield _secret.check_fields(fields, self._name)
 
     def _check_service(self, service: Stack) -> Iterator[Finding]:
         """The query function, the services that it calls, the schedule, the alarms and the API."""

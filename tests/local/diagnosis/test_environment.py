@@ -24,8 +24,9 @@ from starlette.routing import Route
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
+from gleaner_local.clients.keys_secret import read_fields
 from gleaner_local.diagnosis._functions import LiveFunction
-from gleaner_local.diagnosis._secret import check_keys, read_keys
+from gleaner_local.diagnosis._secret import check_fields
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import check_alarms, check_schedule
@@ -151,7 +152,7 @@ def test_an_aws_error_becomes_a_finding_with_a_remedy(error: ClientError | BotoC
     [
         ('{"openai": "a-key", "pinecone": "b-key", "perplexity": "c-key"}', State.OK, "perplexity"),
         ('{"openai": "a-key", "pinecone": "b-key", "perplexity": ""}', State.NOTE, "web is not searched"),
-        ('{"openai": "", "pinecone": "b-key"}', State.PROBLEM, "put-secret-value"),
+        ('{"openai": "", "pinecone": "b-key"}', State.PROBLEM, "gleaner keys put --env dev"),
         ('{"openai": "a-key", "pinecone": 7}', State.PROBLEM, "no key in pinecone"),
         ('["a-key"]', State.PROBLEM, "no key in openai, pinecone"),
         ("a-key", State.PROBLEM, "no key in openai, pinecone"),
@@ -160,7 +161,7 @@ def test_an_aws_error_becomes_a_finding_with_a_remedy(error: ClientError | BotoC
 def test_the_secret_is_checked_and_not_shown(connect: Connect, value: str, state: State, word: str) -> None:
     client = connect("secretsmanager")
     arn = client.create_secret(Name=f"keys-{abs(hash(value))}", SecretString=value)["ARN"]
-    finding = check_keys(read_keys(client, arn), arn)
+    finding = check_fields(read_fields(client, arn), "dev")
     line = f"{finding.seen} {finding.remedy}"
     assert finding.state is state
     assert word in line
