@@ -63,7 +63,7 @@ class Cloud:
 
     def deploy(self) -> None:
         """Deploy both stacks and, in between, write the keys into the secret as an operator does."""
-        self.outputs |= self.deployment.deploy(synthesise(self.environment, self.code_path), self.data_stack)
+        self.outputs |= self.deployment.deploy(_synthesise(self.environment, self.code_path), self.data_stack)
         self.put_keys()
         self.deploy_service(self.environment, index_host=self.index_host)
 
@@ -89,7 +89,7 @@ class Cloud:
 
     def deploy_service(self, environment: Environment, *, index_host: str | None = None) -> None:
         """Deploy the stateless stack of this environment record, after the other, as the CDK's command line does."""
-        assembly = synthesise(environment, self.code_path)
+        assembly = _synthesise(environment, self.code_path)
         parameters = {"PineconeIndexHost": index_host} if index_host else None
         self.outputs |= self.deployment.deploy(assembly, self.data_stack, parameters)
         self.outputs |= self.deployment.deploy(assembly, self.service_stack)
@@ -132,10 +132,10 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
         yield cloud
 
 
-def synthesise(environment: Environment, path: Path, context: Mapping[str, str] | None = None) -> Path:
+def _synthesise(environment: Environment, path: Path) -> Path:
     """The assembly of the stage, with a layer for this machine, because the emulator runs functions in its Python."""
     code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
-    write(make_app([environment], code, outdir=path / "cdk.out", context=context))
+    write(make_app([environment], code, outdir=path / "cdk.out"))
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
 
 

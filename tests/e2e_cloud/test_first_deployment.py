@@ -11,10 +11,12 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 
 from gleaner_local.aws.ministack import Ministack
+from infra.app import code_of, make_app, write
 from infra.created_stacks import CREATED_STACKS
 from infra.deploy import deploy_kept
 from infra.environments import PROD
-from tests.e2e_cloud.conftest import SERVICES, synthesise
+from infra.layer_build import Layer
+from tests.e2e_cloud.conftest import SERVICES
 from tests.e2e_cloud.deployment import Deployment, artifact, is_known
 
 pytestmark = pytest.mark.slow
@@ -38,7 +40,7 @@ class Cdk:
         self.runs += 1
         name, _, created = arguments[arguments.index("--context") + 1].partition("=")
         assert name == CREATED_STACKS
-        assembly = synthesise(PROD, self.path, {name: created})
+        assembly = self._synthesise({name: created})
         for stack in self.broken:
             _break(assembly / artifact(assembly, stack)["templateFile"])
         try:
@@ -47,6 +49,15 @@ class Cdk:
         except WaiterError:
             return 1
         return 0
+
+    def _synthesise(self, context: dict[str, str]) -> Path:
+        """The assembly of prod, with a layer of one file: nothing is invoked here."""
+        layer = self.path / "layer" / "python"
+        layer.mkdir(parents=True, exist_ok=True)
+        (layer / "nothing.py").write_text("")
+        code = code_of(Layer(path=layer.parent, content_hash="0" * 64, size=0, has_bytecode=False))
+        write(make_app([PROD], code, outdir=self.path / "cdk.out", context=context))
+        return self.path / "cdk.out" / "assembly-gleaner-prod"
 
 
 @pytest.fixture

@@ -78,11 +78,20 @@ def _diagnose(
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck
+        from infra.environments import ENVIRONMENTS
 
         outputs = _OUTPUTS_DIR / f"outputs-{env}.json"
+        keeps_data = any(one.name == env and one.keep_data for one in ENVIRONMENTS)
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
-            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials, ask=ask
+            env,
+            Account(),
+            outputs_file=outputs,
+            url=url,
+            control_host=control,
+            credentials=credentials,
+            keeps_data=keeps_data,
+            ask=ask,
         )
         return check.findings()
     if url is not None:

@@ -51,15 +51,18 @@ class EnvironmentCheck:
         url: str | None,
         control_host: str | None,
         credentials: Credentials | None = None,
+        keeps_data: bool = False,
         ask: bool = False,
     ) -> None:
         """`outputs_file` was written by `make deploy`; `url` overrides the address of the API.
 
         `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
-        them, the environment's own API key is used, if it has one. With `ask` the model and the web search are asked
-        with the environment's keys, and the API is asked a question, which costs money.
+        them, the environment's own API key is used, if it has one. `keeps_data` tells whether its stacks should be
+        protected. With `ask` the model and the web search are asked with the environment's keys, and the API is asked a
+        question, which costs money.
         """
         self._ask = ask
+        self._keeps_data = keeps_data
         self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
@@ -114,6 +117,9 @@ class EnvironmentCheck:
                 )
             else:
                 yield stack.check(outputs, fix=fix)
+                if self._keeps_data and not stack.protected:
+                    text = f"{stack.name} is not protected against deletion."
+                    yield note(_stacks.SUBJECT, text, f"A deployment that succeeds protects it: {fix}")
         deployed = self._outputs()
         if any(deployed.get(name) != value for name, value in self._local_outputs.items()):
             text = "The outputs stored on this machine differ from those of the stacks."

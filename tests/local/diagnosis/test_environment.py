@@ -84,6 +84,22 @@ def test_a_stack_without_its_outputs_is_a_problem(connect: Connect, tmp_path: Pa
     assert "ApiKeysSecretArn" in data
 
 
+@pytest.mark.parametrize(("protected", "keeps_data", "noted"), [(False, True, 1), (True, True, 0), (False, False, 0)])
+def test_a_stack_of_kept_data_that_is_not_protected_is_noted(
+    connect: Connect, tmp_path: Path, protected: bool, keeps_data: bool, noted: int
+) -> None:
+    name = f"kept{protected}{keeps_data}".lower()
+    template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+    connect("cloudformation").create_stack(
+        StackName=f"gleaner-{name}-data", TemplateBody=template, EnableTerminationProtection=protected
+    )
+    check = EnvironmentCheck(
+        name, Account(), outputs_file=tmp_path / "none", url=None, control_host=None, keeps_data=keeps_data
+    )
+    notes = [one for one in check.findings() if one.state is State.NOTE and "not protected" in one.seen]
+    assert len(notes) == noted
+
+
 @pytest.fixture
 def healthy() -> Iterator[str]:
     """An API that is up and requires keys."""
