@@ -95,8 +95,9 @@ pipeline: .venv/infra.stamp ## let GitHub's workflows deploy ENV=... (by hand, o
 	$(CDK) deploy "gleaner-pipeline/$(ENV)" $(CDK_FLAGS)
 
 deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
-	status=0; $(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
-		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST)) || status=$$?; \
+	status=0; $(BIN)/python -m infra.deploy $(ENV) $(STACKS) $(CDK_FLAGS) \
+		--outputs-file cdk.out/outputs-$(ENV).json \
+		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-data:PineconeIndexHost=$(INDEX_HOST)) || status=$$?; \
 		$(if $(filter data,$(STACK)),,$(BIN)/python -m infra.rollout $(ENV);) exit $$status
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aws_cdk import App, Validations
@@ -32,10 +32,18 @@ _FLAGS = {
 
 
 def make_app(
-    environments: Sequence[Environment], code: Code, *, pipeline: Pipeline | None = None, outdir: Path | None = None
+    environments: Sequence[Environment],
+    code: Code,
+    *,
+    pipeline: Pipeline | None = None,
+    outdir: Path | None = None,
+    context: Mapping[str, str] | None = None,
 ) -> App:
-    """Create the application with a stage for each environment, and for the pipeline. cdk-nag checks its synthesis."""
-    app = App(context=_FLAGS, outdir=str(outdir) if outdir else None, analytics_reporting=False)
+    """Create the application with a stage for each environment, and for the pipeline. cdk-nag checks its synthesis.
+
+    `context` is taken besides that of the CDK's command line.
+    """
+    app = App(context=_FLAGS | dict(context or {}), outdir=str(outdir) if outdir else None, analytics_reporting=False)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     for environment in environments:
         GleanerStage(app, environment, code=code)

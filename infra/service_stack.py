@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import AssetHashType, CfnOutput, CfnParameter, Stack
+from aws_cdk import AssetHashType, CfnOutput, Stack
 from aws_cdk import aws_cognito as cognito
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -13,6 +13,7 @@ from constructs import Construct
 from infra.constructs.canary import CanaryDeployment
 from infra.constructs.custom_domain import CustomDomain
 from infra.constructs.firewall import ApiFirewall
+from infra.constructs.index_host import read_index_host
 from infra.constructs.mcp_client import McpClient
 from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
@@ -24,6 +25,7 @@ from infra.constructs.sign_in_pages import SignInPages
 from infra.constructs.snapshot_upkeep import SnapshotUpkeep
 from infra.data_stack import DataStack
 from infra.environment import Environment
+from infra.retention import is_protected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class ServiceStack(Stack):
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
         # Rebuilding it would interrupt the service and change its URL.
-        self.termination_protection = environment.keep_data
+        self.termination_protection = is_protected(self, environment)
         layer = self._layer(code)
         query = QueryFunction(
             self,
@@ -52,7 +54,7 @@ class ServiceStack(Stack):
             code=code.query,
             layer=layer,
             data=data,
-            pinecone_index_host=self._pinecone_index_host(environment),
+            pinecone_index_host=read_index_host(self, environment),
             admin_callers=data.callers.admin_callers,
         )
         pruning = ScheduledPruning(
@@ -128,14 +130,3 @@ class ServiceStack(Stack):
             compatible_runtimes=[lambda_.Runtime.PYTHON_3_13],
             compatible_architectures=[lambda_.Architecture.ARM_64],
         )
-
-    def _pinecone_index_host(self, environment: Environment) -> str:
-        """The parameter for the host, which is known once the index exists. CloudFormation remembers it."""
-        parameter = CfnParameter(
-            self,
-            "PineconeIndexHost",
-            description="The host of the Pinecone index, as https://NAME.svc.REGION.pinecone.io",
-            allowed_pattern=r"https?://[^\s/]+/?",
-            default=environment.pinecone_index_host,
-        )
-        return parameter.value_as_string

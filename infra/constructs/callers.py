@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cognito as cognito
 from constructs import Construct
 
 from infra.acknowledge import acknowledge
 from infra.environment import Authorizer, Environment
+from infra.retention import is_protected, removal_policy
 
 ADMIN_GROUP = "admin"  # group of the user pool; the runtime checks for this name
 
@@ -19,7 +20,7 @@ class Callers(Construct):
     def __init__(self, scope: Construct, id: str, *, environment: Environment) -> None:
         super().__init__(scope, id)
         self._environment = environment
-        self._removal_policy = RemovalPolicy.RETAIN if environment.keep_data else RemovalPolicy.DESTROY
+        self._removal_policy = removal_policy(environment)
         self.admin_callers = list(environment.admin_callers)
         self.api_keys: list[apigateway.ApiKey] = []
         self.user_pool: cognito.IUserPool | None = None
@@ -59,7 +60,7 @@ class Callers(Construct):
             mfa=cognito.Mfa.OPTIONAL,
             mfa_second_factor=cognito.MfaSecondFactor(otp=True, sms=False),
             account_recovery=cognito.AccountRecovery.EMAIL_ONLY,
-            deletion_protection=self._environment.keep_data,
+            deletion_protection=is_protected(Stack.of(self), self._environment),
             removal_policy=self._removal_policy,
         )
         group = cognito.CfnUserPoolGroup(

@@ -23,9 +23,10 @@ TOOL_CALL_INDEXES: Sequence[Index] = (
 class Tables(Construct):
     """The tables of one environment: on demand, encrypted, recoverable to any second of the last 35 days."""
 
-    def __init__(self, scope: Construct, id: str, *, keep_data: bool) -> None:
+    def __init__(self, scope: Construct, id: str, *, policy: RemovalPolicy, protected: bool) -> None:
         super().__init__(scope, id)
-        self._keep_data = keep_data
+        self._policy = policy
+        self._protected = protected
         self.keywords = self._table(
             "Keywords", "pk", "sk", indexes=KEYWORD_INDEXES, time_to_live_attribute="expires_at"
         )
@@ -66,8 +67,8 @@ class Tables(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=self._keep_data,
-            removal_policy=RemovalPolicy.RETAIN if self._keep_data else RemovalPolicy.DESTROY,
+            deletion_protection=self._protected,
+            removal_policy=self._policy,
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
+from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.servers import openai_server, perplexity_server, pinecone_server
@@ -20,15 +22,17 @@ from gleaner_local.servers.asgi import AsgiServer
 from infra import layer_build
 from infra.app import code_of, make_app, write
 from infra.environment import Environment
-from infra.environments import DEV
+from infra.environments import DEV, ENVIRONMENTS
 from tests.conftest import MERGING
-from tests.e2e_cloud.deployment import Deployment
+from tests.e2e.commands import ENVIRONMENT, GLEANER
+from tests.e2e_cloud.deployment import REGION, Deployment
 
 SERVICES = (
     "apigateway,cloudformation,cloudwatch,cognito-idp,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,"
     "sns,sqs,ssm,sts"
 )
 _SECOND_IN_DAYS = 1 / 86_400
+NAMES = [environment.name for environment in ENVIRONMENTS]
 
 
 @dataclass(slots=True)
@@ -60,16 +64,35 @@ class Cloud:
     def deploy(self) -> None:
         """Deploy both stacks and, in between, write the keys into the secret as an operator does."""
         self.outputs |= self.deployment.deploy(_synthesise(self.environment, self.code_path), self.data_stack)
-        keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
-        self.deployment.client("secretsmanager").put_secret_value(
-            SecretId=self.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
-        )
-        self.deploy_service(self.environment)
+        self.put_keys()
+        self.deploy_service(self.environment, index_host=self.index_host)
 
-    def deploy_service(self, environment: Environment) -> None:
-        """Deploy the stateless stack of this environment record."""
+    def put_keys(self) -> None:
+        """Write the keys of the remote services as docs/09 says."""
+        keys = dict.fromkeys(("openai", "pinecone", "perplexity"), "local")
+        command = [GLEANER, "keys", "put", "--env", self.environment.name, "--file", "-"]
+        if self.environment.name in NAMES:
+            self.run(command, text=json.dumps(keys))
+        else:  # the command knows the environments of the records alone
+            self.deployment.client("secretsmanager").put_secret_value(
+                SecretId=self.outputs["ApiKeysSecretArn"], SecretString=json.dumps(keys)
+            )
+
+    def run(self, command: Sequence[str | Path], *, text: str = "") -> str:
+        """Run a command in this account; returns what it printed."""
+        emulator = {"AWS_ENDPOINT_URL": self.deployment.endpoint_url, "AWS_REGION": REGION} | ministack.CREDENTIALS
+        process = subprocess.run(
+            command, env=ENVIRONMENT | emulator, input=text, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert process.returncode == 0, process.stderr
+        return process.stdout
+
+    def deploy_service(self, environment: Environment, *, index_host: str | None = None) -> None:
+        """Deploy the stateless stack of this environment record, after the other, as the CDK's command line does."""
         assembly = _synthesise(environment, self.code_path)
-        self.outputs |= self.deployment.deploy(assembly, self.service_stack, {"PineconeIndexHost": self.index_host})
+        parameters = {"PineconeIndexHost": index_host} if index_host else None
+        self.outputs |= self.deployment.deploy(assembly, self.data_stack, parameters)
+        self.outputs |= self.deployment.deploy(assembly, self.service_stack)
         _allow_secret_access(self.deployment, self.outputs)
         api_id = self.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
         self.http.base_url = f"{self.deployment.endpoint_url}/restapis/{api_id}/{environment.name}/_user_request_"

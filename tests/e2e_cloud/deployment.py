@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
@@ -38,23 +39,36 @@ class Deployment:
         )
 
     def deploy(self, assembly: Path, stack: str, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Create or update a stack of a stage's assembly; returns its outputs. Raises WaiterError when it fails."""
-        template_url = self._publish(assembly, stack)
+        """Create or update a stack of a stage's assembly; returns its outputs. Raises WaiterError when it fails.
+
+        Like the CDK's command line, it sets the termination protection first, removes a stack whose creation was rolled
+        back, and lets CloudFormation keep the parameters that are not given.
+        """
+        properties = artifact(assembly, stack)
+        template_url = self._publish(assembly, properties["templateFile"])
+        status = self.status(stack)
+        if status == "ROLLBACK_COMPLETE":
+            self.destroy(stack)
+            status = None
         arguments: dict[str, Any] = {
             "StackName": stack,
             "TemplateURL": template_url,
             "Capabilities": ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
             "Parameters": [{"ParameterKey": k, "ParameterValue": v} for k, v in (parameters or {}).items()],
         }
-        exists = stack in self.stacks()
-        if exists:
-            self._cloudformation.update_stack(**arguments)
+        protected = bool(properties.get("terminationProtection"))
+        if status is None:
+            self._cloudformation.create_stack(**arguments, EnableTerminationProtection=protected)
         else:
-            self._cloudformation.create_stack(**arguments)
-        waiter = self._cloudformation.get_waiter("stack_update_complete" if exists else "stack_create_complete")
+            self.protect(stack, protected=protected)
+            declared = json.loads((assembly / properties["templateFile"]).read_text()).get("Parameters", {})
+            kept = self.parameters(stack).keys() & declared.keys() - (parameters or {}).keys()
+            arguments["Parameters"] += [{"ParameterKey": name, "UsePreviousValue": True} for name in sorted(kept)]
+            if not self._update(arguments):
+                return self._outputs(stack)
+        waiter = self._cloudformation.get_waiter("stack_update_complete" if status else "stack_create_complete")
         waiter.wait(StackName=stack, WaiterConfig=_WAITER)
-        (description,) = self._cloudformation.describe_stacks(StackName=stack)["Stacks"]
-        return {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
+        return self._outputs(stack)
 
     def destroy(self, stack: str) -> None:
         """Delete a stack and wait until it no longer exists."""
@@ -66,11 +80,44 @@ class Deployment:
         summaries = self._cloudformation.list_stacks()["StackSummaries"]
         return {stack["StackName"] for stack in summaries if stack["StackStatus"] != "DELETE_COMPLETE"}
 
-    def _publish(self, assembly: Path, stack: str) -> str:
+    def status(self, stack: str) -> str | None:
+        """The status of a stack; None if there is none."""
+        return next((one["StackStatus"] for one in self._describe() if one["StackName"] == stack), None)
+
+    def parameters(self, stack: str) -> dict[str, str]:
+        """The parameters of a stack that exists."""
+        (description,) = self._describe(StackName=stack)
+        return {one["ParameterKey"]: one["ParameterValue"] for one in description.get("Parameters", ())}
+
+    def protect(self, stack: str, *, protected: bool) -> None:
+        """Switch the termination protection of a stack."""
+        self._cloudformation.update_termination_protection(StackName=stack, EnableTerminationProtection=protected)
+
+    def is_protected(self, stack: str) -> bool:
+        """Whether a stack has termination protection."""
+        (description,) = self._describe(StackName=stack)
+        return bool(description["EnableTerminationProtection"])
+
+    def _describe(self, **which: str) -> list[dict[str, Any]]:
+        stacks: list[dict[str, Any]] = self._cloudformation.describe_stacks(**which)["Stacks"]
+        return stacks
+
+    def _outputs(self, stack: str) -> dict[str, str]:
+        (description,) = self._describe(StackName=stack)
+        return {output["OutputKey"]: output["OutputValue"] for output in description["Outputs"]}
+
+    def _update(self, arguments: Mapping[str, Any]) -> bool:
+        """Start to update a stack; whether there is something to update."""
+        try:
+            self._cloudformation.update_stack(**arguments)
+        except ClientError as error:
+            if "No updates are to be performed" not in str(error):
+                raise
+            return False
+        return True
+
+    def _publish(self, assembly: Path, template: str) -> str:
         """Upload the assets of a stack; returns the URL of its template."""
-        manifest = json.loads((assembly / "manifest.json").read_text())
-        (artifact,) = [a for a in manifest["artifacts"].values() if a.get("properties", {}).get("stackName") == stack]
-        template = artifact["properties"]["templateFile"]
         assets = json.loads((assembly / template.replace(".template.", ".assets.")).read_text())
         template_url = ""
         for asset in assets["files"].values():
@@ -85,16 +132,30 @@ class Deployment:
         return template_url
 
 
+def artifact(assembly: Path, stack: str) -> dict[str, Any]:
+    """What the manifest of an assembly says about a stack."""
+    manifest = json.loads((assembly / "manifest.json").read_text())
+    (found,) = [a for a in manifest["artifacts"].values() if a.get("properties", {}).get("stackName") == stack]
+    properties: dict[str, Any] = found["properties"]
+    return properties
+
+
 def _remove_unknown_resources(template: bytes) -> bytes:
     """Remove the alarms on metric expressions and the style of sign-in pages, which the emulator rejects."""
     content = json.loads(template)
-    content["Resources"] = {
-        name: resource
-        for name, resource in content["Resources"].items()
-        if resource["Type"] != "AWS::Cognito::ManagedLoginBranding"
-        and (resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"])
-    }
+    content["Resources"] = {name: resource for name, resource in content["Resources"].items() if is_known(resource)}
+    for resource in content["Resources"].values():
+        for replica in resource.get("Properties", {}).get("Replicas", ()):
+            # The emulator does not protect tables of this type, and replaces one whose properties change.
+            replica.pop("DeletionProtectionEnabled", None)
     return json.dumps(content).encode()
+
+
+def is_known(resource: Mapping[str, Any]) -> bool:
+    """Whether the emulator takes a resource of a template."""
+    if resource["Type"] == "AWS::CloudWatch::Alarm":
+        return "Metrics" not in resource["Properties"]
+    return bool(resource["Type"] != "AWS::Cognito::ManagedLoginBranding")
 
 
 def _buffer_streams(template: bytes) -> bytes:

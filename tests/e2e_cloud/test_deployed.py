@@ -248,10 +248,18 @@ def test_a_deployment_moves_the_alias_to_a_new_version(cloud: Cloud) -> None:
 def test_a_changed_index_host_reaches_the_live_version(cloud: Cloud) -> None:
     first, host = _live_version(cloud), cloud.index_host
     for index_host in (f"{host}/", host):
-        cloud.index_host = index_host
-        cloud.deploy_service(cloud.environment)
+        cloud.deploy_service(cloud.environment, index_host=index_host)
         assert _live_variables(cloud)["PINECONE_INDEX_HOST"] == index_host
     assert int(_live_version(cloud)) > int(first)
+    assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
+
+
+def test_a_new_service_finds_the_index_and_the_keys(cloud: Cloud) -> None:
+    key = cloud.key("ApiKeyId")
+    cloud.deployment.destroy(cloud.service_stack)
+    cloud.deploy_service(cloud.environment)
+    assert _live_variables(cloud)["PINECONE_INDEX_HOST"] == cloud.index_host
+    assert cloud.key("ApiKeyId") == key  # callers keep their keys
     assert _ask(cloud, "How are duplicate keywords merged?")["status"] == "success"
 
 

@@ -137,14 +137,20 @@ def test_a_page_on_which_nobody_could_sign_in_is_refused(changes: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("name", "count", "policy"),
-    [("dev", 2, "Delete"), ("staging", 3, "Delete"), ("prod", 3, "Retain"), ("keys", 2, "Retain")],
+    [
+        ("dev", 2, "Delete"),
+        ("staging", 3, "Delete"),
+        ("prod", 3, "RetainExceptOnCreate"),
+        ("keys", 2, "RetainExceptOnCreate"),
+    ],
 )
 def test_what_identifies_callers_is_retained_like_the_data(
     synthesised: Synthesis, name: str, count: int, policy: str
 ) -> None:
     identifying = [item for type in IDENTIFYING for item in resources(synthesised.data[name], type).values()]
     assert [resource["DeletionPolicy"] for resource in identifying] == [policy] * count
-    assert [resource["UpdateReplacePolicy"] for resource in identifying] == [policy] * count
+    replaced = policy.removesuffix("ExceptOnCreate")
+    assert [resource["UpdateReplacePolicy"] for resource in identifying] == [replaced] * count
 
 
 def test_api_keys_are_limited_to_rate_and_quota(synthesised: Synthesis) -> None:

@@ -57,7 +57,9 @@ def test_logs_are_retained_as_configured(synthesised: Synthesis, environment: En
     count = len(functions(template)) + 1 + bool(environment.firewall)  # and the access log, and the firewall's
     assert [group["Properties"]["RetentionInDays"] for group in groups] == [environment.log_retention_days] * count
     # They also outlive the service, which may be removed for only a day.
-    assert {group["DeletionPolicy"] for group in groups} == {"Retain" if environment.keep_data else "Delete"}
+    assert {group["DeletionPolicy"] for group in groups} == {
+        "RetainExceptOnCreate" if environment.keep_data else "Delete"
+    }
 
 
 def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis) -> None:
@@ -78,7 +80,7 @@ def test_the_api_invokes_a_snapshot_of_the_query_function(synthesised: Synthesis
 
 def test_another_index_host_publishes_another_version(synthesised: Synthesis) -> None:
     template = synthesised.service["dev"]
-    host = {"Ref": "PineconeIndexHost"}
+    host = {"Ref": "IndexHostParameter"}
     assert functions(template)["query"]["Environment"]["Variables"]["PINECONE_INDEX_HOST"] == host
     # CloudFormation replaces a version when its description changes. No other property depends on the host.
     assert one(template, "AWS::Lambda::Version")["Description"] == {"Fn::Join": ["", ["Index ", host]]}

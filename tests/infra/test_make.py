@@ -18,7 +18,7 @@ MAKE = shutil.which("make") or "make"
 @pytest.mark.parametrize("host", ["gleaner-x.svc.pinecone.io", "https://gleaner-x.svc.pinecone.io"])
 def test_the_host_of_the_index_may_lack_its_scheme(host: str) -> None:
     command = _command("deploy", "ENV=dev", f"PINECONE_INDEX_HOST={host}")
-    assert "--parameters gleaner-dev-service:PineconeIndexHost=https://gleaner-x.svc.pinecone.io" in command
+    assert "--parameters gleaner-dev-data:PineconeIndexHost=https://gleaner-x.svc.pinecone.io" in command
 
 
 def test_without_a_host_the_deployed_one_is_kept() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from gleaner_local.diagnosis import _functions, _secret
+from dataclasses import fields
+
+from gleaner.clients.secrets import ApiKeys
+from gleaner_local.clients import keys_secret
+from gleaner_local.diagnosis import _functions
 from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS
-from infra.data_stack import SECRET_FIELDS
 from infra.environment import Authorizer, Environment
 from tests.infra import synthesis
 from tests.infra.synthesis import EVERY
@@ -26,5 +29,5 @@ def test_the_doctor_recognizes_the_query_function(environment: Environment) -> N
     assert matches == ["query"]
 
 
-def test_the_doctor_checks_the_fields_that_the_stack_creates_in_the_secret() -> None:
-    assert set(_secret.FIELDS) == set(SECRET_FIELDS)
+def test_the_doctor_checks_the_fields_that_the_function_reads_in_the_secret() -> None:
+    assert set(keys_secret.FIELDS) == {field.name for field in fields(ApiKeys)}

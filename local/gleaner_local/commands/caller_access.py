@@ -11,7 +11,7 @@ import typer
 from gleaner.runtime.deadline import Deadline
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import terminal
-from gleaner_local.commands.options import AllOrKbIds, AsJson, EnvironmentName, KbIds, ServiceDataDir, Subject
+from gleaner_local.commands.options import AllOrKbIds, AnyEnvironmentName, AsJson, KbIds, ServiceDataDir, Subject
 
 if TYPE_CHECKING:
     from gleaner.stores.access import AccessStore, Grant
@@ -21,7 +21,7 @@ _EFFECT = "Functions that have just asked notice it within a minute."
 _UNLISTED = "Callers that are not listed may use all knowledge bases, or none where UNLISTED_CALLERS is none."
 
 
-def allow(subject: Subject, kb_ids: KbIds, env: EnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
+def allow(subject: Subject, kb_ids: KbIds, env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
     """Let a caller use knowledge bases. A caller that was not listed is limited to them."""
     store, deadline = _open(env, data_dir), Deadline.after(_SECONDS)
     is_new = store.allow(subject, frozenset(kb_ids), deadline=deadline)
@@ -32,7 +32,7 @@ def allow(subject: Subject, kb_ids: KbIds, env: EnvironmentName = None, data_dir
 def revoke(
     subject: Subject,
     kb_ids: AllOrKbIds = None,
-    env: EnvironmentName = None,
+    env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
 ) -> None:
     """Take knowledge bases from a caller, or all of them. The caller stays listed, even without any."""
@@ -50,7 +50,7 @@ def revoke(
     print(_EFFECT)
 
 
-def unlist(subject: Subject, env: EnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
+def unlist(subject: Subject, env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
     """Remove a caller from the list, so that it may use what unlisted callers may use."""
     store, name = _open(env, data_dir), terminal.show_line(subject)
     if not store.unlist(subject, deadline=Deadline.after(_SECONDS)):
@@ -59,7 +59,7 @@ def unlist(subject: Subject, env: EnvironmentName = None, data_dir: ServiceDataD
     print(f"{name} is not listed any more. {_UNLISTED} {_EFFECT}")
 
 
-def list_grants(env: EnvironmentName = None, data_dir: ServiceDataDir = None, as_json: AsJson = False) -> None:
+def list_grants(env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None, as_json: AsJson = False) -> None:
     """List the callers with the knowledge bases that they may use."""
     grants = _open(env, data_dir).list(deadline=Deadline.after(_SECONDS))
     if as_json:

@@ -14,7 +14,7 @@ import typer
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import terminal
 from gleaner_local.commands.connection import choose_credentials
-from gleaner_local.commands.options import ApiKey, EnvironmentName, ServiceDataDir, Token, Url
+from gleaner_local.commands.options import AnyEnvironmentName, ApiKey, ServiceDataDir, Token, Url
 
 if TYPE_CHECKING:
     from gleaner_local.clients.credentials import Credentials
@@ -25,7 +25,7 @@ _OUTPUTS_DIR = Path("cdk.out")
 
 def doctor(
     url: Url = None,
-    env: EnvironmentName = None,
+    env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
     api_key: ApiKey = None,
     token: Token = None,
@@ -78,11 +78,20 @@ def _diagnose(
     if env is not None:
         from gleaner_local.diagnosis.aws import Account
         from gleaner_local.diagnosis.environment import EnvironmentCheck
+        from infra.environments import ENVIRONMENTS
 
         outputs = _OUTPUTS_DIR / f"outputs-{env}.json"
+        keeps_data = any(one.name == env and one.keep_data for one in ENVIRONMENTS)
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
-            env, Account(), outputs_file=outputs, url=url, control_host=control, credentials=credentials, ask=ask
+            env,
+            Account(),
+            outputs_file=outputs,
+            url=url,
+            control_host=control,
+            credentials=credentials,
+            keeps_data=keeps_data,
+            ask=ask,
         )
         return check.findings()
     if url is not None:

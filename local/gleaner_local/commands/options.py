@@ -101,9 +101,6 @@ AnswerId = Annotated[
     ),
 ]
 KbId = Annotated[str | None, typer.Option(help="The knowledge base.", callback=_check_kb_id)]
-EnvironmentName = Annotated[
-    str | None, typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)
-]
 Subject = Annotated[
     str,
     typer.Argument(
@@ -118,3 +115,6 @@ AllOrKbIds = Annotated[
     typer.Argument(metavar="KB", help="Knowledge bases; all of them if none is named.", callback=_check_kb_ids),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]
+_Environment = typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)
+EnvironmentName = Annotated[str, _Environment]
+AnyEnvironmentName = Annotated[str | None, _Environment]

@@ -20,6 +20,7 @@ from gleaner_local.commands import (
     doctor,
     index,
     ingest,
+    keys,
     keywords,
     mcp,
     serve,
@@ -39,6 +40,7 @@ app.add_typer(keywords.app, name="keywords")
 caller_access.add_to(callers.app)
 app.add_typer(callers.app, name="callers")
 app.add_typer(index.app, name="index")
+app.add_typer(keys.app, name="keys")
 app.command()(mcp.mcp)
 app.command()(verify.verify)
 app.command()(doctor.doctor)

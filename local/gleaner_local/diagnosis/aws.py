@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -20,6 +19,7 @@ from botocore.exceptions import (
 )
 
 from gleaner_local.diagnosis.finding import Finding, problem
+from infra.account import open_session
 
 LIMITS = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 2})
 
@@ -49,7 +49,7 @@ class Account:
 
     def client(self, service: str) -> Any:
         """A client of an AWS service. Raises BotoCoreError, as do its calls, which may also raise ClientError."""
-        return boto3.Session().client(service, config=LIMITS)  # type: ignore[call-overload]
+        return open_session().client(service, config=LIMITS)  # type: ignore[call-overload]
 
 
 def aws_findings(
@@ -61,14 +61,23 @@ def aws_findings(
     """
     try:
         yield from findings
-    except ClientError as error:
-        yield _explain_refusal(subject, error)
-    except _NO_CREDENTIALS as error:
-        yield problem(subject, f"There are no usable AWS credentials ({type(error).__name__}).", _SIGN_IN)
-    except NoRegionError:
-        yield problem(subject, "No AWS region is set.", "Set AWS_REGION to the region of the deployment.")
-    except (BotoCoreError, ValueError) as error:  # ValueError: the address is malformed
-        yield problem(subject, f"AWS returns no usable answer ({type(error).__name__}).", unreachable)
+    except (BotoCoreError, ClientError, ValueError) as error:  # ValueError: the address is malformed
+        yield explain_error(subject, error, unreachable=unreachable)
+
+
+def explain_error(
+    subject: str, error: Exception, *, unreachable: str = "Check the network, and AWS_REGION."
+) -> Finding:
+    """The problem that an error of boto3 reports, without the texts of services, which may repeat the request."""
+    match error:
+        case ClientError():
+            return _explain_refusal(subject, error)
+        case NoRegionError():
+            return problem(subject, "No AWS region is set.", "Set AWS_REGION to the region of the deployment.")
+    name = type(error).__name__
+    if isinstance(error, _NO_CREDENTIALS):
+        return problem(subject, f"There are no usable AWS credentials ({name}).", _SIGN_IN)
+    return problem(subject, f"AWS returns no usable answer ({name}).", unreachable)
 
 
 def _explain_refusal(subject: str, error: ClientError) -> Finding:

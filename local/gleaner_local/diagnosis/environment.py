@@ -11,6 +11,7 @@ from gleaner.errors import ConfigurationError
 from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
+from gleaner_local.clients.keys_secret import keys_of, read_fields
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search, checklist
 from gleaner_local.diagnosis._doors import check_doors
 from gleaner_local.diagnosis._paid_model import ask_model
@@ -55,15 +56,18 @@ class EnvironmentCheck:
         url: str | None,
         control_host: str | None,
         credentials: Credentials | None = None,
+        keeps_data: bool = False,
         ask: bool = False,
     ) -> None:
         """`outputs_file` was written by `make deploy`; `url` overrides the address of the API.
 
         `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
-        them, the environment's own API key is used, if it has one. With `ask` the model and the web search are asked
-        with the environment's keys, and the API is asked a question, which costs money.
+        them, the environment's own API key is used, if it has one. `keeps_data` tells whether its stacks should be
+        protected. With `ask` the model and the web search are asked with the environment's keys, and the API is asked a
+        question, which costs money.
         """
         self._ask = ask
+        self._keeps_data = keeps_data
         self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
@@ -135,6 +139,9 @@ class EnvironmentCheck:
                 )
             else:
                 yield stack.check(outputs, fix=fix)
+                if self._keeps_data and not stack.protected:
+                    text = f"{stack.name} is not protected against deletion."
+                    yield note(_stacks.SUBJECT, text, f"A deployment that succeeds protects it: {fix}")
         deployed = self._outputs()
         if any(deployed.get(name) != value for name, value in self._local_outputs.items()):
             text = "The outputs stored on this machine differ from those of the stacks."
@@ -157,8 +164,9 @@ class EnvironmentCheck:
         yield from check_upkeep(client, tables, protected=protected, fix=fix)
 
     def _check_secret(self, arn: str) -> Iterator[Finding]:
-        self._keys = _secret.read_keys(self._account.client("secretsmanager"), arn)
-        yield _secret.check_keys(self._keys, arn)
+        fields = read_fields(self._account.client("secretsmanager"), arn)
+        self._keys = keys_of(fields)
+        yield _secret.check_fields(fields, self._name)
 
     def _check_service(self, service: Stack) -> Iterator[Finding]:
         """The query function, the services that it calls, the schedule, the alarms and the API."""

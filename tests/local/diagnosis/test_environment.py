@@ -26,8 +26,9 @@ from starlette.routing import Route
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
+from gleaner_local.clients.keys_secret import read_fields
 from gleaner_local.diagnosis._functions import LiveFunction, read_live
-from gleaner_local.diagnosis._secret import check_keys, read_keys
+from gleaner_local.diagnosis._secret import check_fields
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import check_alarms, check_schedule
@@ -83,6 +84,22 @@ def test_a_stack_without_its_outputs_is_a_problem(connect: Connect, tmp_path: Pa
     data, _service = problems(environment("half", tmp_path))
     assert "KeywordsTable" in data
     assert "ApiKeysSecretArn" in data
+
+
+@pytest.mark.parametrize(("protected", "keeps_data", "noted"), [(False, True, 1), (True, True, 0), (False, False, 0)])
+def test_a_stack_of_kept_data_that_is_not_protected_is_noted(
+    connect: Connect, tmp_path: Path, protected: bool, keeps_data: bool, noted: int
+) -> None:
+    name = f"kept{protected}{keeps_data}".lower()
+    template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
+    connect("cloudformation").create_stack(
+        StackName=f"gleaner-{name}-data", TemplateBody=template, EnableTerminationProtection=protected
+    )
+    check = EnvironmentCheck(
+        name, Account(), outputs_file=tmp_path / "none", url=None, control_host=None, keeps_data=keeps_data
+    )
+    notes = [one for one in check.findings() if one.state is State.NOTE and "not protected" in one.seen]
+    assert len(notes) == noted
 
 
 @pytest.fixture
@@ -153,7 +170,7 @@ def test_an_aws_error_becomes_a_finding_with_a_remedy(error: ClientError | BotoC
     [
         ('{"openai": "a-key", "pinecone": "b-key", "perplexity": "c-key"}', State.OK, "perplexity"),
         ('{"openai": "a-key", "pinecone": "b-key", "perplexity": ""}', State.NOTE, "web is not searched"),
-        ('{"openai": "", "pinecone": "b-key"}', State.PROBLEM, "put-secret-value"),
+        ('{"openai": "", "pinecone": "b-key"}', State.PROBLEM, "gleaner keys put --env dev"),
         ('{"openai": "a-key", "pinecone": 7}', State.PROBLEM, "no key in pinecone"),
         ('["a-key"]', State.PROBLEM, "no key in openai, pinecone"),
         ("a-key", State.PROBLEM, "no key in openai, pinecone"),
@@ -162,7 +179,7 @@ def test_an_aws_error_becomes_a_finding_with_a_remedy(error: ClientError | BotoC
 def test_the_secret_is_checked_and_not_shown(connect: Connect, value: str, state: State, word: str) -> None:
     client = connect("secretsmanager")
     arn = client.create_secret(Name=f"keys-{abs(hash(value))}", SecretString=value)["ARN"]
-    finding = check_keys(read_keys(client, arn), arn)
+    finding = check_fields(read_fields(client, arn), "dev")
     line = f"{finding.seen} {finding.remedy}"
     assert finding.state is state
     assert word in line

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from gleaner.clients._deferred_packages import defer_packages
 from gleaner.errors import ApiKeysUnavailable
@@ -64,7 +65,15 @@ class ApiKeysSecret:
         try:
             return str(self._provider.get(self._arn, max_age=self._cached_seconds, force_fetch=force))
         except GetParameterError as error:
-            raise ApiKeysUnavailable("The secret with the API keys could not be read.") from error
+            raise ApiKeysUnavailable(_explain(error)) from error
+
+
+def _explain(error: GetParameterError) -> str:
+    """Why the secret could not be read. Powertools raises its error while it handles that of the client."""
+    cause = error.__context__
+    if isinstance(cause, ClientError) and cause.response["Error"]["Code"] == "ResourceNotFoundException":
+        return "The secret with the API keys has no value yet: `gleaner keys put` writes one."
+    return "The secret with the API keys could not be read."
 
 
 def _parse_keys(value: str) -> ApiKeys | None:

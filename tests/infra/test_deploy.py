@@ -1,0 +1,168 @@
+"""Stacks that keep data are created without protection, so that a failed creation can be repeated, and then get it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+import pytest
+
+from gleaner_local.aws import ministack
+from infra import cdk, deploy
+from infra.created_stacks import CREATED_STACKS, find_created
+from infra.deploy import deploy_kept
+
+DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
+GOOD = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+BAD = {"Resources": {"Kept": {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "SecureString", "Value": "x"}}}}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("deploy")
+    server = ministack.Ministack(path / "state", path / "log", services="cloudformation,sns,ssm,sts")
+    server.start()
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture
+def cloudformation(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name, value in (ministack.CREDENTIALS | {"AWS_ENDPOINT_URL": url}).items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client("cloudformation")
+    yield client
+    for stack in client.describe_stacks()["Stacks"]:
+        _protect(client, stack["StackName"], protected=False)
+        client.delete_stack(StackName=stack["StackName"])
+        client.get_waiter("stack_delete_complete").wait(StackName=stack["StackId"], WaiterConfig={"Delay": 1})
+
+
+@dataclass
+class Cdk:
+    """What the CDK's command line does with stacks.
+
+    By aws-cdk 2.1146.1: it deletes a stack whose creation was rolled back, and sets the termination protection of the
+    assembly before it creates or changes a stack.
+    """
+
+    client: Any
+    templates: dict[str, Any]  # what the run deploys, by stack, in this order
+    runs: list[list[str]] = field(default_factory=list)
+
+    def __call__(self, arguments: list[str]) -> int:
+        self.runs.append(arguments)
+        assert arguments[:2] == ["deploy", "--context"]
+        name, _, created = arguments[2].partition("=")
+        assert name == CREATED_STACKS
+        return 0 if all(self._deploy(stack, stack in created.split(",")) for stack in self.templates) else 1
+
+    def _deploy(self, stack: str, protected: bool) -> bool:
+        status = {one["StackName"]: one["StackStatus"] for one in self.client.describe_stacks()["Stacks"]}.get(stack)
+        if status == "ROLLBACK_COMPLETE":
+            self.client.delete_stack(StackName=stack)
+            self.client.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 1})
+            status = None
+        if status is None:
+            body = json.dumps(self.templates[stack])
+            self.client.create_stack(StackName=stack, TemplateBody=body, EnableTerminationProtection=protected)
+            status = _settle(self.client, stack)
+        else:
+            _protect(self.client, stack, protected=protected)
+        return status == "CREATE_COMPLETE"
+
+
+def test_a_first_deployment_that_fails_can_be_repeated(cloudformation: Any) -> None:
+    broken = Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD})
+    assert _deploy(broken) == 1
+    assert _protection(cloudformation) == {DATA: False, SERVICE: False}
+    assert len(broken.runs) == 1  # nothing is protected after a failure
+    repaired = Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})
+    assert _deploy(repaired, "--force") == 0
+    assert _protection(cloudformation) == {DATA: True, SERVICE: True}
+    assert [run[3:] for run in repaired.runs] == [["--force"]] * 2
+    assert _deploy(again := Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})) == 0
+    assert len(again.runs) == 1  # and it stays so in each later deployment
+    assert _protection(cloudformation) == {DATA: True, SERVICE: True}
+
+
+def test_the_data_stack_is_protected_before_there_is_a_service(cloudformation: Any) -> None:
+    assert _deploy(Cdk(cloudformation, {DATA: GOOD})) == 0
+    assert _protection(cloudformation) == {DATA: True}
+    assert _deploy(Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD})) == 1
+    assert _protection(cloudformation) == {DATA: True, SERVICE: False}
+
+
+def test_a_stack_that_failed_under_protection_can_be_created_again(cloudformation: Any) -> None:
+    cloudformation.create_stack(StackName=DATA, TemplateBody=json.dumps(BAD), EnableTerminationProtection=True)
+    assert _settle(cloudformation, DATA) == "ROLLBACK_COMPLETE"
+    assert _deploy(Cdk(cloudformation, {DATA: GOOD})) == 0
+    assert _protection(cloudformation) == {DATA: True}
+
+
+def test_other_environments_are_left_alone(cloudformation: Any) -> None:
+    others = ("gleaner-prod-eu-data", "gleaner-prod2-data", "other-gleaner-prod-data")
+    for name in others:
+        cloudformation.create_stack(StackName=name, TemplateBody=json.dumps(BAD), EnableTerminationProtection=True)
+        _settle(cloudformation, name)
+    assert find_created("prod", cloudformation) == set()
+    assert _protection(cloudformation) == dict.fromkeys(others, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["nowhere"], "dev, staging, prod"), (["prod", "x", "--profile", "p"], "AWS_PROFILE"), (["prod"], "AWS gives no")],
+    ids=["unknown", "profile", "no account"],
+)
+def test_what_cannot_be_deployed_is_refused_in_one_line(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cdk, "main", _never)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    assert deploy.main(arguments[0], arguments[1:]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_an_environment_that_keeps_nothing_is_handed_to_the_cdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[list[str]] = []
+
+    def run(arguments: list[str]) -> int:
+        runs.append(arguments)
+        return 3
+
+    monkeypatch.setattr(cdk, "main", run)
+    assert deploy.main("dev", ["gleaner-dev/*"]) == 3
+    assert runs == [["deploy", "gleaner-dev/*"]]
+
+
+def _deploy(run: Cdk, *arguments: str) -> int:
+    return deploy_kept("prod", arguments, cloudformation=run.client, run_cdk=run)
+
+
+def _never(arguments: list[str]) -> int:
+    raise AssertionError(arguments)
+
+
+def _settle(client: Any, stack: str) -> str:
+    """The status of the stack once nothing is in progress."""
+    while (status := client.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]).endswith("_IN_PROGRESS"):
+        pass
+    return str(status)
+
+
+def _protect(client: Any, stack: str, *, protected: bool) -> None:
+    client.update_termination_protection(StackName=stack, EnableTerminationProtection=protected)
+
+
+def _protection(client: Any) -> dict[str, bool]:
+    return {one["StackName"]: one["EnableTerminationProtection"] for one in client.describe_stacks()["Stacks"]}
