@@ -201,6 +201,7 @@ def shared_settings(
         "CONVERSATIONS_TABLE": "conversations",
         "TOOL_CALLS_TABLE": "tool-calls",
         "IDEMPOTENCY_TABLE": "idempotency",
+        "USAGE_TABLE": "usage",
         "ADMIN_CALLERS": "key:admin",
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",

@@ -34,6 +34,7 @@ class Tables(Construct):
             "ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES, projection=_Projection.KEYS_ONLY
         )
         self.idempotency = self._table("Idempotency", "id", time_to_live_attribute="expiration")
+        self.usage = self._table("Usage", "pk", "sk", time_to_live_attribute="expires_at")
 
     def _table(
         self,

@@ -23,6 +23,7 @@ COMPLETE = {
     "CONVERSATIONS_TABLE": "b",
     "TOOL_CALLS_TABLE": "c",
     "IDEMPOTENCY_TABLE": "d",
+    "USAGE_TABLE": "e",
 }
 
 

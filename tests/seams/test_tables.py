@@ -16,6 +16,7 @@ TABLES = {
     "Conversations": schema.CONVERSATIONS,
     "ToolCalls": schema.TOOL_CALLS,
     "Idempotency": schema.IDEMPOTENCY,
+    "Usage": schema.USAGE,
 }
 
 

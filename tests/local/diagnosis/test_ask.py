@@ -32,6 +32,7 @@ REQUIRED = {
     "CONVERSATIONS_TABLE": "c",
     "TOOL_CALLS_TABLE": "t",
     "IDEMPOTENCY_TABLE": "i",
+    "USAGE_TABLE": "u",
 }
 SUCCESS = (calls(search()), calls(answer()))
 WANTS_RESPONSES = api_error(
