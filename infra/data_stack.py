@@ -45,6 +45,7 @@ class DataStack(Stack):
             ("ConversationsTable", self.tables.conversations),
             ("ToolCallsTable", self.tables.tool_calls),
             ("IdempotencyTable", self.tables.idempotency),
+            ("UsageTable", self.tables.usage),
         ):
             CfnOutput(self, name, value=table.table_name)
         CfnOutput(self, "ApiKeysSecretArn", value=self.api_keys.secret_arn, description="Put the API keys here.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Function, Pruning, Throttle
+from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Function, Pruning, Quota, Throttle
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
@@ -31,7 +31,8 @@ DEV = Environment(
     name="dev",
     query=Function(memory_mb=512, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
-    throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=1_000),
+    throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=10_000),
+    quota=Quota(questions_per_day=500, usd_per_day=3, environment_questions_per_day=1_000, environment_usd_per_day=5),
     authorizer=Authorizer.API_KEY,
     chat_page=True,
     docs_routes=True,
@@ -45,7 +46,8 @@ STAGING = Environment(
     name="staging",
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
-    throttle=Throttle(rate_per_second=20, burst=40, quota_per_day=10_000),
+    throttle=Throttle(rate_per_second=20, burst=40),
+    quota=Quota(questions_per_day=500, usd_per_day=3, environment_questions_per_day=5_000, environment_usd_per_day=25),
     authorizer=Authorizer.COGNITO,
     docs_routes=False,
     keep_data=False,
@@ -57,7 +59,10 @@ PROD = Environment(
     name="prod",
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=Function(memory_mb=256, timeout_seconds=900),
-    throttle=Throttle(rate_per_second=50, burst=100, quota_per_day=100_000),
+    throttle=Throttle(rate_per_second=50, burst=100),
+    quota=Quota(
+        questions_per_day=300, usd_per_day=2, environment_questions_per_day=20_000, environment_usd_per_day=100
+    ),
     authorizer=Authorizer.COGNITO,
     docs_routes=False,
     keep_data=True,

@@ -123,6 +123,7 @@ class Metrics:
             "Conversations": _throttles(tables.conversations, CONVERSATION_INDEXES),
             "ToolCalls": _throttles(tables.tool_calls, TOOL_CALL_INDEXES),
             "Idempotency": _throttles(tables.idempotency, ()),
+            "Usage": _throttles(tables.usage, ()),
         }
 
     def _custom(

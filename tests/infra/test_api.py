@@ -159,7 +159,14 @@ def test_outputs_name_every_resource_that_operators_need(synthesised: Synthesis,
     }
     service_outputs = {"ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName"}
     assert service_outputs <= set(synthesised.service[environment.name]["Outputs"])
-    data_outputs = {"KeywordsTable", "ConversationsTable", "ToolCallsTable", "IdempotencyTable", "ApiKeysSecretArn"}
+    data_outputs = {
+        "KeywordsTable",
+        "ConversationsTable",
+        "ToolCallsTable",
+        "IdempotencyTable",
+        "UsageTable",
+        "ApiKeysSecretArn",
+    }
     data_outputs |= by_authorizer[environment.authorizer.value]
     assert data_outputs <= set(synthesised.data[environment.name]["Outputs"])
 

@@ -23,6 +23,7 @@ QUERY_MAY = {
     "ToolCalls/index/by_tool": {"dynamodb:Query"},
     "ToolCalls/index/by_status": {"dynamodb:Query"},
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
+    "Usage": READ | {"dynamodb:UpdateItem", "dynamodb:BatchWriteItem"},
     "ApiKeys": {"secretsmanager:GetSecretValue"},
     "its log": LOGS,
     "*": TRACES,
@@ -96,7 +97,7 @@ def _short_name(resource: Any) -> str:
     if resource == "*":
         return "*"
     text = json.dumps(resource)
-    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency"):
+    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency", "Usage"):
         if f"Tables{kind}" in text:
             index = text.partition("/index/")[2].partition('"')[0]
             return f"{kind}/index/{index}" if index else kind

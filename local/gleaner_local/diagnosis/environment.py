@@ -29,6 +29,7 @@ TABLES = {
     "ConversationsTable": schema.CONVERSATIONS,
     "ToolCallsTable": schema.TOOL_CALLS,
     "IdempotencyTable": schema.IDEMPOTENCY,
+    "UsageTable": schema.USAGE,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
