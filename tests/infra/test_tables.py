@@ -15,7 +15,7 @@ SECRET = "AWS::SecretsManager::Secret"
 @EVERY
 def test_tables_are_on_demand_encrypted_and_recoverable(synthesised: Synthesis, environment: Environment) -> None:
     tables = properties(synthesised.data[environment.name], TABLE)
-    assert len(tables) == 4
+    assert len(tables) == 5
     for table in tables:
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
@@ -30,7 +30,7 @@ def test_data_outlives_its_stack_only_if_the_environment_keeps_it(
     template = synthesised.data[environment.name]
     policy = "Retain" if environment.keep_data else "Delete"
     stateful = [*resources(template, TABLE).values(), *resources(template, SECRET).values()]
-    assert len(stateful) == 5
+    assert len(stateful) == 6
     assert {resource["DeletionPolicy"] for resource in stateful} == {policy}
     assert {resource["UpdateReplacePolicy"] for resource in stateful} == {policy}
     for table in properties(template, TABLE):
@@ -42,10 +42,10 @@ def test_only_production_keeps_its_data(synthesised: Synthesis) -> None:
     assert retaining == {"prod", "keys", "reserved", "twin"}
 
 
-def test_stored_answers_and_idempotency_keys_expire(synthesised: Synthesis) -> None:
+def test_stored_answers_idempotency_keys_and_usage_expire(synthesised: Synthesis) -> None:
     tables = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
     assert [table["TimeToLiveSpecification"] for table in tables] == [
-        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration")
+        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration", "expires_at")
     ]
 
 
