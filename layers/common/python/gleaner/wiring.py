@@ -143,7 +143,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
         session_deletion=stores.session_deletion,
-        admissions=Admissions(stores.usage, settings.quota, settings.prices, stores.io_executor),
+        admissions=Admissions(stores.usage, settings.quota, settings.prices),
         tool_executor=_WorkerPool(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,

@@ -36,14 +36,13 @@ _ADVICE = "Ask again after midnight UTC."
 class Admissions:
     """Admits what one process is asked."""
 
-    def __init__(self, usage: UsageStore, quota: Quota, prices: Prices, executor: Executor) -> None:
+    def __init__(self, usage: UsageStore, quota: Quota, prices: Prices) -> None:
         self._usage = usage
         self._quota = quota
         self._expected_usd = expected_usd(prices)
-        self._executor = executor
         self._used_up: set[Account] = set()  # that refused something today, in this process
 
-    def admit(self, asker: Asker, deadline: Deadline) -> Admission:
+    def admit(self, asker: Asker, executor: Executor, deadline: Deadline) -> Admission:
         """Begin to reserve a question in the accounts of its caller and of the environment."""
         day = utc_now().date()
         quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota
@@ -53,12 +52,12 @@ class Admissions:
             self._usage,
             query_id=asker.query_id,
             expected_usd=self._expected_usd,
-            executor=self._executor,
+            executor=executor,
             deadline=deadline,
         )
         self._used_up.difference_update([account for account in tuple(self._used_up) if account.day != day])
         reservations = [reserve(account, limits) for account, limits in accounts.items()]
-        return Admission(reservations, self._used_up, Background(self._executor, deadline))
+        return Admission(reservations, self._used_up, Background(executor, deadline))
 
 
 class Admission:

@@ -45,7 +45,7 @@ def complete_plainly(messages: Sequence[Spoken], asker: Asker, services: Service
     length = sum(len(content) for _, content in messages)
     if length > MAX_CHARS:
         raise InvalidInput(f"The messages have {length:,} characters, at most {MAX_CHARS:,} are read: shorten them.")
-    with services.admissions.admit(asker, deadline) as admission:
+    with services.admissions.admit(asker, services.io_executor, deadline) as admission:
         admission.require_early()
         turn = services.model.write(_build(messages), deadline=deadline)
         cost = estimate_cost(turn.usage, (), services.prices)

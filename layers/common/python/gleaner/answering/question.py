@@ -86,7 +86,7 @@ def answer_question(
     """
     require_short(request.guidance)
     asker = Asker(caller_id=request.caller_id, query_id=query_id, is_admin=request.is_admin)
-    with services.admissions.admit(asker, deadline) as admission:
+    with services.admissions.admit(asker, services.io_executor, deadline) as admission:
         return _answer(request, query_id, services, deadline, observe, admission.hold(emit), admission)
 
 
