@@ -32,8 +32,7 @@ class Reservation:
         self.limits = limits
         self._query_id = query_id
         self._expected_usd = expected_usd
-        until = deadline.part(_MAX_RESERVE_SECONDS)
-        self._refusal = executor.submit(usage.reserve, account, query_id, expected_usd, limits, deadline=until)
+        self._refusal = executor.submit(self._reserve, deadline)
 
     def wait(self) -> Limit | None:
         """The limit that refuses the question. Raises StoreUnavailable or DeadlineExceeded."""
@@ -67,3 +66,7 @@ class Reservation:
                 return
         if is_counted or usd:  # nothing was reserved, but the money is spent
             self._usage.add(self.account, questions=int(is_counted), usd=usd, deadline=deadline)
+
+    def _reserve(self, deadline: Deadline) -> Limit | None:
+        until = deadline.part(_MAX_RESERVE_SECONDS)
+        return self._usage.reserve(self.account, self._query_id, self._expected_usd, self.limits, deadline=until)
