@@ -16,7 +16,9 @@ shortly before. Reasoning tokens are not counted: the scripted model writes none
 `--write` writes the tables into docs/11-costs-and-limits.md. The script fails if a figure there is off by more than
 5 %, if a learned question is not cheaper than one from the web, if less than 60 % of the input is read from the cache
 after other questions, or if an answer waits for more than two round trips to the store. One more is allowed in a
-session, and for a question from the web, whose search begins when nobody else runs the same one.
+session, and for a question from the web, whose search begins when nobody else runs the same one. What counts a question
+for the quotas of the day runs beside the history, the first call of the model and the turn
+(tests/answering/test_admission.py).
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class DataStack(Stack):
             ("ToolCallsTable", self.tables.tool_calls),
             ("IdempotencyTable", self.tables.idempotency),
             ("AccessTable", self.tables.access),
+            ("UsageTable", self.tables.usage),
         ):
             CfnOutput(self, name, value=table.table_name)
         CfnOutput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,7 @@ class Throttle:
 
     rate_per_second: float
     burst: int
-    quota_per_day: int  # for each API key
+    quota_per_day: int | None = None  # requests with each API key, whatever they ask for; where callers have keys
     open_rate_per_second: int = 5  # for each route that needs no credentials
     page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
 
@@ -126,6 +127,40 @@ class PineconeLimits:
                 f"{self.queries_per_second} queries a second in a namespace. Lower burst."
             )
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How many questions may be asked on a day (UTC), and what they may cost by estimate; None is no limit.
+
+    Whatever calls the model is a question. The limit of questions is exact; that of money refuses once the sum has
+    reached it (docs/11).
+    """
+
+    questions_per_day: int | None = None  # for each caller
+    usd_per_day: float | None = None
+    environment_questions_per_day: int | None = None  # for all callers together
+    environment_usd_per_day: float | None = None
+    admins_exempt: bool = False  # admins are counted, but never refused
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a limit that refuses everything, or that another limit makes pointless."""
+        of_questions = (self.questions_per_day, self.environment_questions_per_day)
+        of_usd = (self.usd_per_day, self.environment_usd_per_day)
+        for of_caller, of_environment in (of_questions, of_usd):
+            if any(limit is not None and not 0 < limit < math.inf for limit in (of_caller, of_environment)):
+                raise ValueError("Quota: a limit must be a positive number, or None for no limit.")
+            if of_caller is not None and of_environment is not None and of_caller > of_environment:
+                raise ValueError("Quota: a caller may not use more in a day than the environment.")
+        if any(limit is not None and int(limit) != limit for limit in of_questions):
+            raise ValueError("Quota: questions are counted in whole numbers.")
+        if self.admins_exempt and (*of_questions, *of_usd) == (None,) * 4:
+            raise ValueError("Quota: without limits there is nothing from which admins_exempt exempts.")
+
+    @property
+    def limits_usd(self) -> bool:
+        """Whether money is limited."""
+        return (self.usd_per_day, self.environment_usd_per_day) != (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +261,7 @@ class Environment:
     query: Function
     prune: Function
     throttle: Throttle
+    quota: Quota = field(default_factory=Quota)
     authorizer: Authorizer
     user_pool_arn: str | None = None  # an existing Cognito pool; None: one is created
     user_pool_url: str | None = None  # the origin of the existing pool's sign-in pages; for the page
@@ -268,7 +304,8 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError if nobody could sign in, if the index could not keep up, or if deadlines cannot work."""
+        """Raise ValueError for limits that could not work, and if nobody could sign in."""
+        self._check_quota()
         if (objection := self.pinecone_limits.check(self.throttle)) is not None:
             raise ValueError(f"{self.name}: {objection}")
         self._check_deadlines()
@@ -310,6 +347,15 @@ class Environment:
         ):
             if not 0 < getattr(self, deadline) <= limit - _RESPONSE_SECONDS:
                 raise ValueError(f"{self.name}: {deadline} must be above 0, and {waiting} a second longer at least.")
+
+    def _check_quota(self) -> None:
+        of_keys, questions = self.throttle.quota_per_day, self.quota.questions_per_day
+        if of_keys is not None and self.authorizer is not Authorizer.API_KEY:
+            raise ValueError(f"{self.name}: Throttle.quota_per_day limits API keys, which callers lack. Set a Quota.")
+        if of_keys is not None and not of_keys > (questions or 0):
+            raise ValueError(f"{self.name}: Throttle.quota_per_day must be above questions_per_day of the Quota.")
+        if self.quota.limits_usd and self.openai_prices is None:
+            raise ValueError(f"{self.name}: a quota of USD needs openai_prices, by which they are counted.")
 
     def _check_page(self) -> None:
         if self.authorizer is Authorizer.IAM:

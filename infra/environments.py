@@ -12,6 +12,7 @@ from infra.environment import (
     Firewall,
     Function,
     Pruning,
+    Quota,
     Throttle,
 )
 from infra.pipeline import Pipeline
@@ -43,7 +44,8 @@ DEV = Environment(
     name="dev",
     query=Function(memory_mb=512, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
-    throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=1_000),
+    throttle=Throttle(rate_per_second=5, burst=10, quota_per_day=10_000),
+    quota=Quota(questions_per_day=500, usd_per_day=3, environment_questions_per_day=1_000, environment_usd_per_day=5),
     authorizer=Authorizer.API_KEY,
     chat_page=True,
     docs_routes=True,
@@ -57,7 +59,8 @@ STAGING = Environment(
     name="staging",
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=_PRUNE_FUNCTION,
-    throttle=Throttle(rate_per_second=20, burst=40, quota_per_day=10_000),
+    throttle=Throttle(rate_per_second=20, burst=40),
+    quota=Quota(questions_per_day=500, usd_per_day=3, environment_questions_per_day=5_000, environment_usd_per_day=25),
     authorizer=Authorizer.COGNITO,
     canary=Canary(),
     docs_routes=False,
@@ -70,7 +73,10 @@ PROD = Environment(
     name="prod",
     query=Function(memory_mb=1024, timeout_seconds=_QUERY_SECONDS, snap_start=True),
     prune=Function(memory_mb=256, timeout_seconds=900),
-    throttle=Throttle(rate_per_second=33, burst=66, quota_per_day=100_000),  # what a namespace of Pinecone's takes
+    throttle=Throttle(rate_per_second=33, burst=66),  # what a namespace of Pinecone's takes
+    quota=Quota(
+        questions_per_day=300, usd_per_day=2, environment_questions_per_day=20_000, environment_usd_per_day=100
+    ),
     firewall=Firewall(),
     authorizer=Authorizer.COGNITO,
     canary=Canary(),

@@ -205,6 +205,7 @@ def shared_settings(
         "TOOL_CALLS_TABLE": "tool-calls",
         "IDEMPOTENCY_TABLE": "idempotency",
         "ACCESS_TABLE": "access",
+        "USAGE_TABLE": "usage",
         "ADMIN_CALLERS": "key:admin",
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",

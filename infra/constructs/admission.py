@@ -71,10 +71,13 @@ class Admission(Construct):
         if not self._callers.api_keys:
             return
         throttle = self._throttle
+        quota = None
+        if throttle.quota_per_day is not None:
+            quota = apigateway.QuotaSettings(limit=throttle.quota_per_day, period=apigateway.Period.DAY)
         plan = api.add_usage_plan(
             "UsagePlan",
             throttle=apigateway.ThrottleSettings(rate_limit=throttle.rate_per_second, burst_limit=throttle.burst),
-            quota=apigateway.QuotaSettings(limit=throttle.quota_per_day, period=apigateway.Period.DAY),
+            quota=quota,
             api_stages=[apigateway.UsagePlanPerApiStage(api=api, stage=api.deployment_stage)],
         )
         for key in self._callers.api_keys:

@@ -73,13 +73,15 @@ _PROBLEMS: Sequence[tuple[apigateway.ResponseType, _Problem]] = (
 
 
 # By slug, where OpenAI's API has a name for a problem. tests/seams/ compares them with the function's.
+_OPENAI_TYPES = {"quota-exceeded": "insufficient_quota"}
 _OPENAI_CODES = {
     "unauthorized": "invalid_api_key",
     "throttled": "rate_limit_exceeded",
     "quota-exceeded": "insufficient_quota",
 }
-# OpenAI's clients send a request again after 5xx, but after these the question may have been paid for.
+# OpenAI's clients send a request again after 429 and 5xx, but after these the question may have been paid for.
 _MAY_BE_PAID_FOR = ("INTEGRATION_TIMEOUT", "INTEGRATION_FAILURE", "DEFAULT_5XX")
+_NOT_TO_RETRY = (*_MAY_BE_PAID_FOR, "QUOTA_EXCEEDED")  # a quota lasts for the rest of the day
 
 
 def add_gateway_responses(
@@ -97,7 +99,7 @@ def add_gateway_responses(
     headers = _headers(cors_origins)
     for type, problem in (*_PROBLEMS, *by_authorizer):
         more = {"WWW-Authenticate": f"'{challenge}'"} if problem.status == HTTPStatus.UNAUTHORIZED else {}
-        more |= {"x-should-retry": "'false'"} if type.response_type in _MAY_BE_PAID_FOR else {}
+        more |= {"x-should-retry": "'false'"} if type.response_type in _NOT_TO_RETRY else {}
         api.add_gateway_response(
             f"Problem{type.response_type.title().replace('_', '')}",
             type=type,
@@ -142,7 +144,7 @@ def _openai_error(problem: _Problem, message: str) -> dict[str, str | None]:
     is_ours = problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     return {
         "message": message,
-        "type": "server_error" if is_ours else "invalid_request_error",
+        "type": _OPENAI_TYPES.get(problem.slug) or ("server_error" if is_ours else "invalid_request_error"),
         "param": None,
         "code": _OPENAI_CODES.get(problem.slug, problem.slug),
     }

@@ -124,6 +124,7 @@ class Metrics:
             "ToolCalls": _throttles(tables.tool_calls, TOOL_CALL_INDEXES),
             "Idempotency": _throttles(tables.idempotency, ()),
             "Access": _throttles(tables.access, ()),
+            "Usage": _throttles(tables.usage, ()),
         }
 
     def _custom(

@@ -15,7 +15,7 @@ from infra import criteria
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
-from infra.environment import Environment
+from infra.environment import Environment, Quota
 
 # Starts the function with a client that streams responses. Lambda itself reads the variable.
 _EXEC_WRAPPER = "/opt/python/gleaner/runtime/lambda_runtime.sh"
@@ -77,6 +77,7 @@ def _variables(
         "ACCESS_TABLE": data.tables.access.table_name,
         "UNLISTED_CALLERS": environment.knowledge_bases.unlisted_callers,
         "DEFAULT_KB_ID": environment.knowledge_bases.default,
+        "USAGE_TABLE": data.tables.usage.table_name,
         "PINECONE_INDEX_HOST": pinecone_index_host,
         "OPENAI_MODEL": environment.openai_model,
         "OPENAI_PRICES": json.dumps(asdict(environment.openai_prices)) if environment.openai_prices else "",
@@ -99,8 +100,20 @@ def _variables(
         "OPENAI_API": environment.openai_api or "",
         "OPENAI_REASONING_EFFORT": environment.openai_reasoning_effort or "",
         "PERPLEXITY_BASE_URL": environment.perplexity_base_url or "",
+        **_quota(environment.quota),
     }
     return {name: value for name, value in variables.items() if value}  # Lambda does not pass on empty variables
+
+
+def _quota(quota: Quota) -> dict[str, str]:
+    limits = {
+        "QUESTIONS_PER_DAY": quota.questions_per_day,
+        "USD_PER_DAY": quota.usd_per_day,
+        "ENVIRONMENT_QUESTIONS_PER_DAY": quota.environment_questions_per_day,
+        "ENVIRONMENT_USD_PER_DAY": quota.environment_usd_per_day,
+    }
+    variables = {name: "" if limit is None else str(limit) for name, limit in limits.items()}
+    return variables | {"QUOTA_ADMINS_EXEMPT": "on" if quota.admins_exempt else "off"}
 
 
 def _grant(role: iam.Role, data: DataStack) -> None:
@@ -115,6 +128,8 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     # Who may use what is up to operators: no fault of the function can widen it.
     allow(role, tables.access, ("BatchGetItem",))
+    # Questions are counted by updates. Erasing a caller reads which accounts there are, and deletes them in batches.
+    allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
     )

@@ -36,6 +36,7 @@ class Tables(Construct):
         )
         self.idempotency = self._table("Idempotency", "id", time_to_live_attribute="expiration")
         self.access = self._table("Access", "subject")
+        self.usage = self._table("Usage", "pk", "sk", time_to_live_attribute="expires_at")
 
     def _table(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gleaner.answering.exchange import QuestionRequest
+from gleaner.answering.exchange import Asker, QuestionRequest
 from gleaner.answering.plain import complete_plainly
 from gleaner.answering.question import answer_question
 from gleaner.clients import chat_model
@@ -41,7 +41,14 @@ from tests.doubles.scripted_web import ScriptedWeb, result
 MERGING = "How are duplicates merged?"
 RELEASE = "When was Starlette 1.0 released?"
 KEYS = ("secret-openai-key", "secret-pinecone-key", "secret-perplexity-key")
-TABLES = ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "ACCESS_TABLE")
+TABLES = (
+    "KEYWORDS_TABLE",
+    "CONVERSATIONS_TABLE",
+    "TOOL_CALLS_TABLE",
+    "IDEMPOTENCY_TABLE",
+    "ACCESS_TABLE",
+    "USAGE_TABLE",
+)
 
 
 @dataclass(frozen=True)
@@ -161,10 +168,10 @@ def test_a_title_is_written_before_and_after_a_question(
     with provider.serving() as base_url:
         configuration = Settings.from_env(_environment(row, settings, base_url, monkeypatch))
         services = build_services(configuration, build_stores(configuration))
-        before = complete_plainly(messages, services, Deadline.after(20))
+        before = complete_plainly(messages, Asker(caller_id="key:ann", query_id=new_id()), services, Deadline.after(20))
         question = QuestionRequest(query=MERGING, caller_id="key:ann", is_kept=False)
         answer = answer_question(question, new_id(), services, Deadline.after(20))
-        after = complete_plainly(messages, services, Deadline.after(20))
+        after = complete_plainly(messages, Asker(caller_id="key:ann", query_id=new_id()), services, Deadline.after(20))
     refused = [refusal.body for refusal in provider.refusals]
     assert (before.text, answer.text, after.text) == (
         PLAIN_ANSWER,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -31,7 +32,7 @@ def refuse(kind: str, status: int, **headers: str) -> object:
     [
         ("model-unavailable", 503, "The language model cannot be reached", [RETRY, EDIT]),
         ("deadline-exceeded", 504, "There was not enough time", [RETRY, EDIT]),
-        ("quota-exceeded", 429, "Your questions for today are used up.", [EDIT, SETTINGS]),
+        ("quota-exceeded", 429, "The questions for today are used up.", [EDIT, SETTINGS]),
         ("throttled", 429, "Too many questions at once.", [RETRY, EDIT]),
         ("unauthorized", 401, "enter an API key", [EDIT, SETTINGS]),
         ("unknown-session", 404, "does not exist any more", [EDIT, "Start a new conversation"]),
@@ -49,6 +50,14 @@ def test_a_refused_question_says_why_and_what_to_do(
     alert.get_by_role("button", name=EDIT).click()
     expect(browser_page.locator("#question")).to_have_value(QUESTION)
     expect(browser_page.locator(".turn")).to_have_count(0)
+
+
+def test_a_long_wait_is_told_as_a_time(browser_page: Page) -> None:
+    headers = {"Retry-After": str(24 * 3600)}
+    browser_page.route("**/chat/stream", refuse("quota-exceeded", 429, **headers))
+    ask(browser_page)
+    tomorrow = datetime.now() + timedelta(days=1)
+    expect(browser_page.get_by_role("alert")).to_contain_text(f"(from {tomorrow.day} {tomorrow:%b}, ")
 
 
 def test_a_model_that_is_down_is_asked_again(browser_page: Page, model: ScriptedModel) -> None:

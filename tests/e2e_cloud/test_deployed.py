@@ -150,7 +150,8 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
         dynamodb.update_continuous_backups(
             TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
-    for output, attribute in (("IdempotencyTable", "expiration"), ("KeywordsTable", "expires_at")):
+    expiring = {"IdempotencyTable": "expiration", "KeywordsTable": "expires_at", "UsageTable": "expires_at"}
+    for output, attribute in expiring.items():
         dynamodb.update_time_to_live(
             TableName=cloud.outputs[output],
             TimeToLiveSpecification={"Enabled": True, "AttributeName": attribute},

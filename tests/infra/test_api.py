@@ -174,6 +174,7 @@ def test_outputs_name_every_resource_that_operators_need(synthesised: Synthesis,
         "ToolCallsTable",
         "IdempotencyTable",
         "AccessTable",
+        "UsageTable",
         "ApiKeysSecretArn",
     }
     data_outputs |= by_authorizer[environment.authorizer.value]

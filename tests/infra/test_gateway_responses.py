@@ -78,12 +78,12 @@ def test_every_error_is_one_of_the_openai_api_as_well(synthesised: Synthesis, en
 
 
 @EVERY
-def test_a_question_that_may_have_been_paid_for_is_not_sent_again(
+def test_a_question_that_is_paid_for_or_beyond_the_quota_is_not_sent_again(
     synthesised: Synthesis, environment: Environment
 ) -> None:
     responses = _responses(synthesised, environment.name)
     never_again = {name for name, response in responses.items() if "x-should-retry" in _headers(response)}
-    assert never_again == {"INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX"}
+    assert never_again == {"INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "DEFAULT_5XX", "QUOTA_EXCEEDED"}
     assert {_headers(responses[name])["x-should-retry"] for name in never_again} == {"'false'"}
 
 

@@ -26,6 +26,7 @@ QUERY_MAY = {
     "ToolCalls/index/by_status": {"dynamodb:Query"},
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
     "Access": {"dynamodb:BatchGetItem"},
+    "Usage": READ | {"dynamodb:UpdateItem", "dynamodb:BatchWriteItem"},
     "ApiKeys": {"secretsmanager:GetSecretValue"},
     "the dead letters": {"sqs:SendMessage"},  # of the weekly invocation
     "its log": LOGS,
@@ -124,7 +125,7 @@ def _short_name(resource: Any) -> str:
     if resource == "*":
         return "*"
     text = json.dumps(resource)
-    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency", "Access"):
+    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency", "Access", "Usage"):
         if f"Tables{kind}" in text:
             index = text.partition("/index/")[2].partition('"')[0]
             return f"{kind}/index/{index}" if index else kind

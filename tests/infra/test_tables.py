@@ -28,10 +28,10 @@ def test_tables_are_protected_only_if_the_environment_keeps_its_data(
         assert [replica["DeletionProtectionEnabled"] for replica in table["Replicas"]] == [environment.keep_data]
 
 
-def test_stored_answers_and_idempotency_keys_expire(synthesised: Synthesis) -> None:
+def test_stored_answers_idempotency_keys_and_usage_expire(synthesised: Synthesis) -> None:
     tables = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
     assert [table["TimeToLiveSpecification"] for table in tables] == [
-        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration")
+        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration", "expires_at")
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from gleaner.errors import ConfigurationError
 from gleaner.pruning.settings import PruneSettings
+from gleaner.runtime.quota import Limits
 from gleaner.runtime.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,6 +25,7 @@ COMPLETE = {
     "TOOL_CALLS_TABLE": "c",
     "IDEMPOTENCY_TABLE": "d",
     "ACCESS_TABLE": "e",
+    "USAGE_TABLE": "e",
 }
 
 
@@ -32,6 +34,16 @@ def test_defaults() -> None:
     assert settings.default_kb_id == "default_kb"
     assert (settings.query_deadline_seconds, settings.stream_deadline_seconds) == (25, 60)
     assert settings.perplexity_api_key is None
+
+
+def test_nothing_is_limited_by_default_and_money_where_prices_are_known() -> None:
+    quota = Settings.from_env(COMPLETE).quota
+    assert not (quota.caller.exist or quota.environment.exist or quota.admins_exempt)
+    prices = {"OPENAI_PRICES": '{"input": 1, "cached_input": 1, "output": 1}', "WEB_SEARCH_PRICE": "0"}
+    limited = Settings.from_env(COMPLETE | prices | {"USD_PER_DAY": "2.5", "ENVIRONMENT_QUESTIONS_PER_DAY": "7"}).quota
+    assert (limited.caller, limited.environment) == (Limits(usd=2.5), Limits(questions=7))
+    with pytest.raises(ConfigurationError, match="WEB_SEARCH_PRICE"):
+        Settings.from_env(COMPLETE | {"OPENAI_PRICES": prices["OPENAI_PRICES"], "USD_PER_DAY": "2"})
 
 
 def test_a_streamed_question_has_no_less_time_than_another() -> None:
@@ -66,6 +78,13 @@ def test_the_error_names_all_missing_variables() -> None:
         ("OPENAI_API", "completions"),
         ("OPENAI_REASONING_EFFORT", "much"),
         ("OPENAI_PRICES", '{"input": 1, "cached_input": 0.1, "output": 2, "cache_write": -1}'),
+        ("QUESTIONS_PER_DAY", "0"),
+        ("QUESTIONS_PER_DAY", "1.5"),
+        ("ENVIRONMENT_QUESTIONS_PER_DAY", "many"),
+        ("USD_PER_DAY", "2"),  # without prices
+        ("ENVIRONMENT_USD_PER_DAY", "2"),
+        ("QUOTA_ADMINS_EXEMPT", "yes"),
+        ("KNOWLEDGE_BASE_ACCESS", "x"),
         ("LEARNING", "private"),
         ("LEARNING", "Off"),
         ("LEARNING_BY_KB", "kb1"),

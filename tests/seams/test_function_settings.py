@@ -29,14 +29,15 @@ from tests.infra.synthesis import (
     synthesis,
 )
 
-REQUIRED = (
+TABLES = (
     "KEYWORDS_TABLE",
     "CONVERSATIONS_TABLE",
     "TOOL_CALLS_TABLE",
     "IDEMPOTENCY_TABLE",
     "ACCESS_TABLE",
-    "API_KEYS_SECRET_ARN",
+    "USAGE_TABLE",
 )
+REQUIRED = (*TABLES, "API_KEYS_SECRET_ARN")
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
 RULES = [environment.pruning for environment in ENVIRONMENTS]
 
@@ -69,7 +70,12 @@ def test_the_query_function_gets_its_settings(environment: Environment) -> None:
     assert settings.stream_deadline_seconds == environment.stream_deadline_seconds
     assert settings.web_answer_max_age_days == environment.web_answer_max_age_days
     tables = {settings.keywords_table, settings.conversations_table, settings.tool_calls_table}
-    assert len(tables | {settings.idempotency_table}) == 4
+    assert len(tables | {settings.idempotency_table, settings.usage_table}) == 5
+    quota, record = settings.quota, environment.quota
+    assert (quota.caller.questions, quota.caller.usd) == (record.questions_per_day, record.usd_per_day)
+    assert quota.environment.questions == record.environment_questions_per_day
+    assert quota.environment.usd == record.environment_usd_per_day
+    assert quota.admins_exempt == record.admins_exempt
 
 
 @EVERY

@@ -17,6 +17,7 @@ TABLES = {
     "ToolCalls": schema.TOOL_CALLS,
     "Idempotency": schema.IDEMPOTENCY,
     "Access": schema.ACCESS,
+    "Usage": schema.USAGE,
 }
 
 

@@ -142,6 +142,7 @@ TABLES = {
     "TOOL_CALLS_TABLE": schema.TOOL_CALLS,
     "IDEMPOTENCY_TABLE": schema.IDEMPOTENCY,
     "ACCESS_TABLE": schema.ACCESS,
+    "USAGE_TABLE": schema.USAGE,
 }
 
 

@@ -35,6 +35,7 @@ TABLES = {
     "ToolCallsTable": schema.TOOL_CALLS,
     "IdempotencyTable": schema.IDEMPOTENCY,
     "AccessTable": schema.ACCESS,
+    "UsageTable": schema.USAGE,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")

@@ -33,6 +33,7 @@ REQUIRED = {
     "TOOL_CALLS_TABLE": "t",
     "IDEMPOTENCY_TABLE": "i",
     "ACCESS_TABLE": "a",
+    "USAGE_TABLE": "u",
 }
 SUCCESS = (calls(search()), calls(answer()))
 WANTS_RESPONSES = api_error(

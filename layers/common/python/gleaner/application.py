@@ -85,6 +85,7 @@ class _Areas:
             Area((e.FORGET_ANSWER,), self._load_forgetting),
             Area((e.LIST_DOUBTFUL, e.CLEAR_DOUBTS), self._load_doubts),
             Area((e.ERASE_CALLER,), self._load_callers),
+            Area((e.SHOW_USAGE,), self._load_usage),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
             Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),
@@ -220,9 +221,21 @@ class _Areas:
         stores = self._stores
         conversations = Table(stores.client, self._settings.conversations_table)
         erasure = CallerErasure(
-            conversations, stores.tool_calls, stores.session_deletion, stores.learned_deletion, self._doubts
+            conversations,
+            stores.tool_calls,
+            stores.session_deletion,
+            stores.learned_deletion,
+            self._doubts,
+            stores.usage,
         )
         return CallerRoutes(erasure, self._current).routes()
+
+    def _load_usage(self) -> Sequence[Route]:
+        from gleaner.api.usage import UsageRoutes
+
+        settings = self._settings
+        has_prices = settings.prices.model is not None
+        return UsageRoutes(self._stores.usage, settings.quota, self._current, has_prices=has_prices).routes()
 
     def _load_passages(self) -> Sequence[Route]:
         return self._passages.routes()

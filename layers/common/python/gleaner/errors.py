@@ -23,6 +23,7 @@ GleanerError
 │   ├── MandatoryToolMissing  a mandatory tool was never called
 │   └── AnswerRejected        the answer's arguments stayed invalid
 ├── AnswerRefused             the model or its provider refuses to answer this question (422)
+├── QuotaExceeded             what the caller, or the environment, may use on a day is used up (429)
 ├── DeadlineExceeded          no time is left (504)
 ├── ServiceUnavailable        a remote service failed (503); `service` names it
 │   ├── ModelUnavailable      the language model
@@ -140,6 +141,14 @@ class AnswerRefused(GleanerError):
             "The language model, or its provider's content filter, refuses to answer this question. "
             "Put the question in other words."
         )
+
+
+class QuotaExceeded(GleanerError):
+    """The quota of the day is used up. The same question may be asked again after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class DeadlineExceeded(GleanerError):

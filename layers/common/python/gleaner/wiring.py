@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from gleaner.answering.events import Sink
-    from gleaner.answering.exchange import Answer, Observation, QuestionRequest
+    from gleaner.answering.exchange import Answer, Asker, Observation, QuestionRequest
     from gleaner.answering.plain import PlainAnswer
     from gleaner.answering.question import Services
     from gleaner.client_tasks import Spoken
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gleaner.stores.learned_deletion import DeleteRecords, LearnedDeletion
     from gleaner.stores.session_deletion import SessionDeletion
     from gleaner.stores.tool_calls import ToolCallStore
+    from gleaner.stores.usage import UsageStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,6 +63,7 @@ class Stores:
     conversations: ConversationStore
     tool_calls: ToolCallStore
     lookup: KeywordLookup
+    usage: UsageStore
     delete_records: DeleteRecords
     learned_deletion: LearnedDeletion
     session_deletion: SessionDeletion
@@ -76,6 +78,7 @@ def build_stores(settings: Settings) -> Stores:
     from gleaner.stores.learned_deletion import LearnedDeletion
     from gleaner.stores.session_deletion import SessionDeletion
     from gleaner.stores.tool_calls import ToolCallStore
+    from gleaner.stores.usage import UsageStore
 
     client = dynamodb.connect(endpoint_url=settings.dynamodb_endpoint_url)
     io_executor = _WorkerPool(_IO_THREADS, thread_name_prefix="io")
@@ -99,11 +102,13 @@ def build_stores(settings: Settings) -> Stores:
         learned_deletion=learned_deletion,
         session_deletion=SessionDeletion(conversations, tool_calls, learned_deletion, with_shared=forgets),
         lookup=KeywordLookup(Table(client, settings.keywords_table), io_executor),
+        usage=UsageStore(Table(client, settings.usage_table)),
     )
 
 
 def build_services(settings: Settings, stores: Stores) -> Services:
     """The services that answering a question needs, connected as `settings` says; sends nothing yet."""
+    from gleaner.answering.admission import Admissions
     from gleaner.answering.question import Services
     from gleaner.answering.steps import LoopLimits
     from gleaner.clients import pinecone
@@ -138,6 +143,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
         conversations=stores.conversations,
         tool_calls=stores.tool_calls,
         session_deletion=stores.session_deletion,
+        admissions=Admissions(stores.usage, settings.quota, settings.prices),
         tool_executor=_WorkerPool(_TOOL_THREADS, thread_name_prefix="tool"),
         io_executor=stores.io_executor,
         default_kb_id=settings.default_kb_id,
@@ -188,7 +194,7 @@ class Answering:
             with record_spans(span_recorder(segment)):
                 return answer_question(request, query_id, services, deadline, observe, emit or ignore)
 
-    def complete_plainly(self, messages: Sequence[Spoken], deadline: Deadline) -> PlainAnswer:
+    def complete_plainly(self, messages: Sequence[Spoken], asker: Asker, deadline: Deadline) -> PlainAnswer:
         """See gleaner.answering.plain.complete_plainly."""
         with self._tracer.provider.in_subsegment("## plain answer") as segment:
             services = self.prepare()
@@ -197,7 +203,7 @@ class Answering:
             from gleaner.runtime.tracing import span_recorder
 
             with record_spans(span_recorder(segment)):
-                return complete_plainly(messages, services, deadline)
+                return complete_plainly(messages, asker, services, deadline)
 
     def search(
         self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Protocol
@@ -56,11 +56,14 @@ class Agent:
         limits: LoopLimits,
         listener: OutcomeListener,
         emit: Sink = ignore,
+        admit: Callable[[], None] = lambda: None,
     ) -> None:
+        """`admit` is called after each call of the model, before anything comes of it; what it raises ends the run."""
         self._model = model
         self._workspace = workspace
         self._limits = limits
         self._emit = emit
+        self._admit = admit
         self.progress = Progress()
         self._shown_step: Step | None = None
         self.release = AnswerRelease(workspace, emit)
@@ -76,7 +79,7 @@ class Agent:
         """Run until an answer is accepted and web answers are indexed.
 
         Raises MandatoryToolMissing or AnswerRejected if the model misses a mandatory call twice, or AnswerRefused,
-        ModelUnavailable, ContextTooLong, DeadlineExceeded.
+        ModelUnavailable, ContextTooLong, DeadlineExceeded, and whatever `admit` raises.
         """
         messages = list(conversation)
         while not self._is_finished():
@@ -99,6 +102,11 @@ class Agent:
         if self._workspace.lacks_sources():
             self._workspace.degraded.add("the answer names no sources")
         self._show_answer()
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether the model answered once, in whatever way."""
+        return self.progress.model_calls > 0 or self.usage != TokenUsage()
 
     def _is_finished(self) -> bool:
         return self._workspace.answer is not None and self.progress.step not in (Step.LEARN, Step.CITE)
@@ -138,6 +146,7 @@ class Agent:
             messages[:] = shorten(messages, self._workspace.question)
             turn = complete(messages)
         self.usage += turn.usage
+        self._admit()
         if turn.is_refused:
             raise AnswerRefused
         self.progress.model_calls += 1

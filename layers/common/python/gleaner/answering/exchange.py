@@ -16,6 +16,15 @@ if TYPE_CHECKING:  # otherwise the API would load the whole agent before the fir
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks, and the id of what is asked."""
+
+    caller_id: str
+    query_id: str
+    is_admin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierMessage:
     """A message before the question, as the client has it: text of the caller, whoever is said to have written it."""
 
@@ -46,6 +55,7 @@ class QuestionRequest:
     history: tuple[EarlierMessage, ...] | None = None  # oldest first; read instead of the session's
     guidance: str | None = None  # what the client wishes of the answer's form; it stands below the service's own rules
     is_kept: bool = True
+    is_admin: bool = False
 
     def __post_init__(self) -> None:
         if self.session_id is not None and not self.is_kept:

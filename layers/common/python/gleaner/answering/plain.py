@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gleaner import text
+from gleaner.answering.exchange import Asker
 from gleaner.answering.question import Services
 from gleaner.client_tasks import Spoken
 from gleaner.errors import AnswerRefused, AnswerRejected, InvalidInput
@@ -34,24 +35,30 @@ class PlainAnswer:
     is_cut_off: bool  # at the maximum length
 
 
-def complete_plainly(messages: Sequence[Spoken], services: Services, deadline: Deadline) -> PlainAnswer:
+def complete_plainly(messages: Sequence[Spoken], asker: Asker, services: Services, deadline: Deadline) -> PlainAnswer:
     """Write what the messages ask for, without tools, knowledge base or store; nothing is kept.
 
-    The text comes at once, since it is checked as a whole. Raises InvalidInput for messages that are too long,
-    AnswerRefused, AnswerRejected if the model wrote nothing, ModelUnavailable, ContextTooLong or DeadlineExceeded.
+    It counts as a question in the quotas of the day: the model is paid for. The text comes at once, since it is checked
+    as a whole. Raises InvalidInput for messages that are too long, AnswerRefused, AnswerRejected if the model wrote
+    nothing, QuotaExceeded, ServiceUnavailable, ContextTooLong or DeadlineExceeded.
     """
     length = sum(len(content) for _, content in messages)
     if length > MAX_CHARS:
         raise InvalidInput(f"The messages have {length:,} characters, at most {MAX_CHARS:,} are read: shorten them.")
-    turn = services.model.write(_build(messages), deadline=deadline)
+    with services.admissions.admit(asker, services.io_executor, deadline) as admission:
+        admission.require_early()
+        turn = services.model.write(_build(messages), deadline=deadline)
+        cost = estimate_cost(turn.usage, (), services.prices)
+        admission.settle(cost, is_counted=True)
+        admission.require()
+        written = _check(turn.content)  # while what it cost is written
     if turn.is_refused:
         raise AnswerRefused
-    written = _check(turn.content)
     if not written:
         raise AnswerRejected("The language model wrote nothing. Ask again.")
     return PlainAnswer(
         text=written,
-        cost=estimate_cost(turn.usage, (), services.prices),
+        cost=cost,
         model=turn.model,
         is_cut_off=turn.finish_reason == "length",
     )

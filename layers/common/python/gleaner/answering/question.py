@@ -11,10 +11,11 @@ from gleaner.answering._criteria import Criteria, assess
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering._keeping import keep, load_history
 from gleaner.answering._recording import CallRecorder
+from gleaner.answering.admission import Admission, Admissions
 from gleaner.answering.agent import Agent
 from gleaner.answering.conversation import build_conversation
 from gleaner.answering.events import Answered, Sink, Started, ignore
-from gleaner.answering.exchange import Answer, Observation, QuestionRequest
+from gleaner.answering.exchange import Answer, Asker, Observation, QuestionRequest
 from gleaner.answering.guidance import require_short
 from gleaner.answering.steps import LoopLimits
 from gleaner.clients.chat_model import ChatModel
@@ -28,7 +29,7 @@ from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import Retrieval, RetrievalResult
 from gleaner.knowledge.selection import Selection
 from gleaner.knowledge.shared_web_search import SharedWebSearch
-from gleaner.model import AnswerStatus, Grounding, LearningMode, Mode, new_id, utc_now
+from gleaner.model import AnswerStatus, ChatMessage, Grounding, LearningMode, Mode, new_id, utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.learning_policy import LearningPolicy
@@ -59,6 +60,7 @@ class Services:
     conversations: ConversationStore
     tool_calls: ToolCallStore
     session_deletion: SessionDeletion
+    admissions: Admissions
     tool_executor: Executor  # runs tools, which wait for work on io_executor: a shared pool would deadlock
     io_executor: Executor
     default_kb_id: str
@@ -78,29 +80,45 @@ def answer_question(
     """Answer `request` and store the turn in its session; `observe` is called once the agent has run, also on failure.
 
     `emit` gets what happens; Answered comes last, once the turn is stored. Without it nothing is streamed.
-    Raises NotAllowed, UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, ServiceUnavailable,
-    ContextTooLong or DeadlineExceeded, or InvalidInput for too long a guidance; in each of these cases the session is
-    unchanged.
+    Raises NotAllowed, UnknownKnowledgeBase, UnknownSession, AnswerFailed, AnswerRefused, QuotaExceeded,
+    ServiceUnavailable, ContextTooLong or DeadlineExceeded, or InvalidInput for too long a guidance; in each of these
+    cases the session is unchanged.
     """
     require_short(request.guidance)
+    asker = Asker(caller_id=request.caller_id, query_id=query_id, is_admin=request.is_admin)
+    with services.admissions.admit(asker, services.io_executor, deadline) as admission:
+        return _answer(request, query_id, services, deadline, observe, admission.hold(emit), admission)
+
+
+def _answer(
+    request: QuestionRequest,
+    query_id: str,
+    services: Services,
+    deadline: Deadline,
+    observe: Callable[[Observation], None],
+    emit: Sink,
+    admission: Admission,
+) -> Answer:
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = request.kb_id or services.default_kb_id
-    admission = services.io_executor.submit(request.admit, kb_id)
+    access_check = services.io_executor.submit(request.admit, kb_id)
     kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
-    kb_ids = admission.result()
+    kb_ids = access_check.result()
     kb_check.result()
     question = _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id))
+    admission.require_early()
     workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
-    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit)
+    agent = Agent(
+        services.model, workspace, services.tool_executor, services.limits, recorder.record, emit, admission.require
+    )
     messages = build_conversation(workspace.question, history.messages)
     try:
-        agent.run(messages)
+        cost = _run(agent, messages, workspace, services, admission)
         recorder.withdraw_learned(services.session_deletion, deadline.part(_WITHDRAWAL_SECONDS))
         stands_alone = not history.messages and request.mode is Mode.WHOLE_BOOK
-        cost = _cost(agent, workspace, services)
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
         keep(answer, request, asked_at, services.conversations, deadline, is_first=history.is_first)
     except GleanerError:
@@ -118,6 +136,22 @@ def answer_question(
         observe(_to_observation(criteria, _cost(agent, workspace, services), workspace, started_at))
     emit(Answered(answer=answer))
     return answer
+
+
+def _run(
+    agent: Agent,
+    messages: Sequence[ChatMessage],
+    workspace: Workspace,
+    services: Services,
+    admission: Admission,
+) -> Cost:
+    """Run the agent, and have what it cost written beside what is written of the question."""
+    try:
+        agent.run(messages)
+    finally:
+        cost = _cost(agent, workspace, services)
+        admission.settle(cost, is_counted=agent.has_asked)
+    return cost
 
 
 def _before_cleanup(deadline: Deadline) -> Deadline:

@@ -25,6 +25,7 @@ from gleaner.errors import (
     MandatoryToolMissing,
     ModelUnavailable,
     NotAllowed,
+    QuotaExceeded,
     RequestInProgress,
     UnknownKnowledgeBase,
     UnknownSession,
@@ -45,6 +46,7 @@ ANSWER_FAILURES = (
     NotAllowed,
     IdempotencyKeyReused,
     RequestInProgress,
+    QuotaExceeded,
     ContextTooLong,
     MandatoryToolMissing,
     AnswerRejected,
@@ -93,6 +95,7 @@ class ChatRoutes:
             selected_text=body.selected_text,
             chapter_origin=body.chapter_origin,
             admit=request.caller.admit,
+            is_admin=request.caller.is_admin,
             is_fresh=body.fresh,
         )
         return self.ask(question, request.emit)

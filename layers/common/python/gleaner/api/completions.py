@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from gleaner.answering.events import Sink, ignore
-from gleaner.answering.exchange import Answer, QuestionRequest
+from gleaner.answering.exchange import Answer, Asker, QuestionRequest
 from gleaner.api.chat import ANSWER_FAILURES, ChatRoutes
 from gleaner.api.idempotency import IdempotentRunner, Produced
 from gleaner.api.protocols import chat_messages
@@ -29,7 +29,7 @@ from gleaner.stores.conversations import ConversationStore
 if TYPE_CHECKING:  # otherwise this area would load all that questions need
     from gleaner.answering.plain import PlainAnswer
 
-CompletePlainly = Callable[[Sequence[Spoken], Deadline], "PlainAnswer"]
+CompletePlainly = Callable[[Sequence[Spoken], Asker, Deadline], "PlainAnswer"]
 
 _FAILURES = (
     UnknownModel,
@@ -112,6 +112,7 @@ class CompletionRoutes:
             kb_id=model.kb_id,
             grounding=Grounding.STRICT if model.is_strict else Grounding.OPEN,
             admit=caller.admit,
+            is_admin=caller.is_admin,
             history=None if body.session_id else chat_messages.read_earlier(body.messages),
             guidance=chat_messages.read_guidance(body.messages),
             is_kept=body.session_id is not None,
@@ -124,7 +125,8 @@ class CompletionRoutes:
     def _write(self, body: CompletionRequest) -> Produced[ChatCompletion]:
         """What a client asks for beside questions: one call of the model. It is checked as a whole, and so it comes."""
         request = self._current()
-        written = self._complete_plainly(chat_messages.read_spoken(body.messages), request.deadline)
+        asker = Asker(caller_id=request.caller.id, query_id=request.query_id, is_admin=request.caller.is_admin)
+        written = self._complete_plainly(chat_messages.read_spoken(body.messages), asker, request.deadline)
         self._chat.count_cost(written.cost)
         completion = make_completion(
             request.query_id,

@@ -62,6 +62,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.MandatoryToolMissing: (HTTPStatus.BAD_GATEWAY, "mandatory-tool-missing"),
     errors.AnswerRejected: (HTTPStatus.BAD_GATEWAY, "answer-rejected"),
     errors.AnswerRefused: (HTTPStatus.UNPROCESSABLE_ENTITY, "answer-refused"),
+    errors.QuotaExceeded: (HTTPStatus.TOO_MANY_REQUESTS, "quota-exceeded"),
     errors.DeadlineExceeded: (HTTPStatus.GATEWAY_TIMEOUT, "deadline-exceeded"),
     errors.ModelUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "model-unavailable"),
     errors.KnowledgeBaseUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "knowledge-base-unavailable"),
@@ -127,7 +128,7 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
     if error_type is None:
         return internal(error, query_id=query_id)
     log(error)
-    seconds = _RETRY_AFTER.get(error_type)
+    seconds = error.retry_after if isinstance(error, errors.QuotaExceeded) else _RETRY_AFTER.get(error_type)
     headers = {} if seconds is None else {"Retry-After": str(seconds)}
     return problem(TABLE[error_type], str(error), query_id=query_id, headers=headers)
 

@@ -56,6 +56,7 @@ class Endpoint(Enum):
     CLEAR_DOUBTS = "DELETE", "/api/keywords/answers/<answer_id>/doubts", "Hand a doubtful answer out again (admins)"
     SHOW_PRUNE_RUN = "GET", "/api/keywords/runs/<run_id>", "Show a pruning run (admins)"
     ERASE_CALLER = "DELETE", "/api/callers/<caller_id>", "Erase all that a caller left (admins)"
+    SHOW_USAGE = "GET", "/api/usage", "Show what you used today"
     SHOW_PASSAGE = "GET", "/api/passages/<passage_id>", "Show a passage that an answer cites"
     LIST_DOCUMENTS = "GET", "/api/documents", "List the documents of a knowledge base"
     SHOW_DOCUMENT = "GET", "/api/documents/<document_id>", "Show a document and its passages"

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from gleaner.model import TokenUsage
 
 _MILLION = 1_000_000
+# What a question with one web search uses (docs/11 has the figures), rounded up: its answer is longer than those there.
+_EXPECTED = TokenUsage(input_tokens=10_000, output_tokens=1_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,11 @@ class Prices:
     model: ModelPrices | None = None
     web_search: float | None = None  # USD per search, for searches without a stated cost
 
+    @property
+    def are_complete(self) -> bool:
+        """Whether the cost of every question can be estimated."""
+        return self.model is not None and self.web_search is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
@@ -44,6 +51,11 @@ def estimate_cost(usage: TokenUsage, searches: Sequence[float | None], prices: P
     costs = [cost for cost in (model, *web) if cost is not None]
     is_complete = len(costs) == 1 + len(web)
     return Cost(usage=usage, web_searches=len(searches), estimated_usd=round(sum(costs), 8) if is_complete else None)
+
+
+def expected_usd(prices: Prices) -> float:
+    """What a dear question costs, before it is asked; 0 if a price is unknown."""
+    return estimate_cost(_EXPECTED, (None,), prices).estimated_usd or 0.0
 
 
 def _price_tokens(usage: TokenUsage, prices: ModelPrices | None) -> float | None:

@@ -14,6 +14,7 @@ from gleaner.model import CALLER_PATTERN, KB_ID_PATTERN
 from gleaner.runtime.authorization import Authorization, read_authorization
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
+from gleaner.runtime.quota import Quota, read_quota
 from gleaner.runtime.sign_in import SignIn, read_sign_in
 from gleaner.runtime.variables import read_positive, read_switch, read_url, require
 
@@ -32,6 +33,7 @@ _REQUIRED = (
     "TOOL_CALLS_TABLE",
     "IDEMPOTENCY_TABLE",
     "ACCESS_TABLE",
+    "USAGE_TABLE",
 )
 
 
@@ -56,8 +58,10 @@ class Settings:
     tool_calls_table: str
     idempotency_table: str
     access_table: str
+    usage_table: str
     dynamodb_endpoint_url: str | None
     prices: Prices
+    quota: Quota
     default_kb_id: str
     query_deadline_seconds: float
     stream_deadline_seconds: float  # of questions whose answers stream: no gateway waits for the whole of them
@@ -82,6 +86,7 @@ class Settings:
         _refuse_former_access(env)
         secret = env.get(_SECRET) or None
         require(env, _REQUIRED if secret else (*_KEYS, *_REQUIRED))
+        prices = Prices(model=_read_model_prices(env), web_search=_read_price(env, "WEB_SEARCH_PRICE"))
         return cls(
             api_keys_secret_arn=secret,
             openai_api_key=_read_key(env, "OPENAI_API_KEY") or "",
@@ -100,8 +105,10 @@ class Settings:
             tool_calls_table=env["TOOL_CALLS_TABLE"],
             idempotency_table=env["IDEMPOTENCY_TABLE"],
             access_table=env["ACCESS_TABLE"],
+            usage_table=env["USAGE_TABLE"],
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
-            prices=Prices(model=_read_model_prices(env), web_search=_read_price(env, "WEB_SEARCH_PRICE")),
+            prices=prices,
+            quota=read_quota(env, has_prices=prices.are_complete),
             default_kb_id=read_default_kb_id(env),
             query_deadline_seconds=(query_seconds := read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0)),
             stream_deadline_seconds=read_positive(env, "STREAM_DEADLINE_SECONDS", max(60.0, query_seconds)),

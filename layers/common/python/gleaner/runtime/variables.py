@@ -35,9 +35,15 @@ def read_switch(env: Mapping[str, str], name: str) -> bool:
 
 def read_positive(env: Mapping[str, str], name: str, default: float) -> float:
     """Return a positive number, or `default` if the variable is not set. Raises ConfigurationError."""
+    number = read_optional_positive(env, name)
+    return default if number is None else number
+
+
+def read_optional_positive(env: Mapping[str, str], name: str) -> float | None:
+    """Return a positive number, or None if the variable is not set. Raises ConfigurationError."""
     value = env.get(name)
     if not value:
-        return default
+        return None
     try:
         number = float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Deletes all that a caller left: sessions, records of queries without one, and what only this caller taught."""
+"""Deletes all that a caller left: sessions, records of queries without one, what only this caller taught, and usage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gleaner.errors import DeadlineExceeded, UnknownSession
+from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.doubts import DoubtStore
@@ -13,6 +14,7 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.learned_deletion import LearnedDeletion
 from gleaner.stores.session_deletion import DeletionCounts, SessionDeletion
 from gleaner.stores.tool_calls import ToolCallStore
+from gleaner.stores.usage import UsageStore
 
 _PAGE = 100
 _BY_OWNER = schema.CONVERSATIONS.indexes[0]
@@ -36,12 +38,14 @@ class CallerErasure:
         sessions: SessionDeletion,
         learned: LearnedDeletion,
         doubts: DoubtStore,
+        usage: UsageStore,
     ) -> None:
         self._conversations = conversations
         self._tool_calls = tool_calls
         self._sessions = sessions
         self._learned = learned
         self._doubts = doubts
+        self._usage = usage
 
     def erase(self, caller_id: str, *, deadline: Deadline) -> ErasureReport:
         """Erase a caller, until all is done or time is up. Raises StoreUnavailable."""
@@ -55,6 +59,7 @@ class CallerErasure:
             self._doubts.withdraw(schema.caller_hash(caller_id), deadline=deadline)
             # Again, because a query may have taught something while the sessions were deleted.
             self._delete_learned(caller_id, counts, deadline)
+            self._usage.erase(caller_id, utc_now().date(), deadline=deadline)
         except DeadlineExceeded:
             return ErasureReport(is_finished=False, counts=counts)
         return ErasureReport(is_finished=True, counts=counts)

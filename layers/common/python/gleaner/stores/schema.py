@@ -37,6 +37,10 @@ Tool calls table
   writes of an index. Calls of earlier versions have values without a shard.
 Access table
     <caller, or group of a Cognito pool>                                 the knowledge bases that it may use
+Usage table
+    D#<UTC day>              C#<caller>                                  what a caller used on a day; names the caller
+    E#<UTC day>              ENVIRONMENT                                 what all callers used on it
+  Both expire, by `expires_at`. They are partitions of their own, because every question writes to both.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
 KEY_SEPARATOR = "#"
@@ -83,6 +88,7 @@ BY_SESSION = Index("by_session", "session_id", "created_at", keys_only=True)
 BY_TOOL = Index("by_tool", "tool_name", "created_at", keys_only=True)
 BY_STATUS = Index("by_status", "status", "created_at", keys_only=True)
 TOOL_CALLS = TableSchema(indexes=(BY_SESSION, BY_TOOL, BY_STATUS))
+USAGE = TableSchema(ttl_attribute="expires_at")
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 ACCESS = TableSchema(partition_key="subject", sort_key=None)
 
@@ -353,3 +359,16 @@ def subject_key(subject: str) -> Key:
 def query_of_call(call_key: Key) -> str:
     """The id of the query whose tool call has this key."""
     return call_key["pk"].removeprefix("Q#")
+
+
+USED_BY_PREFIX = "C#"
+
+
+def caller_usage_key(day: date, caller: str) -> Key:
+    """Key of what a caller (by its hash) used on a day."""
+    return {"pk": f"D#{day.isoformat()}", "sk": f"{USED_BY_PREFIX}{caller}"}
+
+
+def environment_usage_key(day: date) -> Key:
+    """Key of what all callers used on a day."""
+    return {"pk": f"E#{day.isoformat()}", "sk": "ENVIRONMENT"}

@@ -17,6 +17,7 @@ from gleaner.model import JsonObject
 # What OpenAI's clients obey, whatever the status (`_should_retry` in openai 3.57.0): by default they send a request
 # again twice after 408, 409, 429 and 5xx, and each time a question is paid for.
 SHOULD_RETRY = "x-should-retry"
+_QUOTA = "quota-exceeded"
 _SERVER_ERROR = HTTPStatus.INTERNAL_SERVER_ERROR.value
 # By slug, where OpenAI has another status for a problem.
 _STATUSES: Mapping[str, HTTPStatus] = {
@@ -33,8 +34,10 @@ _CODES: Mapping[str, str] = {
     "answer-refused": "content_policy_violation",
     "unauthorized": "invalid_api_key",
     "throttled": "rate_limit_exceeded",
-    "quota-exceeded": "insufficient_quota",
+    _QUOTA: "insufficient_quota",
 }
+# By slug, where OpenAI has a type of its own: that of all errors about a quota (its guide to error codes).
+_TYPES: Mapping[str, str] = {_QUOTA: "insufficient_quota"}
 # By slug, which field is to blame where a problem does not say so. Messages may be too long for their use.
 # By slug, where another advice fits.
 _MESSAGES: Mapping[str, str] = {
@@ -54,7 +57,7 @@ class OpenAiError(BaseModel):
     """What went wrong."""
 
     message: str
-    type: str = Field(description="invalid_request_error or server_error.")
+    type: str = Field(description="invalid_request_error, insufficient_quota or server_error.")
     param: str | None = Field(description="The field of the request, if one is to blame.")
     code: str = Field(description="Stable; programs should check it.")
     query_id: str | None = Field(default=None, description="The id of the request, for a report.")
@@ -79,7 +82,8 @@ def to_code(slug: str) -> str:
 def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
     """A response, as a REST proxy integration returns it, with a problem in OpenAI's form; others stay as they are.
 
-    A question that failed in the service is not sent again by itself, because it may have been paid for.
+    A question that failed in the service is not sent again by itself, because it may have been paid for; nor is one
+    beyond the quota, which lasts until midnight.
     """
     headers = answer["multiValueHeaders"]
     if headers.get("Content-Type") != [problems.CONTENT_TYPE]:
@@ -87,7 +91,8 @@ def convert(answer: JsonObject, *, is_question: bool) -> JsonObject:
     problem = json.loads(answer["body"])
     slug = problem["type"].removeprefix(problems.TYPE_PREFIX)
     status = to_status(slug, HTTPStatus(problem["status"])).value
-    retry = {SHOULD_RETRY: ["false"]} if is_question and status >= _SERVER_ERROR else {}
+    is_final = slug == _QUOTA or (is_question and status >= _SERVER_ERROR)
+    retry = {SHOULD_RETRY: ["false"]} if is_final else {}
     body = ErrorResponse(error=to_error(problem, slug, status)).model_dump_json()
     headers = headers | {"Content-Type": [JSON]} | retry
     return answer | {"statusCode": status, "multiValueHeaders": headers, "body": body}
@@ -101,7 +106,7 @@ def to_error(problem: Mapping[str, Any], slug: str, status: int) -> OpenAiError:
     messages = [f"{param}: {item['message']}" for param, item in zip(params, fields, strict=True)]
     return OpenAiError(
         message="; ".join(messages) or _MESSAGES.get(slug, problem["detail"]),
-        type="server_error" if status >= _SERVER_ERROR else "invalid_request_error",
+        type=_TYPES.get(slug) or ("server_error" if status >= _SERVER_ERROR else "invalid_request_error"),
         param=own,
         code=to_code(slug),
         query_id=problem["query_id"],

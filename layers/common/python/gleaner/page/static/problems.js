@@ -1,7 +1,7 @@
 /** Says what went wrong, in words of the page where it has some. */
 import { Problem } from "./api.js";
 import { el } from "./dom.js";
-import { t } from "./texts.js";
+import { showTime, t } from "./texts.js";
 
 /** A message about an error; `ways` are buttons that lead on. */
 export function showProblem(error, ...ways) {
@@ -22,5 +22,9 @@ export const leadsToSettings = (error) => SETTINGS.has(error.kind);
 function describe(error) {
   if (!(error instanceof Problem)) return t.unknownProblem;
   const said = t.problems[error.kind] ?? `${t.unknownProblem} ${error.message}`;
-  return said + (error.retryAfter ? ` (${t.seconds(error.retryAfter)})` : "");
+  return said + (error.retryAfter ? ` (${wait(error.retryAfter)})` : "");
 }
+
+const LONG = 600; // seconds, which nobody counts down: from here on the time says more
+
+const wait = (seconds) => (seconds < LONG ? t.seconds(seconds) : t.from(showTime(Date.now() + seconds * 1000)));

@@ -1,8 +1,9 @@
-/** What the reader may choose: knowledge base, grounding, language, API key. */
+/** What the reader may choose: knowledge base, grounding, language, API key. Below it stands what was used today. */
 import { el, fill } from "./dom.js";
 import { showCredentials } from "./sign-in.js";
 import { browser } from "./storage.js";
 import { language, languages, setLanguage, t } from "./texts.js";
+import { showUsage } from "./usage.js";
 
 const STORED = "gleaner.settings";
 
@@ -40,7 +41,13 @@ export function showSettings(node, changed) {
     toggle("fresh", t.fresh, settings.isFresh, (isFresh) => keep({ isFresh })),
     el("label", { for: "language" }, t.language), tongue,
   );
-  fill(node, choices, showCredentials(changed));
+  const used = el("section", { class: "usage", "aria-label": t.usedToday });
+  const changeKey = () => {
+    showUsage(used);
+    return changed();
+  };
+  fill(node, choices, showCredentials(changeKey), used);
+  showUsage(used);
 }
 
 function toggle(id, label, isOn, change) {

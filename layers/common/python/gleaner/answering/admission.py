@@ -1,0 +1,134 @@
+"""Admits questions within the quotas of the day, and counts what they cost.
+
+The reservation of a question runs beside the reading of its history and the first call of the model, so that no answer
+waits for it. Only where a quota was found used up before, nothing is asked until there is a reservation: a process asks
+the model at most once in vain for each account and day. docs/decisions/0037-quotas-of-a-day.md has the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from gleaner.answering._held_events import HeldEvents
+from gleaner.answering._reservation import Reservation
+from gleaner.answering.events import Sink, ignore
+from gleaner.answering.exchange import Asker
+from gleaner.errors import QuotaExceeded
+from gleaner.model import utc_now
+from gleaner.runtime.background import Background
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.pricing import Cost, Prices, expected_usd
+from gleaner.runtime.quota import Quota, seconds_to_reset
+from gleaner.stores.usage import Account, Limit, UsageStore
+
+_CALLER_REFUSALS = {
+    Limit.QUESTIONS: "Your questions of today are used up: the limit is {limits.questions:,}.",
+    Limit.USD: "What your questions of today may cost is used up: the limit is {limits.usd:,g} USD.",
+}
+_ENVIRONMENT_REFUSAL = "What the questions to this service may take in a day is used up."
+_ADVICE = "Ask again after midnight UTC."
+
+
+class Admissions:
+    """Admits what one process is asked."""
+
+    def __init__(self, usage: UsageStore, quota: Quota, prices: Prices) -> None:
+        self._usage = usage
+        self._quota = quota
+        self._expected_usd = expected_usd(prices)
+        self._used_up: set[Account] = set()  # that refused something today, in this process
+
+    def admit(self, asker: Asker, executor: Executor, deadline: Deadline) -> Admission:
+        """Begin to reserve a question in the accounts of its caller and of the environment."""
+        day = utc_now().date()
+        quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota
+        accounts = {Account(day, asker.caller_id): quota.caller, Account(day): quota.environment}
+        reserve = partial(
+            Reservation,
+            self._usage,
+            query_id=asker.query_id,
+            expected_usd=self._expected_usd,
+            executor=executor,
+            deadline=deadline,
+        )
+        self._used_up.difference_update([account for account in tuple(self._used_up) if account.day != day])
+        reservations = [reserve(account, limits) for account, limits in accounts.items()]
+        return Admission(reservations, self._used_up, Background(executor, deadline))
+
+
+class Admission:
+    """The place of one question in the quotas. Leaving the context gives it back unless its cost is written."""
+
+    def __init__(self, reservations: Sequence[Reservation], used_up: set[Account], background: Background) -> None:
+        """`used_up`: accounts that are known to refuse; this one adds to them."""
+        self._reservations = reservations
+        self._limited = [one for one in reservations if one.limits.exist]
+        self._used_up = used_up
+        self._background = background
+        self._held_events: HeldEvents | None = None
+        self._is_settled = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_settled:
+            self.settle(None, is_counted=False)
+        self._background.flush()
+
+    def hold(self, emit: Sink) -> Sink:
+        """Where events go that only an admitted question may show."""
+        if emit is ignore or not self._limited:
+            return emit
+        self._held_events = HeldEvents(emit)
+        for reservation in self._limited:
+            reservation.when_known(self._release_if_admitted)
+        return self._held_events
+
+    def require_early(self) -> None:
+        """Wait for the reservation if an account was found used up before. Raises as `require` does."""
+        if any(one.account in self._used_up for one in self._limited):
+            self.require()
+
+    def require(self) -> None:
+        """Wait for the reservation, where there is a limit. Raises QuotaExceeded, StoreUnavailable or DeadlineExceeded.
+
+        A store that fails lets nothing through: questions would go uncounted, and could not be kept either.
+        """
+        for reservation in self._limited:
+            limit = reservation.wait()
+            if limit is not None:
+                self._used_up.add(reservation.account)
+                raise _to_error(reservation, limit)
+        self._release_if_admitted()
+
+    def settle(self, cost: Cost | None, *, is_counted: bool) -> None:
+        """Begin to write what the question cost. `is_counted`: the model answered, whatever came of it.
+
+        A question that is not admitted does not count, but what it cost does.
+        """
+        self._is_settled = True
+        usd = (cost.estimated_usd if cost else None) or 0.0
+        for reservation in self._reservations:
+            write = partial(self._settle_one, reservation, usd, is_counted=is_counted)
+            self._background.submit(f"usage of {usd:g} USD", write)
+
+    def _settle_one(self, reservation: Reservation, usd: float, *, is_counted: bool) -> None:
+        is_admitted = all(one.is_held() for one in self._limited)
+        reservation.settle(usd, is_counted=is_counted and is_admitted)
+
+    def _release_if_admitted(self) -> None:
+        if self._held_events is not None and all(one.is_known() and one.is_held() for one in self._limited):
+            self._held_events.release()
+
+
+def _to_error(reservation: Reservation, limit: Limit) -> QuotaExceeded:
+    is_own = reservation.account.caller_id is not None
+    reason = _CALLER_REFUSALS[limit].format(limits=reservation.limits) if is_own else _ENVIRONMENT_REFUSAL
+    return QuotaExceeded(f"{reason} {_ADVICE}", retry_after=seconds_to_reset(utc_now()))

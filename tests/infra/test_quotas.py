@@ -1,0 +1,85 @@
+"""Quotas of the records: those that work are deployed, and those that cannot are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gleaner.runtime.pricing import ModelPrices, Prices, expected_usd
+from infra.environment import Authorizer, Environment, Quota, Throttle
+from infra.environments import DEV, ENVIRONMENTS, PROD
+from infra.prices import MODELS, WEB_ANSWER
+from tests.infra.synthesis import EVERY, Synthesis, properties
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
+def test_every_environment_limits_questions_and_money_of_each_caller_and_of_all(environment: Environment) -> None:
+    quota = environment.quota
+    assert quota.questions_per_day and quota.usd_per_day
+    assert quota.environment_questions_per_day and quota.environment_usd_per_day
+    # A day of dear questions reaches the limit of money first, one of cheap questions that of questions.
+    model = MODELS[environment.openai_model]
+    prices = ModelPrices(input=model.input, cached_input=model.cached_input, output=model.output)
+    dear = expected_usd(Prices(model=prices, web_search=WEB_ANSWER))
+    assert dear * quota.questions_per_day > quota.usd_per_day > dear * 10
+    assert dear * quota.environment_questions_per_day > quota.environment_usd_per_day
+
+
+@EVERY
+def test_only_api_keys_have_usage_plans(synthesised: Synthesis, environment: Environment) -> None:
+    plans = properties(synthesised.service[environment.name], "AWS::ApiGateway::UsagePlan")
+    limits = [plan.get("Quota", {}).get("Limit") for plan in plans]
+    assert limits == ([environment.throttle.quota_per_day] if environment.authorizer is Authorizer.API_KEY else [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"questions_per_day": 0}, "positive"),
+        ({"questions_per_day": -1}, "positive"),
+        ({"usd_per_day": 0.0}, "positive"),
+        ({"usd_per_day": float("nan")}, "positive"),
+        ({"environment_usd_per_day": float("inf")}, "positive"),
+        ({"environment_questions_per_day": -5}, "positive"),
+        ({"questions_per_day": 1.5}, "whole"),
+        ({"questions_per_day": 11, "environment_questions_per_day": 10}, "more in a day than the environment"),
+        ({"usd_per_day": 2.0, "environment_usd_per_day": 1.0}, "more in a day than the environment"),
+        ({"admins_exempt": True}, "nothing from which"),
+    ],
+)
+def test_a_quota_that_cannot_work_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        Quota(**changes)
+
+
+@pytest.mark.parametrize(
+    ("environment", "changes", "reason"),
+    [
+        (DEV, {"openai_prices": None}, "dev: a quota of USD needs openai_prices"),
+        (PROD, {"openai_prices": None, "quota": Quota(environment_usd_per_day=1)}, "needs openai_prices"),
+        (PROD, {"throttle": Throttle(rate_per_second=5, burst=5, quota_per_day=9)}, "prod: Throttle.quota_per_day"),
+        (PROD, {"authorizer": Authorizer.IAM, "throttle": replace(PROD.throttle, quota_per_day=9)}, "API keys"),
+        (DEV, {"throttle": replace(DEV.throttle, quota_per_day=100)}, "above questions_per_day"),
+        (DEV, {"throttle": replace(DEV.throttle, quota_per_day=0), "quota": Quota()}, "above questions_per_day"),
+    ],
+)
+def test_a_record_whose_quota_cannot_work_is_refused(
+    environment: Environment, changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        replace(environment, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"quota": Quota(), "openai_prices": None},
+        {"quota": Quota(questions_per_day=5), "openai_prices": None},
+        {"quota": Quota(usd_per_day=1)},
+        {"quota": Quota(questions_per_day=5, environment_usd_per_day=0.5, admins_exempt=True)},
+    ],
+)
+def test_limits_may_be_left_out(changes: dict[str, Any]) -> None:
+    assert replace(PROD, **changes).quota == changes["quota"]

@@ -1,0 +1,174 @@
+"""Accounts of a day: limits that many writers keep, writes that may be repeated, and what is left of a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as example_settings
+from hypothesis import strategies as st
+
+from gleaner.model import new_id
+from gleaner.runtime.deadline import Deadline
+from gleaner.runtime.quota import NO_LIMITS, Limits
+from gleaner.stores import dynamodb
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.usage import KEPT_DAYS, Account, CallerUsage, DayUsage, Limit, UsageStore
+from tests.doubles.faulty_store import FaultyStore
+
+TODAY = date(2026, 11, 29)
+ANN, EVERYBODY = Account(TODAY, "key:ann"), Account(TODAY)
+WRITERS = 32
+
+
+@pytest.fixture
+def store(settings: dict[str, str]) -> UsageStore:
+    return _store(settings, settings["AWS_ENDPOINT_URL_DYNAMODB"])
+
+
+@pytest.fixture
+def faulty(settings: dict[str, str]) -> Iterator[FaultyStore]:
+    faulty = FaultyStore(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    faulty.start()
+    yield faulty
+    faulty.stop()
+
+
+def _store(settings: dict[str, str], url: str) -> UsageStore:
+    return UsageStore(Table(dynamodb.connect(endpoint_url=url), settings["USAGE_TABLE"]))
+
+
+def soon() -> Deadline:
+    return Deadline.after(20)
+
+
+def reserve(
+    store: UsageStore, account: Account = ANN, limits: Limits = NO_LIMITS, usd: float = 0.01, query: str = ""
+) -> Limit | None:
+    return store.reserve(account, query or new_id(), usd, limits, deadline=soon())
+
+
+def at_once(act: Callable[[int], Any]) -> list[Any]:
+    with ThreadPoolExecutor(WRITERS) as writers:
+        return list(writers.map(act, range(WRITERS)))
+
+
+@pytest.mark.parametrize("account", [ANN, EVERYBODY], ids=["caller", "environment"])
+def test_of_many_writers_as_many_get_through_as_the_limit_says(store: UsageStore, account: Account) -> None:
+    limits = Limits(questions=10)
+    refusals = at_once(lambda _: reserve(store, account, limits))
+    assert sorted(map(str, refusals)) == ["None"] * 10 + ["questions"] * (WRITERS - 10)
+    assert store.read(account, deadline=soon()) == DayUsage(questions=10, usd=0.1)
+
+
+def test_of_many_writers_none_gets_through_once_the_sum_has_reached_the_limit(store: UsageStore) -> None:
+    refusals = at_once(lambda _: reserve(store, limits=Limits(usd=0.05)))
+    assert refusals.count(None) == 5
+    assert refusals.count(Limit.USD) == WRITERS - 5
+
+
+def test_many_questions_at_once_are_settled_at_what_they_cost(store: UsageStore) -> None:
+    def ask(number: int) -> None:
+        query = new_id()
+        assert reserve(store, query=query) is None
+        assert store.settle(ANN, query, questions=0, usd=number / 1000 - 0.01, deadline=soon())
+
+    at_once(ask)
+    assert store.read(ANN, deadline=soon()) == DayUsage(questions=WRITERS, usd=0.496)
+
+
+def test_a_question_that_is_given_back_makes_room_for_another(store: UsageStore) -> None:
+    limits = Limits(questions=1, usd=0.01)
+    assert reserve(store, limits=limits, query="first") is None
+    assert reserve(store, limits=limits) is Limit.QUESTIONS
+    assert store.settle(ANN, "first", questions=-1, usd=-0.01, deadline=soon())
+    assert store.read(ANN, deadline=soon()) == DayUsage()
+    assert reserve(store, limits=limits) is None
+
+
+def test_a_limit_that_is_raised_lets_questions_through_again(store: UsageStore) -> None:
+    assert reserve(store, limits=Limits(usd=0.01)) is None
+    assert reserve(store, limits=Limits(usd=0.01)) is Limit.USD
+    assert reserve(store, limits=Limits(usd=0.02)) is None
+
+
+@example_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # each example has its own caller
+@given(costs=st.lists(st.floats(0, 5, allow_nan=False), min_size=1, max_size=4), limit=st.floats(0.001, 5))
+def test_a_sum_never_exceeds_its_limit_by_more_than_the_question_that_reached_it(
+    store: UsageStore, costs: list[float], limit: float
+) -> None:
+    account, through = Account(TODAY, f"key:{new_id()}"), []
+    for cost in costs:
+        query = new_id()
+        if reserve(store, account, Limits(usd=limit), query=query) is not None:
+            break
+        assert store.settle(account, query, questions=0, usd=cost - 0.01, deadline=soon())
+        through.append(cost)
+    assert len(through) == len(costs) or sum(through) >= limit - 1e-6
+    assert sum(through[:-1]) < limit + 1e-6
+    usage = store.read(account, deadline=soon())
+    assert usage.questions == len(through)
+    assert usage.usd == pytest.approx(sum(through), abs=1e-6)
+
+
+def test_a_write_whose_response_is_lost_has_effect_once(settings: dict[str, str], faulty: FaultyStore) -> None:
+    store = _store(settings, faulty.url)
+    limits = Limits(questions=1)
+    faulty.fails("lost", lambda _, number: number == 1)
+    assert reserve(store, limits=limits, query="q") is None
+    assert faulty.fault_count == 1
+    assert store.read(ANN, deadline=soon()) == DayUsage(questions=1, usd=0.01)
+    faulty.fails("lost", lambda _, number: number == 1)
+    assert not store.settle(ANN, "q", questions=0, usd=-0.004, deadline=soon())  # the first attempt did it
+    assert faulty.fault_count == 1
+    assert store.read(ANN, deadline=soon()) == DayUsage(questions=1, usd=0.006)
+
+
+def test_nothing_is_written_for_a_caller_who_was_erased_meanwhile(store: UsageStore, items: Any) -> None:
+    reserve(store, query="q")
+    store.erase("key:ann", TODAY, deadline=soon())
+    assert not store.settle(ANN, "q", questions=0, usd=0.5, deadline=soon())
+    assert items("USAGE_TABLE") == []
+
+
+def test_all_days_of_a_caller_are_erased_and_nobody_elses(store: UsageStore) -> None:
+    days = [TODAY + timedelta(days=1), *(TODAY - timedelta(days=age) for age in range(KEPT_DAYS + 2))]
+    for day in days:
+        reserve(store, Account(day, "key:ann"))
+    reserve(store, Account(TODAY, "key:bob"))
+    reserve(store, EVERYBODY)
+    store.erase("key:ann", TODAY, deadline=soon())
+    for day in days:
+        assert store.read(Account(day, "key:ann"), deadline=soon()) == DayUsage()
+    assert store.read(Account(TODAY, "key:bob"), deadline=soon()).questions == 1
+    assert store.read(EVERYBODY, deadline=soon()).questions == 1
+
+
+def test_accounts_expire_and_their_writers_agree_on_when(store: UsageStore, items: Any) -> None:
+    reserve(store, query="q")
+    store.settle(ANN, "q", questions=0, usd=0.0, deadline=soon())
+    store.add(EVERYBODY, questions=1, usd=0.5, deadline=soon())
+    ends = datetime(2026, 11, 29, tzinfo=UTC) + timedelta(days=KEPT_DAYS)
+    assert [item["expires_at"] for item in items("USAGE_TABLE")] == [ends.timestamp()] * 2
+    assert all("in_flight" not in item for item in items("USAGE_TABLE"))
+
+
+def test_callers_of_a_day_are_listed_page_by_page(store: UsageStore) -> None:
+    names = [f"key:{number}" for number in range(5)] + ["iam:arn:aws:sts::1:assumed-role/a/b", "anonymous"]
+    for name in names:
+        reserve(store, Account(TODAY, name))
+    reserve(store, Account(TODAY - timedelta(days=1), "key:yesterday"))
+    reserve(store, EVERYBODY)
+    pages: list[list[CallerUsage]] = [[]]
+    while page := store.list_callers(
+        TODAY, limit=3, after=pages[-1][-1].position if pages[-1] else "", deadline=soon()
+    ):
+        pages.append(page)
+    listed = [one for page in pages for one in page]
+    assert [len(page) for page in pages] == [0, 3, 3, 1]
+    assert sorted(one.caller_id for one in listed) == sorted(names)
+    assert {one.usage for one in listed} == {DayUsage(questions=1, usd=0.01)}
