@@ -28,9 +28,6 @@ _GIGABYTE = 1_000_000_000
 MODEL_SECONDS, WEB_SECONDS, OWN_SECONDS = 2.0, 4.0, 0.1
 # A line of metrics has about 1,100 bytes; the rest are Lambda's own lines and the access log.
 LOG_BYTES = 2_700
-# What counting questions and their cost by caller and environment writes besides, with the HTTP request: items below
-# 1 KB, updated before and after the question. The questioner asks below that, so its requests are not measured.
-USAGE_WRITE_UNITS = 3
 MEMORY_GB = DEV.query.memory_mb / 1024
 MODEL = MODELS[DEV.openai_model]
 
@@ -77,7 +74,6 @@ def usd(questions: Sequence[CostedQuestion], asked: Asked) -> dict[str, float]:
         "web search": [WEB_ANSWER if item.measurement.kind is Kind.WEB else 0.0 for item in questions],
         "Pinecone": [_index(item) for item in questions],
         "DynamoDB": [_store(item) for item in questions],
-        "usage counts": [USAGE_WRITE_UNITS * AWS.write_million / _MILLION for _ in questions],
         "Lambda": [
             AWS.invocation_million / _MILLION + item.seconds() * MEMORY_GB * AWS.gb_second for item in questions
         ],

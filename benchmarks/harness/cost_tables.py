@@ -85,7 +85,6 @@ def _prices(questions: ByKind) -> Table:
         "web search": f"web search: {WEB_SEARCH_TOOL} + 2,000 tokens × {web.input} {_MILLION} + "
         f"400 × {web.output:.2f} {_MILLION}",
         "DynamoDB": f"DynamoDB: reads × {AWS.read_million} {_MILLION} + writes × {AWS.write_million} {_MILLION}",
-        "usage counts": f"counting usage: {cost_prices.USAGE_WRITE_UNITS} writes × {AWS.write_million} {_MILLION}",
         "Lambda": f"Lambda: {seconds} s × {cost_prices.MEMORY_GB} GB × {AWS.gb_second:.10f}, and "
         f"{AWS.invocation_million / 1e6:.7f}",
         "Pinecone": f"Pinecone: {index}",
