@@ -16,7 +16,8 @@ _FIREWALL_LIMITS = (10, 2_000_000_000)  # what AWS WAF takes
 SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
 CANARY_MINUTES = (5, 10, 15, 30)  # of CodeDeployDefault.LambdaCanary10Percent...Minutes
 # API Gateway waits 29 s for a response that is not streamed. A Regional API may wait longer once the account's quota
-# L-E5AE38E3 allows it, at most so long: "Quotas for configuring and running a REST API" in its developer guide.
+# L-E5AE38E3 allows it ("Quotas for configuring and running a REST API" in its developer guide). The guide names no
+# maximum; AWS grants up to 300 s (hashicorp/terraform-provider-aws#37859, and answers on re:Post).
 _MAX_INTEGRATION_SECONDS = 300
 _MAX_FUNCTION_SECONDS = 900  # of Lambda, and of a streamed response of API Gateway
 _RESPONSE_SECONDS = 1.0  # from a deadline to the response; the function reserves it, too
