@@ -35,7 +35,7 @@ IN_ZONE = replace(
     name="zone",
     authorizer=Authorizer.COGNITO,
     throttle=replace(DEV.throttle, quota_per_day=None),
-    domain=Domain(name="ask.example.org", hosted_zone_id="Z0123456789ABCDEFGHIJ", closes_default_endpoint=True),
+    domain=Domain(name="zone.example.org", hosted_zone_id="Z0123456789ABCDEFGHIJ", closes_default_endpoint=True),
     firewall=Firewall(requests_per_address=10, log=FirewallLog.ALL),
 )
 POOL_WITHOUT_PAGES = replace(

@@ -12,7 +12,7 @@ from infra.environments import ENVIRONMENTS, PROD
 from tests.infra.synthesis import IN_ZONE, OWN_CERTIFICATE, Synthesis, Template, functions, one, properties, resources
 
 AT_DOMAINS = pytest.mark.parametrize(
-    ("name", "url"), [("atdomain", "https://ask.example.org/tools/gleaner"), ("zone", "https://ask.example.org")]
+    ("name", "url"), [("atdomain", "https://ask.example.org/tools/gleaner"), ("zone", "https://zone.example.org")]
 )
 
 
@@ -49,7 +49,7 @@ def test_every_address_that_clients_see_is_that_of_the_domain(synthesised: Synth
 
 
 def test_an_address_of_the_record_goes_before_that_of_the_domain() -> None:
-    assert IN_ZONE.address == "https://ask.example.org"
+    assert IN_ZONE.address == "https://zone.example.org"
     assert replace(IN_ZONE, public_url="https://cdn.example.org").address == "https://cdn.example.org"
     assert PROD.address is None
 
