@@ -150,6 +150,7 @@ def expire_first_attempt(environment: dict[str, str]) -> None:
     [
         ("KEYWORDS_TABLE", {(200, "fallback")}),
         ("TOOL_CALLS_TABLE", {(200, "success"), (200, "fallback")}),  # depends on the time left
+        ("USAGE_TABLE", {(200, "success"), (200, "fallback")}),  # without a limit; depends as well
         ("CONVERSATIONS_TABLE", {(503, None), (504, None)}),
         ("IDEMPOTENCY_TABLE", {(503, None)}),
     ],

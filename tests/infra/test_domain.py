@@ -76,7 +76,7 @@ def test_in_a_hosted_zone_certificate_and_record_are_made(synthesised: Synthesis
     [domain] = resources(template, "AWS::ApiGateway::DomainName")
     record = one(template, "AWS::Route53::RecordSet")
     assert (record["Name"], record["Type"], record["HostedZoneId"]) == (
-        "ask.example.org",
+        "zone.example.org",
         "A",
         IN_ZONE.domain.hosted_zone_id,
     )
@@ -88,7 +88,7 @@ def test_in_a_hosted_zone_certificate_and_record_are_made(synthesised: Synthesis
 def test_the_default_endpoint_stays_unless_it_is_closed(synthesised: Synthesis) -> None:
     closed, open_ = (synthesised.service[name] for name in ("zone", "atdomain"))
     assert one(closed, "AWS::ApiGateway::RestApi")["DisableExecuteApiEndpoint"] is True
-    assert _page_client(closed)["CallbackURLs"] == ["https://ask.example.org/"]
+    assert _page_client(closed)["CallbackURLs"] == ["https://zone.example.org/"]
     assert "DisableExecuteApiEndpoint" not in one(open_, "AWS::ApiGateway::RestApi")
     own, domain = _page_client(open_)["CallbackURLs"]
     assert "execute-api" in str(own)

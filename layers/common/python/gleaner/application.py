@@ -85,7 +85,7 @@ class _Areas:
             Area((e.FORGET_ANSWER,), self._load_forgetting),
             Area((e.LIST_DOUBTFUL, e.CLEAR_DOUBTS), self._load_doubts),
             Area((e.ERASE_CALLER,), self._load_callers),
-            Area((e.SHOW_USAGE,), self._load_usage),
+            Area((e.SHOW_USAGE,), self._load_usage, is_prepared=False),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
             Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),

@@ -1,8 +1,8 @@
 """Admits questions within the quotas of the day, and counts what they cost.
 
 The reservation of a question runs beside the reading of its history and the first call of the model, so that no answer
-waits for it. Only where a quota was found used up before, nothing is asked until there is a reservation: a process asks
-the model at most once in vain for each account and day. docs/decisions/0037-quotas-of-a-day.md has the reasons.
+waits for it. Only where the question before was not admitted, nothing is asked until there is a reservation: a process
+asks the model at most once in vain after an admitted question. docs/decisions/0037-quotas-of-a-day.md has the reasons.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Admissions:
         self._usage = usage
         self._quota = quota
         self._expected_usd = expected_usd(prices)
-        self._used_up: set[Account] = set()  # that refused something today, in this process
+        self._doubtful: set[Account] = set()  # whose last question in this process was not admitted
 
     def admit(self, asker: Asker, executor: Executor, deadline: Deadline) -> Admission:
         """Begin to reserve a question in the accounts of its caller and of the environment."""
@@ -55,19 +55,19 @@ class Admissions:
             executor=executor,
             deadline=deadline,
         )
-        self._used_up.difference_update([account for account in tuple(self._used_up) if account.day != day])
+        self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
         reservations = [reserve(account, limits) for account, limits in accounts.items()]
-        return Admission(reservations, self._used_up, Background(executor, deadline))
+        return Admission(reservations, self._doubtful, Background(executor, deadline))
 
 
 class Admission:
     """The place of one question in the quotas. Leaving the context gives it back unless its cost is written."""
 
-    def __init__(self, reservations: Sequence[Reservation], used_up: set[Account], background: Background) -> None:
-        """`used_up`: accounts that are known to refuse; this one adds to them."""
+    def __init__(self, reservations: Sequence[Reservation], doubtful: set[Account], background: Background) -> None:
+        """`doubtful`: accounts whose last question was not admitted, which this one may change."""
         self._reservations = reservations
         self._limited = [one for one in reservations if one.limits.exist]
-        self._used_up = used_up
+        self._doubtful = doubtful
         self._background = background
         self._held_events: HeldEvents | None = None
         self._is_settled = False
@@ -92,8 +92,8 @@ class Admission:
         return self._held_events
 
     def require_early(self) -> None:
-        """Wait for the reservation if an account was found used up before. Raises as `require` does."""
-        if any(one.account in self._used_up for one in self._limited):
+        """Wait for the reservation if the question before was not admitted. Raises as `require` does."""
+        if any(one.account in self._doubtful for one in self._limited):
             self.require()
 
     def require(self) -> None:
@@ -102,10 +102,11 @@ class Admission:
         A store that fails lets nothing through: questions would go uncounted, and could not be kept either.
         """
         for reservation in self._limited:
+            self._doubtful.add(reservation.account)
             limit = reservation.wait()
             if limit is not None:
-                self._used_up.add(reservation.account)
                 raise _to_error(reservation, limit)
+            self._doubtful.discard(reservation.account)
         self._release_if_admitted()
 
     def settle(self, cost: Cost | None, *, is_counted: bool) -> None:
