@@ -31,6 +31,11 @@ CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 CDK_FLAGS ?=
 STACKS = "gleaner-$(ENV)/$(STACK)"
+# The alarms come last and by themselves: if CloudWatch refuses one, the service is deployed all the same.
+SERVED = $(if $(filter *,$(STACK)),"gleaner-$(ENV)/data" "gleaner-$(ENV)/service",$(STACKS))
+WATCH = "gleaner-$(ENV)/watch"
+NOT_WATCHED = gleaner-$(ENV)-watch is not deployed: its alarms, dashboard and saved queries are as they were, or missing. \
+	The other stacks are not touched by this. Fix it, then: make deploy ENV=$(ENV) STACK=watch
 # Index consoles show the host without https://.
 INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
@@ -85,9 +90,14 @@ diff: .venv/infra.stamp ## show what `make deploy ENV=...` would change
 bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (once)
 	$(CDK) bootstrap
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
-	$(CDK) deploy $(STACKS) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service|watch or all; see docs/09
+ifneq ($(STACK),watch)
+	$(CDK) deploy $(SERVED) $(CDK_FLAGS) --outputs-file cdk.out/outputs-$(ENV).json \
 		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-service:PineconeIndexHost=$(INDEX_HOST))
+endif
+ifneq ($(filter * watch,$(STACK)),)
+	@$(CDK) deploy $(WATCH) --exclusively $(if $(filter *,$(STACK)),--app cdk.out) $(CDK_FLAGS) || { echo "$(NOT_WATCHED)" >&2; exit 1; }
+endif
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)

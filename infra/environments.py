@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from infra.environment import Alarms, Authorizer, Bar, Environment, FailureBar, Function, Pruning, Throttle
+from dataclasses import replace
+
+from infra.environment import (
+    Alarms,
+    Authorizer,
+    Bar,
+    Environment,
+    FailureBar,
+    Function,
+    Pruning,
+    SpendingBar,
+    Throttle,
+)
 
 _HOUR, _DAY = 60, 24 * 60  # minutes
 _ALARMS = Alarms(
@@ -39,7 +51,8 @@ DEV = Environment(
     keep_data=False,
     log_retention_days=7,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    # A question costs 0.0006 USD, or 0.0075 with a web search (docs/11).
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=5, usd_per_hour=2)),
 )
 STAGING = Environment(
     name="staging",
@@ -51,7 +64,7 @@ STAGING = Environment(
     keep_data=False,
     log_retention_days=30,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=20, usd_per_hour=5)),
 )
 PROD = Environment(
     name="prod",
@@ -63,7 +76,7 @@ PROD = Environment(
     keep_data=True,
     log_retention_days=365,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=100, usd_per_hour=20)),
 )
 
 ENVIRONMENTS = (DEV, STAGING, PROD)

@@ -1,4 +1,4 @@
-"""The stateless stack: the functions, the API, the schedule, the monitoring."""
+"""The stateless stack: the functions, the API, the schedule."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.constructs.mcp_client import McpClient
-from infra.constructs.metrics import Metrics
-from infra.constructs.monitoring import Monitoring
 from infra.constructs.page_client import PageClient
 from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
@@ -20,6 +18,7 @@ from infra.constructs.query_function import QueryFunction
 from infra.constructs.sign_in_pages import SignInPages
 from infra.data_stack import DataStack
 from infra.environment import Environment
+from infra.watched import Watched, leave_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,7 @@ class ServiceStack(Stack):
     """Everything that can be removed and deployed again without loss of data."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
-        super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
+        super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule")
         # Rebuilding it would interrupt the service and change its URL.
         self.termination_protection = environment.keep_data
         layer = self._layer(code)
@@ -68,20 +67,28 @@ class ServiceStack(Stack):
             authorizer_code=code.authorizer,
         )
         query.add_variables(self._sign_in(environment, data.callers.user_pool, api))
-        metrics = Metrics(
-            environment,
-            api=api.api,
-            unasked=api.unasked,
-            query=query.function,
-            prune=pruning.function,
-            dead_letters=pruning.dead_letters,
-            tables=data.tables,
-        )
-        monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
+        self._leave_names(environment, data, query, pruning, api)
         CfnOutput(self, "ApiUrl", value=api.url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
-        CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
+
+    def _leave_names(
+        self, environment: Environment, data: DataStack, query: QueryFunction, pruning: ScheduledPruning, api: QueryApi
+    ) -> None:
+        """Tell the watch stack what there is to watch."""
+        watched = Watched(
+            query_function=query.function.function_name,
+            prune_function=pruning.function.function_name,
+            dead_letters=pruning.dead_letters.queue_name,
+            query_log=query.log_group.log_group_name,
+            prune_log=pruning.log_group.log_group_name,
+            access_log=api.access_log.log_group_name,
+            keywords_table=data.tables.keywords.table_name,
+            conversations_table=data.tables.conversations.table_name,
+            tool_calls_table=data.tables.tool_calls.table_name,
+            idempotency_table=data.tables.idempotency.table_name,
+        )
+        leave_names(Construct(self, "Watched"), environment, watched)
 
     def _sign_in(self, environment: Environment, pool: cognito.IUserPool | None, api: QueryApi) -> dict[str, str]:
         """Let people sign in on the page and in their MCP clients; returns the function's variables about it."""

@@ -41,12 +41,16 @@ class Trace:
 
     def tools(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
         """The tool calls of an answer, in order of time."""
-        children = [one for one in self.segments if one["parent_id"] == answer["id"] and one["name"].startswith("tool ")]
+        children = [
+            one for one in self.segments if one["parent_id"] == answer["id"] and one["name"].startswith("tool ")
+        ]
         return sorted(children, key=lambda child: float(child["start_time"]))
 
     def calls(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
         """The remote calls directly under the segment of an answer, in order of time."""
-        children = [one for one in self.segments if one["parent_id"] == answer["id"] and one.get("namespace") == "remote"]
+        children = [
+            one for one in self.segments if one["parent_id"] == answer["id"] and one.get("namespace") == "remote"
+        ]
         return sorted(children, key=lambda child: float(child["start_time"]))
 
 

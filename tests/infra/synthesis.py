@@ -34,6 +34,7 @@ OWN_POOL = replace(
 )
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
 PROTECTED_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
+UNPRICED = replace(DEV, name="unpriced", openai_prices=None, alarms=replace(DEV.alarms, spending=None))
 TWIN = replace(PROD, name="twin")
 RESERVED = replace(
     PROD,
@@ -52,14 +53,26 @@ class Synthesis:
     path: Path
     data: Mapping[str, Template]
     service: Mapping[str, Template]
+    watch: Mapping[str, Template]
 
     def all_templates(self) -> Iterator[Template]:
         """The templates of all stacks."""
         yield from self.data.values()
         yield from self.service.values()
+        yield from self.watch.values()
 
 
-_VARIANTS = (BY_IAM, WITH_PAGE, BEHIND_DOMAIN, POOL_WITHOUT_PAGES, OWN_POOL, WITH_EMAIL, PROTECTED_KEYS, RESERVED)
+_VARIANTS = (
+    BY_IAM,
+    WITH_PAGE,
+    BEHIND_DOMAIN,
+    POOL_WITHOUT_PAGES,
+    OWN_POOL,
+    WITH_EMAIL,
+    PROTECTED_KEYS,
+    RESERVED,
+    UNPRICED,
+)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 
@@ -72,6 +85,7 @@ def synthesis() -> Synthesis:
         path=path / "cdk.out",
         data={name: _read(path, name, "data") for name in ALL_NAMES},
         service={name: _read(path, name, "service") for name in ALL_NAMES},
+        watch={name: _read(path, name, "watch") for name in ALL_NAMES},
     )
 
 

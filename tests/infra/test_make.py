@@ -25,6 +25,40 @@ def test_without_a_host_the_deployed_one_is_kept() -> None:
     assert "PineconeIndexHost" not in _command("deploy", "ENV=dev")
 
 
+@pytest.mark.parametrize(
+    ("stack", "deployed"),
+    [
+        ((), [("gleaner-dev/data", "gleaner-dev/service"), ("gleaner-dev/watch", "--exclusively")]),
+        (("STACK=data",), [("gleaner-dev/data",)]),
+        (("STACK=service",), [("gleaner-dev/service",)]),
+        (("STACK=watch",), [("gleaner-dev/watch", "--exclusively")]),
+    ],
+    ids=["all", "data", "service", "watch"],
+)
+def test_the_alarms_are_deployed_last_and_by_themselves(
+    tmp_path: Path, stack: tuple[str, ...], deployed: list[tuple[str, ...]]
+) -> None:
+    run = _deploy(tmp_path, "ok", *stack)
+    assert run.returncode == 0, run.stderr
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [tuple(re.findall(r"gleaner-dev/\w+|--exclusively", call)) for call in calls] == deployed
+    assert "is not deployed" not in run.stderr
+
+
+def test_make_says_that_the_alarms_are_missing_if_only_they_failed(tmp_path: Path) -> None:
+    run = _deploy(tmp_path, "gleaner-dev/watch")
+    assert run.returncode != 0
+    assert "gleaner-dev-watch is not deployed" in run.stderr
+    assert "make deploy ENV=dev STACK=watch" in run.stderr
+
+
+def test_a_failed_service_is_not_followed_by_its_alarms(tmp_path: Path) -> None:
+    run = _deploy(tmp_path, "gleaner-dev/service")
+    assert run.returncode != 0
+    assert len((tmp_path / "calls").read_text().splitlines()) == 1
+    assert "is not deployed" not in run.stderr
+
+
 @pytest.mark.parametrize("target", ["deploy", "destroy"])
 def test_flags_reach_the_cdk(target: str) -> None:
     assert '"gleaner-prod/service" --force' in _command(target, "ENV=prod", "STACK=service", "CDK_FLAGS=--force")
@@ -78,6 +112,16 @@ def test_every_installation_of_pins_takes_wheels_only() -> None:
 @pytest.mark.parametrize("program", ["infra/layer_build.py", "benchmarks/loop.py"])
 def test_programs_that_install_pins_take_wheels_only(program: str) -> None:
     assert '"--require-hashes", "--only-binary", ":all:"' in (ROOT / program).read_text()
+
+
+def _deploy(folder: Path, fails: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Deploy dev with a CDK that notes its calls, and fails for the stack `fails`."""
+    cdk = folder / "cdk"
+    cdk.write_text(f'#!/bin/sh\necho "$@" >> calls\ncase "$*" in *"{fails}"*) exit 1;; esac\n')
+    cdk.chmod(0o755)
+    shutil.copy(ROOT / "Makefile", folder)
+    command = [MAKE, "-o", ".venv/infra.stamp", "deploy", f"CDK={cdk}", "ENV=dev", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def _make_environment(folder: Path, suitable: tuple[str, ...], *arguments: str) -> subprocess.CompletedProcess[str]:

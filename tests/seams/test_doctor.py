@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gleaner_local.diagnosis import _functions, _secret
-from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS
+from gleaner_local.diagnosis import _functions, _secret, _watch
+from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS, WATCH_OUTPUTS
 from infra.data_stack import SECRET_FIELDS
 from infra.environment import Authorizer, Environment
 from tests.infra import synthesis
@@ -16,6 +16,8 @@ def test_the_stacks_have_every_output_that_the_doctor_reads(environment: Environ
     callers = {Authorizer.API_KEY: {"ApiKeyId"}, Authorizer.COGNITO: {"UserPoolId"}, Authorizer.IAM: set()}
     assert set(stacks.data[environment.name]["Outputs"]) >= {*DATA_OUTPUTS, *callers[environment.authorizer]}
     assert set(stacks.service[environment.name]["Outputs"]) >= set(SERVICE_OUTPUTS)
+    assert set(stacks.watch[environment.name]["Outputs"]) >= set(WATCH_OUTPUTS)
+    assert set(stacks.watch[environment.name]["Parameters"]) >= _watch.WATCHED.keys()
 
 
 @EVERY

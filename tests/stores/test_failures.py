@@ -76,7 +76,7 @@ def test_throttling_is_logged_once_for_each_call(response: Any, caplog: pytest.L
         "UpdateItem",
     )
     (reason, *_) = response.get("ThrottlingReasons") or response.get("throttlingReasons") or [{}]
-    assert (vars(line)["limit"], vars(line)["resource"]) == (reason.get("reason"), reason.get("resource"))
+    assert (vars(line)["cause"], vars(line)["resource"]) == (reason.get("reason"), reason.get("resource"))
 
 
 @pytest.mark.parametrize("code", ["ConditionalCheckFailedException", "TransactionConflictException", "ValidationError"])

@@ -77,7 +77,7 @@ def log_throttling(table: str, operation: str, response: Any) -> None:
     facts = {
         "table": table,
         "operation": operation,
-        "limit": reasons[0].get("reason"),
+        "cause": reasons[0].get("reason"),
         "resource": reasons[0].get("resource"),
     }
     logger.warning("DynamoDB throttled a request", extra=facts)
