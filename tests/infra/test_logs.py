@@ -90,7 +90,7 @@ def test_requests_that_dynamodb_throttled_are_counted_in_both_logs(synthesised: 
 
 @EVERY
 def test_metric_filters_keep_to_the_limits(synthesised: Synthesis, environment: Environment) -> None:
-    # API_PutMetricFilter.html, API_MetricTransformation.html of docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference
+    # docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference: API_PutMetricFilter, API_MetricTransformation
     filters = properties(synthesised.watch[environment.name], "AWS::Logs::MetricFilter")
     assert len(filters) <= 100  # for each group
     for one_filter in filters:
