@@ -17,8 +17,9 @@ _FUNCTIONS = frozenset(
 )
 # "We recommend that you do not use this function in CloudWatch alarms", which get more points than they evaluate.
 _DISCOURAGED = frozenset("AVG DATAPOINT_COUNT MAX MIN REMOVE_EMPTY RUNNING_SUM STDDEV SUM".split())
-# They return several series, and an alarm watches one.
+# They return several series, and an alarm watches one. These make one of many.
 _MANY = frozenset("ANOMALY_DETECTION_BAND METRICS SEARCH SLICE SORT".split())
+_ONE = frozenset("AVG DATAPOINT_COUNT FIRST LAST MAX MIN STDDEV SUM".split())
 _KEYWORDS = frozenset("AND OR REPEAT LINEAR ASC DESC".split())
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
@@ -40,9 +41,10 @@ def breaches_of_expression(expression: str, ids: Collection[str], *, has_spare_p
     operands = [word for word in words if word not in functions and word not in _KEYWORDS]
     yield from (f"there is no function {name}" for name in functions if name not in _FUNCTIONS | _KEYWORDS)
     yield from (f"there is no query {name}" for name in operands if name not in ids)
-    if not set(operands) & set(ids):
+    if not set(operands) & set(ids) and "METRICS" not in functions:
         yield "the result is no time series: no query is used"
-    yield from (f"{name} returns several series" for name in functions if name in _MANY)
+    if not _ONE & set(functions):
+        yield from (f"{name} returns several series" for name in [*functions, *text] if name in _MANY | {"["})
     yield from (f"{name} sees more points than the alarm evaluates" for name in functions if name in _DISCOURAGED)
     if "FILL" in functions and not has_spare_points:
         # "... the latest data point ... to always be the FILL value, which can result in the alarm being stuck ... You
@@ -60,8 +62,6 @@ def _breaches_of_syntax(text: str) -> Iterator[str]:
     for operator in re.findall(r"[<>=!]+", text):
         if operator not in _COMPARISONS:
             yield f"{operator} is no comparison"
-    if "[" in text:
-        yield "an array is several series"
 
 
 def _breaches_of_if(text: str) -> Iterator[str]:

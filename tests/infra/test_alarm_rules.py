@@ -132,7 +132,7 @@ BAD = {
     "a number": (computed("5 + 3"), "[math]: e1: the result is no time series"),
     "a search": (computed("SEARCH('{AWS/Lambda} Errors', 'Sum')"), "[math]: e1: SEARCH returns several"),
     "all metrics": (computed("METRICS() * m1"), "[math]: e1: METRICS returns several"),
-    "an array": (computed("[m1, m2]"), "[math]: e1: an array is several series"),
+    "an array": (computed("[m1, m2]"), "[math]: e1: [ returns several series"),
     "a sum": (computed("SUM(m1) + m2"), "[math]: e1: SUM sees more points"),
     "filled without spare points": (
         computed("FILL(m1, 0)", EvaluationPeriods=2, DatapointsToAlarm=2),
@@ -185,6 +185,13 @@ BAD = {
 @pytest.mark.parametrize("alarm", GOOD.values(), ids=GOOD.keys())
 def test_an_alarm_as_documented_is_allowed(alarm: dict[str, Any]) -> None:
     assert breaches_of_alarm(alarm) == []
+
+
+def test_an_advice_that_is_not_taken_is_the_only_breach() -> None:
+    (advice,) = breaches_of_alarm(
+        computed("SUM(METRICS())")
+    )  # public templates have such alarms, which CloudWatch takes
+    assert advice == "[math]: e1: SUM sees more points than the alarm evaluates"
 
 
 @pytest.mark.parametrize(("alarm", "breach"), BAD.values(), ids=BAD.keys())
