@@ -116,7 +116,7 @@ class Monitoring(Construct):
             cost = metrics.spending(period)
             text = f"The answers of the last {unit} cost more than {usd:g} USD by estimate"
             alarm = self._alarm(id, text, cost, _ABOVE, usd, windows=_ONE_OF_ONE)
-            widgets.append(_graph(f"Estimated cost (USD in a {unit})", [cost], alarm))
+            widgets.append(_graph(f"Estimated cost (USD, last {unit})", [cost], alarm))
         self._dashboard.add_widgets(
             *widgets,
             _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),

@@ -98,7 +98,7 @@ fields @timestamp, query_id, request_id, Latency.0, InputTokens.0, OutputTokens.
 """
 _KEYWORDS_AFTER_WEB = """
 fields @timestamp, query_id, request_id, message, tool, reason, exception_name
-| filter KeywordsAfterWeb.0 = 0 or message like /keywords were not indexed/ or message = "tool failed"
+| filter KeywordsAfterWeb.0 = 0 or level = "WARNING" or level = "ERROR"
 | sort @timestamp desc
 | limit 100
 """

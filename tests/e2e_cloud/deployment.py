@@ -86,12 +86,12 @@ class Deployment:
 
 
 def _remove_unknown_resources(template: bytes) -> bytes:
-    """Remove the alarms on metric expressions and the style of sign-in pages, which the emulator rejects."""
+    """Remove the alarms on expressions, saved queries and the style of sign-in pages, which the emulator rejects."""
     content = json.loads(template)
     content["Resources"] = {
         name: resource
         for name, resource in content["Resources"].items()
-        if resource["Type"] != "AWS::Cognito::ManagedLoginBranding"
+        if resource["Type"] not in ("AWS::Cognito::ManagedLoginBranding", "AWS::Logs::QueryDefinition")
         and (resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"])
     }
     return json.dumps(content).encode()

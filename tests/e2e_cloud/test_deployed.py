@@ -258,10 +258,32 @@ def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
         assert users.http.post("/mcp", json=LIST_TOOLS, headers=access).json()["result"]["tools"]
 
 
+def test_the_alarms_watch_the_service_that_is_deployed(cloud: Cloud) -> None:
+    alarms = {alarm["MetricName"]: alarm for alarm in _alarms(cloud)}
+    for metric, output in (("Throttles", "QueryFunctionName"), ("Errors", "PruneFunctionName")):
+        assert alarms[metric]["Dimensions"] == [{"Name": "FunctionName", "Value": cloud.outputs[output]}]
+    assert {"EstimatedCost", "StoreThrottles", "ApproximateNumberOfMessagesVisible"} <= alarms.keys()
+    [log] = {one["logGroupName"] for one in _metric_filters(cloud) if "resourcePath" in one["filterPattern"]}
+    assert "AccessLog" in log
+
+
+def test_a_service_that_is_deployed_again_is_watched_again(cloud: Cloud) -> None:
+    """The alarms keep the service from nothing: it goes, and comes back with other names."""
+    cloud.deployment.destroy(cloud.service_stack)
+    cloud.deploy_service(cloud.environment)
+    _live_version(cloud, ready=True)
+    (problem,) = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
+    assert (problem["subject"], "STACK=watch" in problem["remedy"]) == ("alarms", True), problem
+    cloud.deploy_watch()
+    assert _doctor(cloud)["problems"] == 0
+
+
 def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
     client = cloud.deployment.client
     key = cloud.key("ApiKeyId")
     cloud.deployment.destroy(cloud.service_stack)
+    cloud.deployment.destroy(cloud.watch_stack)
+    assert _alarms(cloud) == []
     assert client("dynamodb").list_tables()["TableNames"]
     assert cloud.key("ApiKeyId") == key  # callers keep their keys
     cloud.deployment.destroy(cloud.data_stack)
@@ -332,6 +354,16 @@ def _described_sign_in(cloud: Cloud) -> dict[str, Any]:
     assert match is not None
     described: dict[str, Any] = json.loads(unescape(match[1]))
     return described
+
+
+def _alarms(cloud: Cloud) -> list[dict[str, Any]]:
+    alarms: list[dict[str, Any]] = cloud.deployment.client("cloudwatch").describe_alarms()["MetricAlarms"]
+    return alarms
+
+
+def _metric_filters(cloud: Cloud) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = cloud.deployment.client("logs").describe_metric_filters()["metricFilters"]
+    return filters
 
 
 def _ask(cloud: Cloud, query: str) -> dict[str, Any]:

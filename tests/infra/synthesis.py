@@ -113,6 +113,12 @@ def one(template: Template, type: str) -> dict[str, Any]:
     return single
 
 
+def access_line(template: Template) -> dict[str, Any]:
+    """A line of the access log in which each value is the name of its variable."""
+    line: dict[str, Any] = json.loads(one(template, "AWS::ApiGateway::Stage")["AccessLogSetting"]["Format"])
+    return line
+
+
 def functions(template: Template) -> dict[str, dict[str, Any]]:
     """Properties of the functions `query`, `prune` and, where callers have API keys, `authorizer`."""
     tasks = {"answers": "query", "prunes": "prune", "hands": "authorizer"}

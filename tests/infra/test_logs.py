@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 import pytest
 
 from infra.environment import Environment
 from infra.environments import ENVIRONMENTS
 from tests.infra.filter_pattern import matches
-from tests.infra.synthesis import ALL, ALL_NAMES, EVERY, Synthesis, Template, one, properties, resources
+from tests.infra.synthesis import ALL, ALL_NAMES, EVERY, Synthesis, Template, access_line, one, properties, resources
 
 THROTTLED = {"level": "WARNING", "message": "DynamoDB throttled a request", "table": "t"}
 
@@ -100,12 +98,6 @@ def test_metric_filters_keep_to_the_limits(synthesised: Synthesis, environment: 
             assert re.fullmatch(r"[^:*$]{1,255}", transformation[name])
         assert not transformation["MetricNamespace"].startswith("AWS/")
         assert not ("DefaultValue" in transformation and transformation.get("Dimensions"))
-
-
-def access_line(template: Template) -> dict[str, Any]:
-    """A line of the access log in which each value is the name of its variable."""
-    line: dict[str, Any] = json.loads(one(template, "AWS::ApiGateway::Stage")["AccessLogSetting"]["Format"])
-    return line
 
 
 def _patterns(template: Template, log: str) -> dict[str, str]:
