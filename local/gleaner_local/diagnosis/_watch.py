@@ -36,7 +36,7 @@ def check_alarms(client: Any, names: Sequence[str], *, dashboard: str, fix: str)
     firing = [alarm for alarm in alarms if alarm["StateValue"] == "ALARM"]
     for alarm in firing:
         text = f"An alarm fires: {alarm.get('AlarmDescription') or alarm['AlarmName']}."
-        yield problem(ALARMS, text, f"The description names its entry. Dashboard: {dashboard}")
+        yield problem(ALARMS, text, f"docs/13-runbook.md has its entry. Dashboard: {dashboard}")
     if alarms and not firing:
         yield ok(ALARMS, f"None of {len(alarms)} alarms fires. Dashboard: {dashboard}")
     if any(alarm.get("ActionsEnabled") is False for alarm in alarms):
