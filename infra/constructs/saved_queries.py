@@ -20,7 +20,7 @@ fields @timestamp, query_id, request_id, Latency.0, InputTokens.0, WebSearches.0
 | limit 100
 """
 _FAILED_RUNS = """
-fields @timestamp, message, run_id, finished, reason, exception_name, exception, record.status, record.errorType
+fields @timestamp, level, message, run_id, finished, exception_name, exception, record.status, record.errorType
 | filter level = "ERROR" or level = "WARNING" or message = "pruning run" or ispresent(record.status)
 | sort @timestamp desc
 | limit 100
