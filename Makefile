@@ -31,8 +31,6 @@ CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 CDK_FLAGS ?=
 STACKS = "gleaner-$(ENV)/$(STACK)"
-# Index consoles show the host without https://.
-INDEX_HOST = $(if $(findstring ://,$(PINECONE_INDEX_HOST)),,https://)$(PINECONE_INDEX_HOST)
 
 .PHONY: help run setup test check clients workflows audit e2e bench synth diff bootstrap pipeline deploy destroy pins
 
@@ -94,11 +92,8 @@ bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (o
 pipeline: .venv/infra.stamp ## let GitHub's workflows deploy ENV=... (by hand, once); see docs/09
 	$(CDK) deploy "gleaner-pipeline/$(ENV)" $(CDK_FLAGS)
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service or both; see docs/09
-	status=0; $(BIN)/python -m infra.deploy $(ENV) $(STACKS) $(CDK_FLAGS) \
-		--outputs-file cdk.out/outputs-$(ENV).json \
-		$(if $(PINECONE_INDEX_HOST),--parameters gleaner-$(ENV)-data:PineconeIndexHost=$(INDEX_HOST)) || status=$$?; \
-		$(if $(filter data,$(STACK)),,$(BIN)/python -m infra.rollout $(ENV);) exit $$status
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service|watch or all; see docs/09
+	$(BIN)/python -m infra.deploy $(ENV) "$(STACK)" $(if $(PINECONE_INDEX_HOST),--index-host $(PINECONE_INDEX_HOST)) $(CDK_FLAGS)
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)

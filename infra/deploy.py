@@ -1,23 +1,84 @@
-"""Deploys an environment, and protects its stacks once they exist: `python -m infra.deploy dev ...`.
+"""Deploys an environment: `python -m infra.deploy dev STACK [--index-host HOST] [arguments of cdk deploy]`.
 
-The arguments after the environment's name are those of `cdk deploy`.
+STACK is `data`, `service`, `watch`, or `*` for all of them. Stacks that keep data are protected once they exist. After
+the service it says what became of the new version. The alarms come last and by themselves: if CloudWatch refuses one,
+the service is deployed all the same.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import cdk
+from infra import cdk, rollout
 from infra.account import open_session
 from infra.created_stacks import as_context, find_created
+from infra.environment import Environment
 from infra.environments import ENVIRONMENTS
 
 RunCdk = Callable[[list[str]], int]
+_ALL, _DATA, _SERVICE, _WATCH = "*", "data", "service", "watch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What to deploy."""
+
+    environment: str
+    stack: str
+    index_host: str | None
+    arguments: Sequence[str]  # of `cdk deploy`
+
+    def served(self) -> list[str]:
+        """The arguments of `cdk deploy` for what callers use; none for the alarms alone."""
+        names = {_ALL: (_DATA, _SERVICE), _WATCH: ()}.get(self.stack, (self.stack,))
+        if not names:
+            return []
+        stacks = [f"gleaner-{self.environment}/{name}" for name in names]
+        outputs = ["--outputs-file", f"cdk.out/outputs-{self.environment}.json"]
+        return [*stacks, *outputs, *self._parameters(), *self.arguments]
+
+    def watch(self) -> list[str]:
+        """The arguments for the alarms; none if they are not to be deployed."""
+        if self.stack not in (_ALL, _WATCH):
+            return []
+        # What was synthesised for the others has these stacks, too.
+        assembly = ["--app", "cdk.out"] if self.stack == _ALL else []
+        return [f"gleaner-{self.environment}/{_WATCH}", "--exclusively", *assembly, *self.arguments]
+
+    def _parameters(self) -> list[str]:
+        if not self.index_host:
+            return []
+        # Index consoles show the host without https://.
+        host = self.index_host if "://" in self.index_host else f"https://{self.index_host}"
+        return ["--parameters", f"gleaner-{self.environment}-{_DATA}:PineconeIndexHost={host}"]
+
+
+def deploy(deployment: Deployment, *, run_cdk: RunCdk, serve: RunCdk, report: Callable[[], object]) -> int:
+    """Deploy what callers use by `serve`, `report` the new version, then deploy the alarms; returns the exit status.
+
+    `run_cdk` and `serve` take arguments of the CDK's command line, of which `serve` deploys.
+    """
+    if served := deployment.served():
+        status = serve(served)
+        if deployment.stack in (_ALL, _SERVICE):
+            report()
+        if status != 0:
+            return status
+    watch = deployment.watch()
+    if not watch or (status := run_cdk(["deploy", *watch])) == 0:
+        return 0
+    name = deployment.environment
+    return _refuse(
+        f"gleaner-{name}-watch is not deployed: its alarms, dashboard and saved queries are as they were, or missing. "
+        f"The other stacks are not touched by this. Fix it, then: make deploy ENV={name} STACK=watch"
+    )
 
 
 def deploy_kept(name: str, arguments: Sequence[str], *, cloudformation: Any, run_cdk: RunCdk) -> int:
@@ -41,23 +102,44 @@ def _pass(created: set[str]) -> list[str]:
     return [argument for name, value in as_context(created).items() for argument in ("--context", f"{name}={value}")]
 
 
-def main(name: str, arguments: list[str]) -> int:
-    """Deploy the environment of this name; an expected error is one line on standard error."""
-    environment = next((one for one in ENVIRONMENTS if one.name == name), None)
+def main(arguments: list[str]) -> int:
+    """Deploy what the arguments name; an expected error is one line on standard error."""
+    deployment = _parse(arguments)
+    environment = next((one for one in ENVIRONMENTS if one.name == deployment.environment), None)
     if environment is None:
         names = ", ".join(one.name for one in ENVIRONMENTS)
-        return _refuse(f"There is no environment {name}; infra/environments.py has {names}.")
-    if not environment.keep_data:
-        return cdk.main(["deploy", *arguments])
-    if any(argument.partition("=")[0] == "--profile" for argument in arguments):
+        return _refuse(f"There is no environment {deployment.environment}; infra/environments.py has {names}.")
+    if environment.keep_data and any(argument.partition("=")[0] == "--profile" for argument in deployment.arguments):
         # Only the CDK would use it: the stacks would be looked for in another account.
         return _refuse("Name the profile in AWS_PROFILE instead of passing --profile.")
     try:
-        client = open_session().client("cloudformation")
-        os.environ["AWS_REGION"] = client.meta.region_name  # the CDK has more ways to choose one
-        return deploy_kept(name, arguments, cloudformation=client, run_cdk=cdk.main)
+        serve = _serve_kept(environment) if environment.keep_data else _serve
+        return deploy(deployment, run_cdk=cdk.main, serve=serve, report=lambda: _report(environment))
     except (BotoCoreError, ClientError) as error:
         return _refuse(f"AWS gives no usable answer: {error}")
+
+
+def _parse(arguments: list[str]) -> Deployment:
+    parser = ArgumentParser(prog="python -m infra.deploy", allow_abbrev=False)
+    parser.add_argument("environment")
+    parser.add_argument("stack", choices=(_ALL, _DATA, _SERVICE, _WATCH))
+    parser.add_argument("--index-host")
+    own, others = parser.parse_known_args(arguments)
+    return Deployment(environment=own.environment, stack=own.stack, index_host=own.index_host, arguments=others)
+
+
+def _serve(arguments: list[str]) -> int:
+    return cdk.main(["deploy", *arguments])
+
+
+def _serve_kept(environment: Environment) -> RunCdk:
+    client = open_session().client("cloudformation")
+    os.environ["AWS_REGION"] = client.meta.region_name  # the CDK has more ways to choose one
+    return lambda arguments: deploy_kept(environment.name, arguments, cloudformation=client, run_cdk=cdk.main)
+
+
+def _report(environment: Environment) -> int:
+    return rollout.main([environment.name], open_session().client)  # type: ignore[arg-type]
 
 
 def _refuse(message: str) -> int:
@@ -66,4 +148,4 @@ def _refuse(message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1:]))

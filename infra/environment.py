@@ -222,6 +222,23 @@ class FailureBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingBar:
+    """What the answers may cost: the model and the web search, estimated at the prices of the record.
+
+    The alarm of the hour fires soon when something asks much at once, that of the day when it goes on. Both look at the
+    last hour or day up to now.
+    """
+
+    usd_per_day: float
+    usd_per_hour: float
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if one of the alarms could never fire before the other, or would always fire."""
+        if not 0 < self.usd_per_hour <= self.usd_per_day <= 24 * self.usd_per_hour:
+            raise ValueError("usd_per_day must be between usd_per_hour and 24 times that, and both above 0.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
     """When alarms fire and whom they notify. docs/09 says what each criterion measures."""
 
@@ -234,6 +251,7 @@ class Alarms:
     fast_answer_seconds: float  # SC-005: the time limit
     helped_by_keywords: Bar  # SC-006
     retries_recovered: Bar  # SC-007
+    spending: SpendingBar | None = None  # None: what answers cost raises no alarm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,13 +323,15 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError for limits that could not work, and if nobody could sign in."""
+        """Raise ValueError for limits and alarms that could not work, and if nobody could sign in."""
         self._check_quota()
         if (objection := self.pinecone_limits.check(self.throttle)) is not None:
             raise ValueError(f"{self.name}: {objection}")
         self._check_deadlines()
         if self.chat_page:
             self._check_page()
+        if self.alarms.spending is not None and self.openai_prices is None:
+            raise ValueError(f"{self.name}: without openai_prices no cost is estimated. Set spending=None, or prices.")
         if self.public_url is not None and not re.fullmatch(r"https://[^?#]*[^?#/]", self.public_url):
             raise ValueError(f"{self.name}: public_url must begin with https:// and not end with a slash.")
         for url in self.mcp_callback_urls:

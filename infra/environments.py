@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from infra.environment import (
     Alarms,
     Authorizer,
@@ -13,6 +15,7 @@ from infra.environment import (
     Function,
     Pruning,
     Quota,
+    SpendingBar,
     Throttle,
 )
 from infra.pipeline import Pipeline
@@ -53,7 +56,8 @@ DEV = Environment(
     keep_data=False,
     log_retention_days=7,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    # A question costs 0.0006 USD, or 0.0075 with a web search (docs/11).
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=5, usd_per_hour=2)),
 )
 STAGING = Environment(
     name="staging",
@@ -67,7 +71,7 @@ STAGING = Environment(
     keep_data=False,
     log_retention_days=30,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=20, usd_per_hour=5)),
 )
 PROD = Environment(
     name="prod",
@@ -84,7 +88,7 @@ PROD = Environment(
     keep_data=True,
     log_retention_days=365,
     pruning=_PRUNING,
-    alarms=_ALARMS,
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=100, usd_per_hour=20)),
 )
 
 ENVIRONMENTS = (DEV, STAGING, PROD)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.account import open_session
 from infra.environments import ENVIRONMENTS
 
 _ALIAS, _APPLICATION, _GROUP = "AWS::Lambda::Alias", "AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup"
@@ -98,4 +98,4 @@ def main(arguments: list[str], clients: Clients) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], boto3.client))  # type: ignore[arg-type]
+    sys.exit(main(sys.argv[1:], open_session().client))  # type: ignore[arg-type]

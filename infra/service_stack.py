@@ -1,4 +1,4 @@
-"""The stateless stack: the functions, the API, the schedule, the monitoring."""
+"""The stateless stack: the functions, the API, the schedule."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from infra.constructs.custom_domain import CustomDomain
 from infra.constructs.firewall import ApiFirewall
 from infra.constructs.index_host import read_index_host
 from infra.constructs.mcp_client import McpClient
-from infra.constructs.metrics import Metrics
-from infra.constructs.monitoring import Monitoring
 from infra.constructs.page_client import PageClient
 from infra.constructs.pruning import ScheduledPruning
 from infra.constructs.query_api import QueryApi
@@ -26,6 +24,7 @@ from infra.constructs.snapshot_upkeep import SnapshotUpkeep
 from infra.data_stack import DataStack
 from infra.environment import Environment
 from infra.retention import is_protected
+from infra.watched import Watched, leave_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class ServiceStack(Stack):
     """Everything that can be removed and deployed again without loss of data."""
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment, data: DataStack, code: Code) -> None:
-        super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule, alarms")
+        super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule")
         # Rebuilding it would interrupt the service and change its URL.
         self.termination_protection = is_protected(self, environment)
         layer = self._layer(code)
@@ -81,20 +80,30 @@ class ServiceStack(Stack):
         )
         self._add_front(environment, api)
         query.add_variables(self._sign_in(environment, data.callers.user_pool, api))
-        metrics = Metrics(
-            environment,
-            api=api.api,
-            unasked=api.unasked,
-            query=query.function,
-            prune=pruning.function,
-            dead_letters=pruning.dead_letters,
-            tables=data.tables,
-        )
-        monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
+        self._leave_names(environment, data, query, pruning, api)
         CfnOutput(self, "ApiUrl", value=environment.domain.url if environment.domain else api.url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
-        CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)
+
+    def _leave_names(
+        self, environment: Environment, data: DataStack, query: QueryFunction, pruning: ScheduledPruning, api: QueryApi
+    ) -> None:
+        """Tell the watch stack what there is to watch."""
+        watched = Watched(
+            query_function=query.function.function_name,
+            prune_function=pruning.function.function_name,
+            dead_letters=pruning.dead_letters.queue_name,
+            query_log=query.log_group.log_group_name,
+            prune_log=pruning.log_group.log_group_name,
+            access_log=api.access_log.log_group_name,
+            keywords_table=data.tables.keywords.table_name,
+            conversations_table=data.tables.conversations.table_name,
+            tool_calls_table=data.tables.tool_calls.table_name,
+            idempotency_table=data.tables.idempotency.table_name,
+            access_table=data.tables.access.table_name,
+            usage_table=data.tables.usage.table_name,
+        )
+        leave_names(Construct(self, "Watched"), environment, watched)
 
     def _add_front(self, environment: Environment, api: QueryApi) -> None:
         """Give the API the domain and the firewall that the environment wants."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration
-from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 
 from infra import criteria
-from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index, Tables
+from infra.constructs import log_metrics
+from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index
 from infra.environment import Bar, Environment, FailureBar
+from infra.watched import Watched
 
 _FIVE_MINUTES = Duration.minutes(5)
 
@@ -21,24 +19,10 @@ _FIVE_MINUTES = Duration.minutes(5)
 class Metrics:
     """Creates the metrics of one environment."""
 
-    def __init__(
-        self,
-        environment: Environment,
-        *,
-        api: apigateway.RestApi,
-        unasked: Sequence[apigateway.Method],
-        query: lambda_.Function,
-        prune: lambda_.Function,
-        dead_letters: sqs.Queue,
-        tables: Tables,
-    ) -> None:
+    def __init__(self, environment: Environment, watched: Watched) -> None:
+        self._environment = environment
         self._namespace = criteria.namespace(environment)
-        self._api = api
-        self._unasked = unasked  # methods whose requests ask nothing
-        self._query = query
-        self._prune = prune
-        self._dead_letters = dead_letters
-        self._tables = tables
+        self._watched = watched
 
     def custom(self, name: str, statistic: str, *, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
         """A metric that the query function emits, once for each question it applies to."""
@@ -61,71 +45,69 @@ class Metrics:
         """The number of questions that a criterion applied to, over the periods of its bar."""
         return self.custom(name, "SampleCount", period=Duration.minutes(bar.minutes) if bar else _FIVE_MINUTES)
 
+    def spending(self, period: Duration) -> cloudwatch.Metric:
+        """The estimated cost of the questions of a period, in USD."""
+        return self.custom("EstimatedCost", "Sum", period=period)
+
     def requests(self) -> list[cloudwatch.IMetric]:
         """All requests, and those with client errors."""
-        return [
-            self._api.metric_count(period=_FIVE_MINUTES, statistic="Sum"),
-            self._api.metric_client_error(period=_FIVE_MINUTES, statistic="Sum"),
-        ]
+        api = {"ApiName": f"gleaner-{self._environment.name}"}
+        return [_metric("AWS/ApiGateway", name, "Sum", api) for name in ("Count", "4XXError")]
 
     def server_errors(self, bar: FailureBar) -> cloudwatch.MathExpression:
         """The share of requests that failed, without those that ask nothing and succeed; no data below the bar's count.
 
-        Health checks and files of the page are requested often, and succeed even when no question is answered, so they
-        would hide an outage.
+        Both metrics count lines of the access log.
         """
         period = Duration.minutes(bar.minutes)
-        stage = self._api.deployment_stage
-        metrics: dict[str, cloudwatch.IMetric] = {
-            "failed": self._api.metric_server_error(period=period, statistic="Sum"),
-            "requests": self._api.metric_count(period=period, statistic="Sum"),
-        }
-        asked = "requests"
-        for number, method in enumerate(self._unasked):
-            metrics[f"all_{number}"] = method.metric_count(stage, period=period, statistic="Sum")
-            metrics[f"failed_{number}"] = method.metric_server_error(stage, period=period, statistic="Sum")
-            asked += f" - FILL(all_{number}, 0) + FILL(failed_{number}, 0)"
         return cloudwatch.MathExpression(
-            expression=f"IF(failed >= {bar.failures}, failed / ({asked}))",
-            using_metrics=metrics,
+            expression=f"IF(failed >= {bar.failures}, failed / asked)",
+            using_metrics={
+                "failed": self._of_log(log_metrics.FAILED, period),
+                "asked": self._of_log(log_metrics.ASKED, period),
+            },
             label="failed",
             period=period,
         )
 
     def query_throttles(self) -> cloudwatch.Metric:
         """Invocations that were throttled because no concurrency was left."""
-        return self._query.metric_throttles(period=_FIVE_MINUTES, statistic="Sum")
+        return _metric("AWS/Lambda", "Throttles", "Sum", {"FunctionName": self._watched.query_function})
 
     def prune_errors(self) -> cloudwatch.Metric:
         """Pruning runs that failed."""
-        return self._prune.metric_errors(period=_FIVE_MINUTES, statistic="Sum")
+        return _metric("AWS/Lambda", "Errors", "Sum", {"FunctionName": self._watched.prune_function})
 
     def dead_letters(self) -> cloudwatch.Metric:
         """Scheduled runs that were given up, because they could not start or kept failing."""
-        return self._dead_letters.metric_approximate_number_of_messages_visible(
-            period=_FIVE_MINUTES, statistic="Maximum"
-        )
+        dimensions = {"QueueName": self._watched.dead_letters}
+        return _metric("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", dimensions)
 
     def pruning(self, *names: str) -> list[cloudwatch.IMetric]:
         """Metrics that the prune function emits, once for each run."""
         return [self._custom(name, "Sum", service=criteria.PRUNE_SERVICE) for name in names]
 
-    def store_throttles(self) -> dict[str, cloudwatch.MathExpression]:
-        """Reads and writes that DynamoDB throttled, by table, including its indexes.
+    def store_throttles(self) -> cloudwatch.Metric:
+        """Requests of the functions that DynamoDB throttled, whatever the table."""
+        return self._of_log(log_metrics.THROTTLES, _FIVE_MINUTES)
 
-        A write that an index cannot take is throttled for the table too, but counted under the index only. Each table
-        has its own expression because an alarm takes at most ten metrics. DynamoDB emits no zeros, and alarms on its
-        metrics keep their state on missing data; FILL lets them recover.
+    def throttled_tables(self) -> list[cloudwatch.IMetric]:
+        """Reads and writes that DynamoDB counted as throttled, by table, including its indexes; for the dashboard.
+
+        A write that an index cannot take is throttled for the table too, but counted under the index only.
         """
-        tables = self._tables
-        return {
-            "Keywords": _throttles(tables.keywords, KEYWORD_INDEXES),
-            "Conversations": _throttles(tables.conversations, CONVERSATION_INDEXES),
-            "ToolCalls": _throttles(tables.tool_calls, TOOL_CALL_INDEXES),
-            "Idempotency": _throttles(tables.idempotency, ()),
-            "Access": _throttles(tables.access, ()),
-            "Usage": _throttles(tables.usage, ()),
-        }
+        watched = self._watched
+        return [
+            _throttles("Keywords", watched.keywords_table, KEYWORD_INDEXES),
+            _throttles("Conversations", watched.conversations_table, CONVERSATION_INDEXES),
+            _throttles("ToolCalls", watched.tool_calls_table, TOOL_CALL_INDEXES),
+            _throttles("Idempotency", watched.idempotency_table, ()),
+            _throttles("Access", watched.access_table, ()),
+            _throttles("Usage", watched.usage_table, ()),
+        ]
+
+    def _of_log(self, name: str, period: Duration) -> cloudwatch.Metric:
+        return cloudwatch.Metric(namespace=self._namespace, metric_name=name, statistic="Sum", period=period)
 
     def _custom(
         self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES
@@ -139,22 +121,28 @@ class Metrics:
         )
 
 
-def _throttles(table: dynamodb.TableV2, indexes: Sequence[Index]) -> cloudwatch.MathExpression:
+def _metric(namespace: str, name: str, statistic: str, dimensions: Mapping[str, str]) -> cloudwatch.Metric:
+    """A metric that a service of AWS publishes."""
+    return cloudwatch.Metric(
+        namespace=namespace,
+        metric_name=name,
+        dimensions_map=dict(dimensions),
+        statistic=statistic,
+        period=_FIVE_MINUTES,
+    )
+
+
+def _throttles(label: str, table: str, indexes: Sequence[Index]) -> cloudwatch.MathExpression:
     metrics: dict[str, cloudwatch.IMetric] = {}
     for index in (None, *(name for name, *_ in indexes)):
-        dimensions = {"TableName": table.table_name} | ({"GlobalSecondaryIndexName": index} if index else {})
+        dimensions = {"TableName": table} | ({"GlobalSecondaryIndexName": index} if index else {})
         for kind in ("Read", "Write"):
-            metrics[_identifier(table.node.id, index or "", kind)] = cloudwatch.Metric(
-                namespace="AWS/DynamoDB",
-                metric_name=f"{kind}ThrottleEvents",
-                dimensions_map=dimensions,
-                statistic="Sum",
-                period=_FIVE_MINUTES,
-            )
+            id = _identifier(label, index or "", kind)
+            metrics[id] = _metric("AWS/DynamoDB", f"{kind}ThrottleEvents", "Sum", dimensions)
     return cloudwatch.MathExpression(
-        expression=" + ".join(f"FILL({name}, 0)" for name in metrics),
+        expression=" + ".join(f"FILL({name}, 0)" for name in metrics),  # DynamoDB publishes no zeros
         using_metrics=metrics,
-        label=table.node.id,
+        label=label,
         period=_FIVE_MINUTES,
     )
 

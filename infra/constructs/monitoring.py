@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -13,12 +13,13 @@ from constructs import Construct
 
 from infra.constructs.metrics import Metrics
 from infra.criteria import Share, describe_periods, shares
-from infra.environment import Environment
+from infra.environment import Environment, SpendingBar
 
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 _ONE_OF_ONE = (1, 1)  # for daily events and long periods
 _TWO_OF_THREE = (3, 2)  # ignores single spikes
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
+RUNBOOK = "docs/13-runbook.md"  # has an entry for each alarm, under its id
 
 
 class Monitoring(Construct):
@@ -35,6 +36,8 @@ class Monitoring(Construct):
         self._dashboard = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
         self._show_criteria()
         self._show_operation()
+        self._show_pruning()
+        self._show_spending(environment.alarms.spending)
         self.dashboard_url = (
             f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}#dashboards/dashboard/{name}"
         )
@@ -76,34 +79,49 @@ class Monitoring(Construct):
         error_alarm = self._alarm("ServerErrors", text, errors, _ABOVE, bar.percent / 100, windows=_ONE_OF_ONE)
         throttles = metrics.query_throttles()
         throttle_alarm = self._alarm("QueryThrottled", "Lambda throttled requests", throttles, _ABOVE, 0)
-        prune_errors = metrics.prune_errors()
-        prune_alarm = self._alarm("PruneErrors", "A pruning run failed", prune_errors, _ABOVE, 0, windows=_ONE_OF_ONE)
-        dead_letters = metrics.dead_letters()
-        text = "A scheduled run was given up"
-        dead_letter_alarm = self._alarm("DeadLetters", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
         store_throttles = metrics.store_throttles()
-        for table, events in store_throttles.items():
-            text = f"DynamoDB throttles reads or writes of {table} or of its indexes"
-            self._alarm(f"{table}Throttled", text, events, _ABOVE, 0)
+        text = "DynamoDB throttles reads or writes"
+        store_alarm = self._alarm("StoreThrottled", text, store_throttles, _ABOVE, 0)
         self._dashboard.add_widgets(
             _graph("Requests", metrics.requests()),
             _graph("Failed requests (share)", [errors], error_alarm),
             _graph("Throttled invocations", [throttles], throttle_alarm),
-            _graph("Throttled reads and writes", list(store_throttles.values())),
-            _graph("Failed pruning runs", [prune_errors], prune_alarm),
+            _graph("Requests that DynamoDB throttled", [store_throttles], store_alarm),
+            _graph("Throttled reads and writes, by table", metrics.throttled_tables()),
+            _graph("Answers whose sources hold what was asked (share)", [metrics.custom("AnswersFound", "Average")]),
+            _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
+            _graph("Stored answers that did not fit the question", [metrics.custom("AnswersWithheld", "Sum")]),
+            _graph("Unreadable parts of search results", [metrics.custom("UnreadableParts", "Sum")]),
+        )
+
+    def _show_pruning(self) -> None:
+        metrics = self._metrics
+        errors, dead_letters = metrics.prune_errors(), metrics.dead_letters()
+        error_alarm = self._alarm("PruneErrors", "A pruning run failed", errors, _ABOVE, 0, windows=_ONE_OF_ONE)
+        text = "A scheduled run was given up"
+        dead_letter_alarm = self._alarm("DeadLetters", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
+        self._dashboard.add_widgets(
+            _graph("Failed pruning runs", [errors], error_alarm),
             _graph("Dead letters", [dead_letters], dead_letter_alarm),
             _graph(
                 "Pruning (kept on the right)",
                 metrics.pruning("KeywordsPruned", "BrokenKeywords", "WebAnswersDeleted", "UnfinishedRuns"),
                 right=metrics.pruning("KeywordsKept"),
             ),
+        )
+
+    def _show_spending(self, bar: SpendingBar | None) -> None:
+        metrics, widgets = self._metrics, list[cloudwatch.IWidget]()
+        for id, unit, period, usd in _spending(bar):
+            cost = metrics.spending(period)
+            text = f"The answers of the last {unit} cost more than {usd:g} USD by estimate"
+            alarm = self._alarm(id, text, cost, _ABOVE, usd, windows=_ONE_OF_ONE)
+            widgets.append(_graph(f"Estimated cost (USD, last {unit})", [cost], alarm))
+        self._dashboard.add_widgets(
+            *widgets,
+            _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
             _graph("Tokens", [metrics.custom(name, "Sum") for name in ("InputTokens", "OutputTokens")]),
             _graph("Web searches", [metrics.custom("WebSearches", "Sum")]),
-            _graph("Estimated cost (USD)", [metrics.custom("EstimatedCost", "Sum")]),
-            _graph("Answers whose sources hold what was asked (share)", [metrics.custom("AnswersFound", "Average")]),
-            _graph("Answers on a degraded path", [metrics.custom("Fallbacks", "Sum")]),
-            _graph("Stored answers that did not fit the question", [metrics.custom("AnswersWithheld", "Sum")]),
-            _graph("Unreadable parts of search results", [metrics.custom("UnreadableParts", "Sum")]),
         )
 
     def _alarm(
@@ -121,7 +139,7 @@ class Monitoring(Construct):
             self,
             id,
             metric=metric,
-            alarm_description=text,
+            alarm_description=f"{text}. See {RUNBOOK}: {id}",
             comparison_operator=comparison,
             threshold=threshold,
             evaluation_periods=windows[0],
@@ -138,6 +156,13 @@ class Monitoring(Construct):
         topic = sns.Topic(self, "Alarms", enforce_ssl=True)
         topic.add_subscription(subscriptions.EmailSubscription(email))
         return topic
+
+
+def _spending(bar: SpendingBar | None) -> Iterator[tuple[str, str, Duration, float]]:
+    """The id, the unit of time in words, the period and the USD of each alarm."""
+    if bar is not None:
+        yield "SpendingPerHour", "hour", Duration.hours(1), bar.usd_per_hour
+        yield "SpendingPerDay", "day", Duration.days(1), bar.usd_per_day
 
 
 def _graph(

@@ -50,8 +50,6 @@ _METADATA_REASON = "Open by design: it says where users sign in, to clients that
 _PAGE = "/"
 _PAGE_FILE = "/page/{name}"
 _PAGE_REASON = "Open by design: the page holds nothing, and the API that it calls is guarded"
-# Requests that ask nothing. Of the page GET alone, which is what browsers send: an alarm takes at most ten metrics.
-_UNASKED = frozenset({("GET", _HEALTH), ("HEAD", _HEALTH), ("GET", _PAGE), ("GET", _PAGE_FILE)})
 
 
 class QueryApi(Construct):
@@ -88,7 +86,6 @@ class QueryApi(Construct):
             mcp_scope=scope_of(self.public_url) if environment.signs_in_to_mcp else None,
             authorizer_code=authorizer_code,
         )
-        self.unasked: list[apigateway.Method] = []  # methods whose requests ask nothing; each has metrics of its own
         self._add_routes()
         add_gateway_responses(
             self.api,
@@ -191,8 +188,6 @@ class QueryApi(Construct):
             method = resource.add_method(name, self._integration, authorization_type=apigateway.AuthorizationType.NONE)
             for rule in ("AwsSolutions-APIG4", "AwsSolutions-COG4"):
                 acknowledge(method, rule, reason)
-            if (name, path) in _UNASKED:
-                self.unasked.append(method)
 
     @property
     def url(self) -> str:
@@ -222,7 +217,7 @@ def _open_route_options(environment: Environment) -> dict[str, apigateway.Method
     rates |= {_PAGE: rate, _PAGE_FILE: throttle.page_rate_per_second} if environment.chat_page else {}
     return {
         f"{path}/{method}": apigateway.MethodDeploymentOptions(
-            throttling_rate_limit=rate, throttling_burst_limit=2 * rate, metrics_enabled=(method, path) in _UNASKED
+            throttling_rate_limit=rate, throttling_burst_limit=2 * rate
         )
         for path, rate in rates.items()
         for method in _OPEN_METHODS
@@ -231,7 +226,11 @@ def _open_route_options(environment: Environment) -> dict[str, apigateway.Method
 
 def _access_log_format() -> apigateway.AccessLogFormat:
     fields = {
+        # The three ids of a request: in the caller's X-Request-Id and the function's `request_id`, in the function's
+        # `function_request_id`, and in X-Ray.
         "requestId": "$context.requestId",
+        "functionRequestId": "$context.integration.requestId",
+        "xrayTraceId": "$context.xrayTraceId",
         "ip": "$context.identity.sourceIp",
         "apiKeyId": "$context.identity.apiKeyId",
         "user": "$context.authorizer.claims.sub",
@@ -239,6 +238,7 @@ def _access_log_format() -> apigateway.AccessLogFormat:
         "requestTime": "$context.requestTime",
         "httpMethod": "$context.httpMethod",
         "path": "$context.path",
+        "resourcePath": "$context.resourcePath",  # without the stage, and with the names of parameters
         "status": "$context.status",
         "responseLength": "$context.responseLength",
         "responseLatency": "$context.responseLatency",

@@ -165,7 +165,11 @@ def repeat(runner: IdempotentRunner, key: str) -> NoReturn:
     """Run the same request as another environment would."""
     context: Any = LocalContext("query", "r2", time.monotonic() + 30)
     request = RequestContext(
-        query_id="Q", caller=Caller(id="key:local"), deadline=Deadline.after(5), lambda_context=context
+        query_id="Q",
+        request_id="R",
+        caller=Caller(id="key:local"),
+        deadline=Deadline.after(5),
+        lambda_context=context,
     )
 
     def never() -> NoReturn:

@@ -39,9 +39,18 @@ class Trace:
     def answers(self) -> list[dict[str, Any]]:
         return [segment for segment in self.segments if segment["name"] == "## answer"]
 
+    def tools(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
+        """The tool calls of an answer, in order of time."""
+        children = [
+            one for one in self.segments if one["parent_id"] == answer["id"] and one["name"].startswith("tool ")
+        ]
+        return sorted(children, key=lambda child: float(child["start_time"]))
+
     def calls(self, answer: dict[str, Any]) -> list[dict[str, Any]]:
         """The remote calls directly under the segment of an answer, in order of time."""
-        children = [one for one in self.segments if one["parent_id"] == answer["id"] and one["namespace"] == "remote"]
+        children = [
+            one for one in self.segments if one["parent_id"] == answer["id"] and one.get("namespace") == "remote"
+        ]
         return sorted(children, key=lambda child: float(child["start_time"]))
 
 
@@ -148,6 +157,34 @@ def test_each_remote_call_of_a_question_is_a_subsegment_of_its_answer(
         assert answer_segment["start_time"] <= call["start_time"] <= call["end_time"] <= answer_segment["end_time"]
     assert not [text for text in CONTENT if text in trace.text]
     assert "dynamodb" in {segment["name"] for segment in trace.segments}  # requests to AWS are traced as before
+
+
+def test_the_tool_calls_of_a_question_are_subsegments_that_contain_their_calls(
+    function: TracedFunction, model: ScriptedModel, web: ScriptedWeb
+) -> None:
+    model.plays(
+        calls(search("turquoise zebra merging keywords")),
+        calls(("perplexity_search", {"query": "starlette"})),
+        calls(answer("Unknown. [web-1]", ("web-1",))),
+        calls(answer("Unknown.", (), answered="not_found")),
+    )
+    web.fails(403)
+    status, body = function.ask()
+    assert status == 200, body
+    trace = function.trace()
+    (answer_segment,) = trace.answers()
+    assert answer_segment["annotations"]["query_id"] == body["query_id"]
+    tools = trace.tools(answer_segment)
+    assert [(tool["name"], tool["annotations"]["outcome"]) for tool in tools] == [
+        ("tool knowledge_base_search", "ok"),
+        ("tool perplexity_search", "unavailable"),
+        ("tool generate_response", "rejected"),
+        ("tool generate_response", "ok"),
+    ]
+    for name, tool in (("knowledge base", tools[0]), ("web search", tools[1])):
+        (call, *_) = [one for one in trace.calls(answer_segment) if one["name"] == name]
+        assert tool["start_time"] <= call["start_time"] <= call["end_time"] <= tool["end_time"]
+    assert not [text for text in CONTENT if text in trace.text]
 
 
 @pytest.mark.slow  # quick tests: each of the parallel questions has a segment of its own

@@ -15,6 +15,11 @@ from urllib.parse import urlsplit
 How = Literal["throttled", "conflict", "error", "page", "down", "lost"]
 
 _WRITES = frozenset(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"])
+# docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
+_THROTTLED = {
+    "reason": "TableWriteKeyRangeThroughputExceeded",
+    "resource": "arn:aws:dynamodb:us-east-1:000000000000:table/t",
+}
 _TYPE = "com.amazonaws.dynamodb.v20120810#"
 
 
@@ -139,7 +144,7 @@ def _error_response(how: How, call: StoreCall) -> tuple[int, bytes]:
     if how == "error":
         return 500, _error_body("InternalServerError")
     if how == "throttled":
-        return 400, _error_body("ThrottlingException")
+        return 400, _error_body("ThrottlingException", throttlingReasons=[_THROTTLED])
     if call.operation == "TransactWriteItems":
         reasons = [{"Code": "TransactionConflict"}, *({"Code": "None"} for _ in range(call.actions - 1))]
         return 400, _error_body("TransactionCanceledException", CancellationReasons=reasons)

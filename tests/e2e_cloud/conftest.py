@@ -56,16 +56,27 @@ class Cloud:
         """The stateless stack."""
         return f"gleaner-{self.environment.name}-service"
 
+    @property
+    def watch_stack(self) -> str:
+        """The stack of the alarms."""
+        return f"gleaner-{self.environment.name}-watch"
+
     def key(self, output: str) -> dict[str, str]:
         """The header with the API key whose id is in an output."""
         key = self.deployment.client("apigateway").get_api_key(apiKey=self.outputs[output], includeValue=True)
         return {"x-api-key": key["value"]}
 
     def deploy(self) -> None:
-        """Deploy both stacks and, in between, write the keys into the secret as an operator does."""
+        """Deploy all stacks and, in between, write the keys into the secret as an operator does."""
         self.outputs |= self.deployment.deploy(_synthesise(self.environment, self.code_path), self.data_stack)
         self.put_keys()
         self.deploy_service(self.environment, index_host=self.index_host)
+        self.deploy_watch()
+
+    def deploy_watch(self) -> None:
+        """Deploy the alarms."""
+        assembly = _synthesise(self.environment, self.code_path)
+        self.outputs |= self.deployment.deploy(assembly, self.watch_stack)
 
     def put_keys(self) -> None:
         """Write the keys of the remote services as docs/09 says."""
@@ -104,6 +115,7 @@ class Cloud:
             other = Cloud(environment, self.deployment, self.code_path, self.index_host, {}, http)
             other.deploy()
             yield other
+            self.deployment.destroy(other.watch_stack)
             self.deployment.destroy(other.service_stack)
             self.deployment.destroy(other.data_stack)
 

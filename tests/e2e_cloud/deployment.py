@@ -141,7 +141,7 @@ def artifact(assembly: Path, stack: str) -> dict[str, Any]:
 
 
 def _remove_unknown_resources(template: bytes) -> bytes:
-    """Remove the alarms on metric expressions and the style of sign-in pages, which the emulator rejects."""
+    """Remove the alarms on expressions, saved queries and the style of sign-in pages, which the emulator rejects."""
     content = json.loads(template)
     content["Resources"] = {name: resource for name, resource in content["Resources"].items() if is_known(resource)}
     for resource in content["Resources"].values():
@@ -155,7 +155,7 @@ def is_known(resource: Mapping[str, Any]) -> bool:
     """Whether the emulator takes a resource of a template."""
     if resource["Type"] == "AWS::CloudWatch::Alarm":
         return "Metrics" not in resource["Properties"]
-    return bool(resource["Type"] != "AWS::Cognito::ManagedLoginBranding")
+    return resource["Type"] not in ("AWS::Cognito::ManagedLoginBranding", "AWS::Logs::QueryDefinition")
 
 
 def _buffer_streams(template: bytes) -> bytes:

@@ -292,10 +292,36 @@ def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
         assert users.http.post("/mcp", json=LIST_TOOLS, headers=access).json()["result"]["tools"]
 
 
+def test_the_alarms_watch_the_service_that_is_deployed(cloud: Cloud) -> None:
+    alarms = {alarm["MetricName"]: alarm for alarm in _alarms(cloud)}
+    for metric, output in (("Throttles", "QueryFunctionName"), ("Errors", "PruneFunctionName")):
+        assert alarms[metric]["Dimensions"] == [{"Name": "FunctionName", "Value": cloud.outputs[output]}]
+    assert {"EstimatedCost", "StoreThrottles", "ApproximateNumberOfMessagesVisible"} <= alarms.keys()
+    [log] = {one["logGroupName"] for one in _metric_filters(cloud) if "resourcePath" in one["filterPattern"]}
+    assert "AccessLog" in log
+
+
+def test_the_alarms_keep_the_service_from_nothing(cloud: Cloud) -> None:
+    cloud.deployment.destroy(cloud.service_stack)
+    cloud.deploy_service(cloud.environment)
+    _live_version(cloud, ready=True)
+    ssm, name = cloud.deployment.client("ssm"), f"/gleaner/{cloud.environment.name}/watched/QueryFunction"
+    assert ssm.get_parameter(Name=name)["Parameter"]["Value"] == cloud.outputs["QueryFunctionName"]
+    # On AWS the function has another name now. In the emulator it has the same.
+    for value, problems in (("gone", ["alarms"]), (cloud.outputs["QueryFunctionName"], [])):
+        ssm.put_parameter(Name=name, Value=value, Overwrite=True)
+        cloud.deploy_watch()
+        found = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
+        assert [one["subject"] for one in found] == problems, found
+        assert all("STACK=watch" in one["remedy"] for one in found)
+
+
 def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
     client = cloud.deployment.client
     key = cloud.key("ApiKeyId")
     cloud.deployment.destroy(cloud.service_stack)
+    cloud.deployment.destroy(cloud.watch_stack)
+    assert _alarms(cloud) == []
     assert client("dynamodb").list_tables()["TableNames"]
     assert cloud.key("ApiKeyId") == key  # callers keep their keys
     cloud.deployment.destroy(cloud.data_stack)
@@ -366,6 +392,16 @@ def _described_sign_in(cloud: Cloud) -> dict[str, Any]:
     assert match is not None
     described: dict[str, Any] = json.loads(unescape(match[1]))
     return described
+
+
+def _alarms(cloud: Cloud) -> list[dict[str, Any]]:
+    alarms: list[dict[str, Any]] = cloud.deployment.client("cloudwatch").describe_alarms()["MetricAlarms"]
+    return alarms
+
+
+def _metric_filters(cloud: Cloud) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = cloud.deployment.client("logs").describe_metric_filters()["metricFilters"]
+    return filters
 
 
 def _ask(cloud: Cloud, query: str) -> dict[str, Any]:

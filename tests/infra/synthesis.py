@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer, Domain, Firewall, FirewallLog, KnowledgeBases
+from infra.environment import Authorizer, Domain, Firewall, FirewallLog, KnowledgeBases, Quota
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.layer_build import Layer
 from tests.run_directory import make_once
@@ -50,6 +50,7 @@ OWN_POOL = replace(
 )
 WITH_EMAIL = replace(DEV, name="email", alarms=replace(DEV.alarms, email="on-call@example.com"))
 PROTECTED_KEYS = replace(PROD, name="keys", authorizer=Authorizer.API_KEY)
+UNPRICED = replace(DEV, name="unpriced", openai_prices=None, quota=Quota(), alarms=replace(DEV.alarms, spending=None))
 TWIN = replace(PROD, name="twin")
 RESERVED = replace(
     PROD,
@@ -88,16 +89,18 @@ class Synthesis:
     path: Path
     data: Mapping[str, Template]
     service: Mapping[str, Template]
+    watch: Mapping[str, Template]
 
     def all_templates(self) -> Iterator[Template]:
         """The templates of all stacks."""
         yield from self.data.values()
         yield from self.service.values()
+        yield from self.watch.values()
 
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT)
+_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT, UNPRICED)
 ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
 ALL_NAMES = [environment.name for environment in ALL]
 
@@ -110,6 +113,7 @@ def synthesis() -> Synthesis:
         path=path / "cdk.out",
         data={name: _read(path, name, "data") for name in ALL_NAMES},
         service={name: _read(path, name, "service") for name in ALL_NAMES},
+        watch={name: _read(path, name, "watch") for name in ALL_NAMES},
     )
 
 
@@ -135,6 +139,12 @@ def one(template: Template, type: str) -> dict[str, Any]:
     """Properties of the only resource of a type."""
     (single,) = properties(template, type)
     return single
+
+
+def access_line(template: Template) -> dict[str, Any]:
+    """A line of the access log in which each value is the name of its variable."""
+    line: dict[str, Any] = json.loads(one(template, "AWS::ApiGateway::Stage")["AccessLogSetting"]["Format"])
+    return line
 
 
 def functions(template: Template) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 from gleaner_local.aws import ministack
 from infra import cdk, deploy
 from infra.created_stacks import CREATED_STACKS, find_created
-from infra.deploy import deploy_kept
+from infra.deploy import Deployment, deploy_kept
 
 DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
 GOOD = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
@@ -114,7 +114,11 @@ def test_other_environments_are_left_alone(cloudformation: Any) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nowhere"], "dev, staging, prod"), (["prod", "x", "--profile", "p"], "AWS_PROFILE"), (["prod"], "AWS gives no")],
+    [
+        (["nowhere", "*"], "dev, staging, prod"),
+        (["prod", "*", "--profile", "p"], "AWS_PROFILE"),
+        (["prod", "*"], "AWS gives no"),
+    ],
     ids=["unknown", "profile", "no account"],
 )
 def test_what_cannot_be_deployed_is_refused_in_one_line(
@@ -127,22 +131,70 @@ def test_what_cannot_be_deployed_is_refused_in_one_line(
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
-    assert deploy.main(arguments[0], arguments[1:]) == 1
+    assert deploy.main(arguments) == 1
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
 
 
-def test_an_environment_that_keeps_nothing_is_handed_to_the_cdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[list[str]] = []
+@pytest.mark.parametrize(
+    ("stack", "told"),
+    [
+        ("*", ["gleaner-dev/data gleaner-dev/service", "report", "gleaner-dev/watch --exclusively --app cdk.out"]),
+        ("data", ["gleaner-dev/data"]),
+        ("service", ["gleaner-dev/service", "report"]),
+        ("watch", ["gleaner-dev/watch --exclusively"]),
+    ],
+)
+def test_the_alarms_are_deployed_last_and_by_themselves(stack: str, told: list[str]) -> None:
+    status, runs = _run(_deployment(stack))
+    assert status == 0
+    assert [run.partition(" --outputs-file")[0].removesuffix(" --force") for run in runs] == told
+
+
+def test_a_deployment_says_that_the_alarms_are_missing_if_only_they_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    status, runs = _run(_deployment("*"), fails="gleaner-dev/watch")
+    assert (status, len(runs)) == (1, 3)
+    error = capsys.readouterr().err
+    assert "gleaner-dev-watch is not deployed" in error
+    assert "make deploy ENV=dev STACK=watch" in error
+
+
+def test_a_failed_service_is_reported_and_not_followed_by_its_alarms(capsys: pytest.CaptureFixture[str]) -> None:
+    status, runs = _run(_deployment("*"), fails="gleaner-dev/service")
+    assert (status, runs[1:]) == (3, ["report"])
+    assert "is not deployed" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["gleaner-x.svc.pinecone.io", "https://gleaner-x.svc.pinecone.io"])
+def test_the_host_of_the_index_may_lack_its_scheme(host: str) -> None:
+    _, (served, *_) = _run(_deployment("*", index_host=host))
+    assert "--parameters gleaner-dev-data:PineconeIndexHost=https://gleaner-x.svc.pinecone.io" in served
+
+
+def test_without_a_host_the_deployed_one_is_kept() -> None:
+    _, runs = _run(_deployment("*"))
+    assert "PineconeIndexHost" not in "".join(runs)
+
+
+def test_flags_reach_the_cdk() -> None:
+    _, (served, _, watch) = _run(_deployment("*"))
+    assert served.endswith("--force") and watch.endswith("--force")
+
+
+def _deployment(stack: str, index_host: str | None = None) -> Deployment:
+    return Deployment(environment="dev", stack=stack, index_host=index_host, arguments=["--force"])
+
+
+def _run(deployment: Deployment, fails: str = "nothing") -> tuple[int, list[str]]:
+    """The status, and what was run; the CDK fails with 3 for the stack `fails`."""
+    runs: list[str] = []
 
     def run(arguments: list[str]) -> int:
-        runs.append(arguments)
-        return 3
+        runs.append(" ".join(arguments).removeprefix("deploy "))
+        return 3 if fails in arguments else 0
 
-    monkeypatch.setattr(cdk, "main", run)
-    assert deploy.main("dev", ["gleaner-dev/*"]) == 3
-    assert runs == [["deploy", "gleaner-dev/*"]]
+    return deploy.deploy(deployment, run_cdk=run, serve=run, report=lambda: runs.append("report")), runs
 
 
 def _deploy(run: Cdk, *arguments: str) -> int:

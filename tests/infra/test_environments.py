@@ -28,7 +28,7 @@ def test_names_are_unique() -> None:
     assert len(ENVIRONMENTS) == 3
 
 
-@pytest.mark.parametrize("stack", ["data", "service"])
+@pytest.mark.parametrize("stack", ["data", "service", "watch"])
 def test_the_same_record_with_another_name_makes_the_same_stacks(synthesised: Synthesis, stack: str) -> None:
     templates = getattr(synthesised, stack)
     prod, twin = (json.dumps(templates[name]) for name in ("prod", "twin"))
@@ -39,15 +39,16 @@ def test_the_same_record_with_another_name_makes_the_same_stacks(synthesised: Sy
 def test_stacks_that_keep_data_are_protected(synthesised: Synthesis, environment: Environment) -> None:
     manifest = json.loads((synthesised.path / f"assembly-gleaner-{environment.name}" / "manifest.json").read_text())
     stacks = [one for one in manifest["artifacts"].values() if one["type"] == "aws:cloudformation:stack"]
-    assert len(stacks) == 2
+    assert len(stacks) == 3
     for stack in stacks:
-        assert stack["properties"].get("terminationProtection", False) is environment.keep_data
+        keeps = environment.keep_data and not stack["properties"]["stackName"].endswith("-watch")
+        assert stack["properties"].get("terminationProtection", False) is keeps
 
 
 @pytest.mark.slow
 def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
     files = sorted(map(str, synthesised.path.glob("assembly-*/*.template.json")))
-    assert len(files) == 2 * len(synthesised.data)
+    assert len(files) == 3 * len(synthesised.data)
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--ignore-checks", *IGNORED, "--template", *files]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -15,25 +15,15 @@ from infra.layer_build import ROOT
 MAKE = shutil.which("make") or "make"
 
 
-@pytest.mark.parametrize("host", ["gleaner-x.svc.pinecone.io", "https://gleaner-x.svc.pinecone.io"])
-def test_the_host_of_the_index_may_lack_its_scheme(host: str) -> None:
-    command = _command("deploy", "ENV=dev", f"PINECONE_INDEX_HOST={host}")
-    assert "--parameters gleaner-dev-data:PineconeIndexHost=https://gleaner-x.svc.pinecone.io" in command
+def test_a_deployment_gets_the_stack_the_host_and_the_flags() -> None:
+    command = _command("deploy", "ENV=prod", "STACK=service", "PINECONE_INDEX_HOST=x.pinecone.io", "CDK_FLAGS=--force")
+    assert '-m infra.deploy prod "service" --index-host x.pinecone.io --force' in command
+    assert '-m infra.deploy dev "*"' in (command := _command("deploy"))
+    assert "--index-host" not in command
 
 
-def test_without_a_host_the_deployed_one_is_kept() -> None:
-    assert "PineconeIndexHost" not in _command("deploy", "ENV=dev")
-
-
-def test_a_deployment_says_what_became_of_the_new_version_and_keeps_its_own_status() -> None:
-    command = _command("deploy", "ENV=prod")
-    assert "|| status=$?; .venv/bin/python -m infra.rollout prod; exit $status" in command
-    assert "infra.rollout" not in _command("deploy", "ENV=prod", "STACK=data")
-
-
-@pytest.mark.parametrize("target", ["deploy", "destroy"])
-def test_flags_reach_the_cdk(target: str) -> None:
-    assert '"gleaner-prod/service" --force' in _command(target, "ENV=prod", "STACK=service", "CDK_FLAGS=--force")
+def test_flags_reach_the_cdk() -> None:
+    assert '"gleaner-prod/service" --force' in _command("destroy", "ENV=prod", "STACK=service", "CDK_FLAGS=--force")
 
 
 def test_make_alone_lists_every_target() -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from infra.criteria import shares
-from infra.environment import Alarms, Bar, Environment
+from infra.environment import Alarms, Bar, Environment, SpendingBar
 from infra.environments import DEV, ENVIRONMENTS
 from infra.layer_build import ROOT
 from infra.prices import AWS
-from tests.infra.synthesis import EVERY, Synthesis, Template, one, properties, resources
+from tests.infra.synthesis import EVERY, UNPRICED, Synthesis, Template, one, properties, resources
 
 COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 DAY = 24 * 60  # minutes
-MAX_METRICS_OF_AN_ALARM = 10
 BARS = [
     (name, value)
     for environment in ENVIRONMENTS
@@ -28,7 +28,7 @@ BARS = [
 
 @EVERY
 def test_every_criterion_has_a_widget_and_every_bar_an_alarm(synthesised: Synthesis, environment: Environment) -> None:
-    template = synthesised.service[environment.name]
+    template = synthesised.watch[environment.name]
     dashboard = json.dumps(one(template, "AWS::CloudWatch::Dashboard"))
     assert all(f"SC-00{number}" in dashboard for number in range(1, 9))
     for share in shares(environment):
@@ -42,7 +42,7 @@ def test_every_criterion_has_a_widget_and_every_bar_an_alarm(synthesised: Synthe
 
 @EVERY
 def test_a_share_of_too_few_questions_is_not_evaluated(synthesised: Synthesis, environment: Environment) -> None:
-    template = synthesised.service[environment.name]
+    template = synthesised.watch[environment.name]
     dashboard = _dashboard_expressions(template)
     criteria = [(share.code, share.metric, "Average", share.bar) for share in shares(environment) if share.bar]
     criteria.append(("SC-005", "Latency", "p95", environment.alarms.fast_answers))
@@ -84,14 +84,14 @@ def test_learned_keywords_are_evaluated_over_days() -> None:
 
 
 def test_slow_answers_trigger_an_alarm(synthesised: Synthesis) -> None:
-    (alarm,) = _alarms(synthesised.service["prod"], "SC-005")
+    (alarm,) = _alarms(synthesised.watch["prod"], "SC-005")
     assert alarm["Threshold"] == 10_000
     assert alarm["ComparisonOperator"] == "GreaterThanThreshold"
 
 
 @EVERY
 def test_failures_trigger_alarms(synthesised: Synthesis, environment: Environment) -> None:
-    alarms = properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm")
+    alarms = properties(synthesised.watch[environment.name], "AWS::CloudWatch::Alarm")
     watched = {alarm.get("MetricName"): alarm["Threshold"] for alarm in alarms}
     thresholds = {"Throttles": 0, "Errors": 0, "ApproximateNumberOfMessagesVisible": 0}
     assert thresholds.items() <= watched.items()
@@ -101,31 +101,13 @@ def test_failures_trigger_alarms(synthesised: Synthesis, environment: Environmen
 def test_an_outage_triggers_an_alarm_despite_health_checks_and_visits(
     synthesised: Synthesis, environment: Environment
 ) -> None:
-    template, bar = synthesised.service[environment.name], environment.alarms.server_errors
+    template, bar = synthesised.watch[environment.name], environment.alarms.server_errors
     (alarm,) = _alarms(template, "More than")
     assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (bar.percent / 100, "GreaterThanThreshold")
-    page = ["GET /", "GET /page/{name}"] if environment.chat_page else []
-    unasked = dict(enumerate(["GET /api/health", "HEAD /api/health", *page]))
     expression, metrics = _expression(alarm)
-    others = "".join(f" - FILL(all_{number}, 0) + FILL(failed_{number}, 0)" for number in unasked)
-    assert expression == f"IF(failed >= {bar.failures}, failed / (requests{others}))"
+    assert expression == f"IF(failed >= {bar.failures}, failed / asked)"
     period = bar.minutes * 60
-    totals = {"failed": ("5XXError", "Sum", period), "requests": ("Count", "Sum", period)}
-    assert metrics == totals | {f"all_{number}": ("Count", "Sum", period) for number in unasked} | {
-        f"failed_{number}": ("5XXError", "Sum", period) for number in unasked
-    }
-    assert len(metrics) <= 10  # that an alarm takes
-    assert _routes(alarm) == {"failed": "", "requests": ""} | {
-        f"{name}_{number}": route for name in ("all", "failed") for number, route in unasked.items()
-    }
-    # API Gateway emits metrics only for the methods that the stage names. Each of them is billed.
-    settings = one(template, "AWS::ApiGateway::Stage")["MethodSettings"]
-    measured = [
-        f"{setting['HttpMethod']} {setting['ResourcePath'].replace('/~1', '/').replace('~1', '/')}"
-        for setting in settings
-        if setting.get("MetricsEnabled")
-    ]
-    assert sorted(measured) == sorted(unasked.values())
+    assert metrics == {"failed": ("FailedRequests", "Sum", period), "asked": ("AskedRequests", "Sum", period)}
 
 
 def test_one_failure_is_not_enough_for_an_alarm() -> None:
@@ -135,40 +117,72 @@ def test_one_failure_is_not_enough_for_an_alarm() -> None:
 
 
 @EVERY
-def test_throttling_of_a_table_or_index_triggers_an_alarm_that_recovers(
+def test_throttling_by_dynamodb_triggers_an_alarm_that_recovers(
     synthesised: Synthesis, environment: Environment
 ) -> None:
-    alarms = _alarms(synthesised.service[environment.name], "DynamoDB throttles")
-    alarm_metrics = []
-    for alarm in alarms:
-        assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (0, "GreaterThanThreshold")
-        expression, metrics = _expression(alarm)
-        assert len(metrics) <= MAX_METRICS_OF_AN_ALARM
-        # DynamoDB emits no zeros, and alarms on its metrics keep their state on missing data.
-        assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(metrics)
-        alarm_metrics += [_throttled(query) for query in alarm["Metrics"] if not query["ReturnData"]]
+    (alarm,) = _alarms(synthesised.watch[environment.name], "DynamoDB throttles")
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (0, "GreaterThanThreshold")
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
+    # CloudWatch ignores how alarms on DynamoDB's own metrics treat missing data: they would never recover.
+    assert (alarm["Namespace"], alarm["MetricName"]) == (f"Gleaner/{environment.name}", "StoreThrottles")
+
+
+@EVERY
+def test_the_dashboard_shows_which_table_or_index_is_throttled(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    body = json.dumps(one(synthesised.watch[environment.name], "AWS::CloudWatch::Dashboard")).replace("\\", "")
     tables = resources(synthesised.data[environment.name], "AWS::DynamoDB::GlobalTable").values()
-    expected = [
-        (metric, index)
-        for table in tables
-        for index in ("", *(one["IndexName"] for one in table["Properties"].get("GlobalSecondaryIndexes", ())))
-        for metric in ("ReadThrottleEvents", "WriteThrottleEvents")
-    ]
-    assert sorted((metric, index) for metric, _, index in alarm_metrics) == sorted(expected)
-    assert len(set(alarm_metrics)) == len(alarm_metrics)
-    assert len({table for _, table, _ in alarm_metrics}) == len(tables) == len(alarms)
+    indexes = [one["IndexName"] for table in tables for one in table["Properties"].get("GlobalSecondaryIndexes", ())]
+    for metric in ("ReadThrottleEvents", "WriteThrottleEvents"):
+        assert body.count(f'["AWS/DynamoDB","{metric}"') == len(tables) + len(indexes)
+        for index in indexes:
+            assert f'["AWS/DynamoDB","{metric}","GlobalSecondaryIndexName","{index}","TableName"' in body
+
+
+@EVERY
+def test_spending_triggers_an_alarm_in_an_hour_and_in_a_day(synthesised: Synthesis, environment: Environment) -> None:
+    bar = environment.alarms.spending
+    assert bar is not None
+    for start, seconds, usd in (
+        ("The answers of the last hour", 3_600, bar.usd_per_hour),
+        ("The answers of the last day", 86_400, bar.usd_per_day),
+    ):
+        (alarm,) = _alarms(synthesised.watch[environment.name], start)
+        assert (alarm["MetricName"], alarm["Statistic"], alarm["Period"]) == ("EstimatedCost", "Sum", seconds)
+        assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (usd, "GreaterThanThreshold")
+        assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (1, 1)
+        assert f"more than {usd:g} USD" in alarm["AlarmDescription"]
+
+
+def test_a_record_without_a_bar_has_no_alarm_on_spending(synthesised: Synthesis) -> None:
+    assert UNPRICED.alarms.spending is None
+    assert not _alarms(synthesised.watch["unpriced"], "The answers of the last")
+    dashboard = json.dumps(one(synthesised.watch["unpriced"], "AWS::CloudWatch::Dashboard"))
+    assert "Estimated cost (USD)" in dashboard
+
+
+def test_a_bar_on_spending_needs_prices() -> None:
+    with pytest.raises(ValueError, match="openai_prices"):
+        replace(DEV, openai_prices=None)
+
+
+@pytest.mark.parametrize(("day", "hour"), [(0, 0), (5, 6), (49, 2), (-1, -1)])
+def test_a_bar_on_spending_that_would_never_or_always_be_reached_is_refused(day: float, hour: float) -> None:
+    with pytest.raises(ValueError, match="usd_per_day"):
+        SpendingBar(usd_per_day=day, usd_per_hour=hour)
 
 
 @EVERY
 def test_one_failed_pruning_run_triggers_an_alarm(synthesised: Synthesis, environment: Environment) -> None:
-    alarms = properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm")
+    alarms = properties(synthesised.watch[environment.name], "AWS::CloudWatch::Alarm")
     once = {alarm.get("MetricName") for alarm in alarms if alarm["EvaluationPeriods"] == 1}
     assert {"Errors", "ApproximateNumberOfMessagesVisible"} <= once
 
 
 @EVERY
 def test_missing_data_triggers_no_alarm(synthesised: Synthesis, environment: Environment) -> None:
-    for alarm in properties(synthesised.service[environment.name], "AWS::CloudWatch::Alarm"):
+    for alarm in properties(synthesised.watch[environment.name], "AWS::CloudWatch::Alarm"):
         assert alarm["TreatMissingData"] == "notBreaching"
 
 
@@ -182,7 +196,7 @@ def test_the_handbook_prices_the_snapshot() -> None:
 
 
 def test_environments_of_two_regions_have_two_dashboards(synthesised: Synthesis) -> None:
-    template, region = synthesised.service["dev"], {"Ref": "AWS::Region"}
+    template, region = synthesised.watch["dev"], {"Ref": "AWS::Region"}
     name = one(template, "AWS::CloudWatch::Dashboard")["DashboardName"]
     assert name == {"Fn::Join": ["", ["gleaner-dev-", region]]}
     (_, parts) = template["Outputs"]["DashboardUrl"]["Value"]["Fn::Join"]
@@ -190,7 +204,7 @@ def test_environments_of_two_regions_have_two_dashboards(synthesised: Synthesis)
 
 
 def test_alarms_notify_the_configured_address(synthesised: Synthesis) -> None:
-    template = synthesised.service["email"]
+    template = synthesised.watch["email"]
     (topic,) = resources(template, "AWS::SNS::Topic")
     subscription = one(template, "AWS::SNS::Subscription")
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "on-call@example.com")
@@ -200,7 +214,7 @@ def test_alarms_notify_the_configured_address(synthesised: Synthesis) -> None:
 
 def test_without_an_address_there_is_no_topic(synthesised: Synthesis) -> None:
     assert DEV.alarms.email is None
-    assert not resources(synthesised.service["dev"], "AWS::SNS::Topic")
+    assert not resources(synthesised.watch["dev"], "AWS::SNS::Topic")
 
 
 def _alarms(template: Template, start: str) -> list[dict[str, Any]]:
@@ -214,25 +228,6 @@ def _expression(alarm: dict[str, Any]) -> tuple[str, dict[str, tuple[str, str, i
     (expression,) = [query["Expression"] for query in alarm["Metrics"] if query["ReturnData"]]
     stats = {query["Id"]: query["MetricStat"] for query in alarm["Metrics"] if not query["ReturnData"]}
     return expression, {id: (stat["Metric"]["MetricName"], stat["Stat"], stat["Period"]) for id, stat in stats.items()}
-
-
-def _routes(alarm: dict[str, Any]) -> dict[str, str]:
-    """The route of the metric with each id of an expression; empty for the whole API."""
-
-    def route(metric: dict[str, Any]) -> str:
-        dimensions = {one["Name"]: one["Value"] for one in metric["Dimensions"]}
-        return f"{dimensions['Method']} {dimensions['Resource']}" if "Resource" in dimensions else ""
-
-    stats = {query["Id"]: query["MetricStat"]["Metric"] for query in alarm["Metrics"] if not query["ReturnData"]}
-    return {id: route(metric) for id, metric in stats.items()}
-
-
-def _throttled(query: dict[str, Any]) -> tuple[str, str, str]:
-    """The metric, table and index of a query. The index is empty for the table itself."""
-    metric = query["MetricStat"]["Metric"]
-    dimensions = {one["Name"]: one["Value"] for one in metric["Dimensions"]}
-    assert metric["Namespace"] == "AWS/DynamoDB"
-    return metric["MetricName"], json.dumps(dimensions["TableName"]), dimensions.get("GlobalSecondaryIndexName", "")
 
 
 def _dashboard_expressions(template: Template) -> set[tuple[str, str]]:

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 from gleaner.clients.secrets import ApiKeys
 from gleaner_local.clients import keys_secret
-from gleaner_local.diagnosis import _functions
-from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS
+from gleaner_local.diagnosis import _functions, _watch
+from gleaner_local.diagnosis.environment import DATA_OUTPUTS, SERVICE_OUTPUTS, WATCH_OUTPUTS
 from infra.environment import Authorizer, Environment
 from tests.infra import synthesis
 from tests.infra.synthesis import EVERY
@@ -19,6 +19,8 @@ def test_the_stacks_have_every_output_that_the_doctor_reads(environment: Environ
     callers = {Authorizer.API_KEY: {"ApiKeyId"}, Authorizer.COGNITO: {"UserPoolId"}, Authorizer.IAM: set()}
     assert set(stacks.data[environment.name]["Outputs"]) >= {*DATA_OUTPUTS, *callers[environment.authorizer]}
     assert set(stacks.service[environment.name]["Outputs"]) >= set(SERVICE_OUTPUTS)
+    assert set(stacks.watch[environment.name]["Outputs"]) >= set(WATCH_OUTPUTS)
+    assert set(stacks.watch[environment.name]["Parameters"]) >= _watch.WATCHED.keys()
 
 
 @EVERY

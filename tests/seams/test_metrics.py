@@ -21,6 +21,7 @@ from tests.infra.synthesis import Template, resources, synthesis
 COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 0.1, "output": 10}', "WEB_SEARCH_PRICE": "0.005"}
+_FILTER = "AWS::Logs::MetricFilter"
 
 MetricNames = set[tuple[str, str]]  # service and metric
 
@@ -40,7 +41,7 @@ def test_watched_metrics_are_emitted(
             use(environments)
         finally:
             environments.stop()
-    watched = _watched_metrics(synthesis().service["dev"])
+    watched = _watched_metrics(synthesis().watch["dev"])
     assert {(criteria.SERVICE, share.metric) for share in criteria.shares(DEV)} < watched
     emitted = _emitted_metrics(log)
     assert watched - emitted == set()
@@ -98,10 +99,15 @@ def _watched_metrics(template: Template) -> MetricNames:
     alarms = [alarm["Properties"] for alarm in resources(template, "AWS::CloudWatch::Alarm").values()]
     alarm_metrics = [metric for alarm in alarms for metric in _metrics_of(alarm)]
     own = [metric for metric in alarm_metrics if metric["Namespace"] == criteria.namespace(DEV)]
+    written = [metric for metric in own if "Dimensions" in metric]
+    # The others are made of log lines.
+    filters = [one["Properties"]["MetricTransformations"][0] for one in resources(template, _FILTER).values()]
+    made = {(one["MetricNamespace"], one["MetricName"]) for one in filters}
+    assert {(one["Namespace"], one["MetricName"]) for one in own if "Dimensions" not in one} == made
     (dashboard,) = resources(template, "AWS::CloudWatch::Dashboard").values()
     body = json.dumps(dashboard).replace("\\", "")
     widget_metrics = re.findall(rf'\["{criteria.namespace(DEV)}","(\w+)","service","([\w-]+)"', body)
-    return {(metric["Dimensions"][0]["Value"], metric["MetricName"]) for metric in own} | {
+    return {(metric["Dimensions"][0]["Value"], metric["MetricName"]) for metric in written} | {
         (service, name) for name, service in widget_metrics
     }
 

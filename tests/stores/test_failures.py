@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from typing import Any
 
 import pytest
 from botocore.exceptions import (
     BotoCoreError,
+    ClientError,
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
@@ -28,7 +31,7 @@ NO_CONNECTION = [
 
 @pytest.mark.parametrize("error", NO_CONNECTION)
 def test_a_connection_that_cannot_be_made_is_retried_for_half_of_the_time(error: BotoCoreError) -> None:
-    retry_after = retry_within(Deadline.after(0.2))
+    retry_after = retry_within(Deadline.after(0.2), "table")
     assert retry_after(error) == 0.0
     time.sleep(0.11)
     assert retry_after(error) is None
@@ -36,10 +39,47 @@ def test_a_connection_that_cannot_be_made_is_retried_for_half_of_the_time(error:
 
 @pytest.mark.parametrize("error", [ReadTimeoutError(endpoint_url=URL), ConnectionClosedError(endpoint_url=URL)])
 def test_a_lost_response_is_retried_as_long_as_there_is_time(error: BotoCoreError) -> None:
-    retry_after = retry_within(Deadline.after(0.02))
+    retry_after = retry_within(Deadline.after(0.02), "table")
     time.sleep(0.03)
     assert retry_after(error) == 0.0  # `with_retries` ends at the deadline
 
 
 def test_an_error_of_the_encryption_is_final() -> None:
-    assert retry_within(Deadline.after(5))(SSLError(endpoint_url=URL, error="bad certificate")) is None
+    assert retry_within(Deadline.after(5), "table")(SSLError(endpoint_url=URL, error="bad certificate")) is None
+
+
+# `ThrottlingReasons` and the codes are those of botocore's model of DynamoDB; a transaction names them by its actions.
+THROTTLED: list[dict[str, Any]] = [
+    {
+        "Error": {"Code": "ProvisionedThroughputExceededException"},
+        "ThrottlingReasons": [{"reason": "IndexWriteKeyRangeThroughputExceeded", "resource": "arn:by_tool"}],
+    },
+    {"Error": {"Code": "ThrottlingException"}, "throttlingReasons": [{"reason": "TableReadMaxOnDemand"}]},
+    {"Error": {"Code": "RequestLimitExceeded"}},
+    {
+        "Error": {"Code": "TransactionCanceledException"},
+        "CancellationReasons": [{"Code": "None"}, {"Code": "ThrottlingError"}],
+    },
+]
+
+
+@pytest.mark.parametrize("response", THROTTLED, ids=[one["Error"]["Code"] for one in THROTTLED])
+def test_throttling_is_logged_once_for_each_call(response: Any, caplog: pytest.LogCaptureFixture) -> None:
+    error = ClientError(response, "UpdateItem")
+    with caplog.at_level(logging.WARNING):
+        retry_after = retry_within(Deadline.after(5), "keywords")
+        assert [retry_after(error) for _ in range(3)] == [0.0] * 3
+    (line,) = caplog.records
+    assert (line.message, vars(line)["table"], vars(line)["operation"]) == (
+        "DynamoDB throttled a request",
+        "keywords",
+        "UpdateItem",
+    )
+    (reason, *_) = response.get("ThrottlingReasons") or response.get("throttlingReasons") or [{}]
+    assert (vars(line)["cause"], vars(line)["resource"]) == (reason.get("reason"), reason.get("resource"))
+
+
+@pytest.mark.parametrize("code", ["ConditionalCheckFailedException", "TransactionConflictException", "ValidationError"])
+def test_other_errors_are_not_logged_as_throttling(code: str, caplog: pytest.LogCaptureFixture) -> None:
+    retry_within(Deadline.after(5), "keywords")(ClientError({"Error": {"Code": code}}, "PutItem"))
+    assert caplog.records == []

@@ -24,6 +24,7 @@ class Stack:
     protected: bool  # termination protection
     outputs: Mapping[str, str]
     resources: Mapping[str, Sequence[str]]  # physical ids by type
+    parameters: Mapping[str, str]  # for those that name a parameter of SSM, the value that was found there
 
     def check(self, outputs: Sequence[str], *, fix: str) -> Finding:
         """Check that the last deployment succeeded and left these outputs; `fix` is the command that deploys it."""
@@ -57,4 +58,8 @@ def read_stack(client: Any, name: str) -> Stack | None:
         protected=bool(description.get("EnableTerminationProtection")),
         outputs={output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())},
         resources=resources,
+        parameters={
+            parameter["ParameterKey"]: parameter.get("ResolvedValue", parameter.get("ParameterValue", ""))
+            for parameter in description.get("Parameters", ())
+        },
     )

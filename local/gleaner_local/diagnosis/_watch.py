@@ -1,14 +1,17 @@
-"""Checks what runs beside the API of a deployed environment: the schedules and the alarms."""
+"""Checks what runs beside the API of a deployed environment: the schedules, and the alarms that watch it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gleaner_local.diagnosis.finding import Finding, note, ok, problem
 
 SCHEDULE = "schedule"
 ALARMS = "alarms"
+ALARM = "AWS::CloudWatch::Alarm"
+# Parameters of the watch stack, which it reads when it is deployed, and the outputs of the service with the same names.
+WATCHED = {"QueryFunction": "QueryFunctionName", "PruneFunction": "PruneFunctionName"}
 
 
 def check_schedule(client: Any, names: Sequence[str], *, fix: str) -> Iterator[Finding]:
@@ -33,10 +36,21 @@ def check_alarms(client: Any, names: Sequence[str], *, dashboard: str, fix: str)
     firing = [alarm for alarm in alarms if alarm["StateValue"] == "ALARM"]
     for alarm in firing:
         text = f"An alarm fires: {alarm.get('AlarmDescription') or alarm['AlarmName']}."
-        yield problem(ALARMS, text, f"docs/09 says what to do. Dashboard: {dashboard}")
+        yield problem(ALARMS, text, f"docs/13-runbook.md has its entry. Dashboard: {dashboard}")
     if alarms and not firing:
         yield ok(ALARMS, f"None of {len(alarms)} alarms fires. Dashboard: {dashboard}")
     if any(alarm.get("ActionsEnabled") is False for alarm in alarms):
         yield problem(ALARMS, "The actions of some alarms are disabled.", fix)
     if alarms and not any(alarm.get("AlarmActions") for alarm in alarms):
         yield note(ALARMS, "The alarms notify nobody.", "Set `email` of the alarms in infra/environments.py.")
+
+
+def check_watched(watched: Mapping[str, str], outputs: Mapping[str, str], *, fix: str) -> Iterator[Finding]:
+    """Check that the alarms watch the functions that are deployed now, not those of a service that was removed.
+
+    `watched` are the parameters of the watch stack, `outputs` those of the service.
+    """
+    gone = [name for name, output in WATCHED.items() if watched.get(name) != outputs.get(output)]
+    if gone:
+        text = f"The alarms watch what is no longer deployed ({', '.join(gone)})."
+        yield problem(ALARMS, text, f"Deploy them again: {fix}")

@@ -22,7 +22,7 @@ from gleaner_local.diagnosis._stacks import Stack, read_stack
 from gleaner_local.diagnosis._stream import check_stream
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
-from gleaner_local.diagnosis._watch import check_alarms, check_schedule
+from gleaner_local.diagnosis._watch import ALARM, ALARMS, check_alarms, check_schedule, check_watched
 from gleaner_local.diagnosis.aws import Account, aws_findings
 from gleaner_local.diagnosis.checklist import Need
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
@@ -38,7 +38,8 @@ TABLES = {
     "UsageTable": schema.USAGE,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
-SERVICE_OUTPUTS = ("ApiUrl", "DashboardUrl", "QueryFunctionName", "PruneFunctionName")
+SERVICE_OUTPUTS = ("ApiUrl", "QueryFunctionName", "PruneFunctionName")
+WATCH_OUTPUTS = ("DashboardUrl",)
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
 _RECORD = "of the environment's record in infra/environments.py"
@@ -78,6 +79,7 @@ class EnvironmentCheck:
         self._deploy = f"make deploy ENV={name}"
         self._data: Stack | None = None
         self._service: Stack | None = None
+        self._watch: Stack | None = None
         self._keys: dict[str, str] = {}
         self._settings: Settings | None = None
 
@@ -101,6 +103,8 @@ class EnvironmentCheck:
             yield from self._check_data(self._data)
         if self._service is not None:
             yield from self._check_service(self._service)
+        if self._watch is not None:
+            yield from aws_findings(ALARMS, self._check_alarms(self._watch, self._service))
 
     def _walk_checklist(self, findings: Sequence[Finding]) -> Iterator[Finding]:
         """What only a real account can show, as far as the other findings do not."""
@@ -131,7 +135,12 @@ class EnvironmentCheck:
         client = self._account.client("cloudformation")
         self._data = read_stack(client, f"gleaner-{self._name}-data")
         self._service = read_stack(client, f"gleaner-{self._name}-service")
-        for stack, kind, outputs in ((self._data, "data", DATA_OUTPUTS), (self._service, "service", SERVICE_OUTPUTS)):
+        self._watch = read_stack(client, f"gleaner-{self._name}-watch")
+        for stack, kind, outputs in (
+            (self._data, "data", DATA_OUTPUTS),
+            (self._service, "service", SERVICE_OUTPUTS),
+            (self._watch, "watch", WATCH_OUTPUTS),
+        ):
             fix = f"{self._deploy} STACK={kind}"
             if stack is None:
                 region = client.meta.region_name
@@ -149,7 +158,8 @@ class EnvironmentCheck:
             yield note(_stacks.SUBJECT, text, f"`{self._deploy}` updates them.")
 
     def _outputs(self) -> dict[str, str]:
-        return {name: value for stack in (self._data, self._service) if stack for name, value in stack.outputs.items()}
+        stacks = (self._data, self._service, self._watch)
+        return {name: value for stack in stacks if stack for name, value in stack.outputs.items()}
 
     def _check_data(self, data: Stack) -> Iterator[Finding]:
         """The tables and the secret."""
@@ -170,19 +180,25 @@ class EnvironmentCheck:
         yield _secret.check_fields(fields, self._name)
 
     def _check_service(self, service: Stack) -> Iterator[Finding]:
-        """The query function, the services that it calls, the schedule, the alarms and the API."""
+        """The query function, the services that it calls, the schedule and the API."""
         yield from aws_findings(_functions.SUBJECT, self._check_function(service))
         yield from aws_findings(QUOTAS, check_quotas(self._account.client("lambda")))
         if self._settings is not None:
             yield from self._check_remote_services(self._settings)
         schedules = service.resources.get("AWS::Scheduler::Schedule", ())
-        alarms = service.resources.get("AWS::CloudWatch::Alarm", ())
         fix = f"{self._deploy} STACK=service"
-        client = self._account.client
-        yield from aws_findings("schedule", check_schedule(client("scheduler"), schedules, fix=fix))
-        dashboard = service.outputs.get("DashboardUrl", "none")
-        yield from aws_findings("alarms", check_alarms(client("cloudwatch"), alarms, dashboard=dashboard, fix=fix))
+        client = self._account.client("scheduler")
+        yield from aws_findings("schedule", check_schedule(client, schedules, fix=fix))
         yield from aws_findings(API, self._check_api(service))
+
+    def _check_alarms(self, watch: Stack, service: Stack | None) -> Iterator[Finding]:
+        """The alarms of all stacks, and that they watch what is deployed."""
+        fix = f"{self._deploy} STACK=watch"
+        names = [name for stack in (watch, service) if stack for name in stack.resources.get(ALARM, ())]
+        dashboard = watch.outputs.get("DashboardUrl", "none")
+        yield from check_alarms(self._account.client("cloudwatch"), names, dashboard=dashboard, fix=fix)
+        if service is not None:
+            yield from check_watched(watch.parameters, service.outputs, fix=fix)
 
     def _check_function(self, service: Stack) -> Iterator[Finding]:
         fix = f"{self._deploy} STACK=service"

@@ -31,7 +31,7 @@ from gleaner_local.diagnosis._functions import LiveFunction, read_live
 from gleaner_local.diagnosis._secret import check_fields
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
-from gleaner_local.diagnosis._watch import check_alarms, check_schedule
+from gleaner_local.diagnosis._watch import check_alarms, check_schedule, check_watched
 from gleaner_local.diagnosis.aws import Account, aws_findings
 from gleaner_local.diagnosis.environment import EnvironmentCheck
 from gleaner_local.diagnosis.finding import Finding, State
@@ -69,10 +69,11 @@ def problems(findings: list[Finding]) -> list[str]:
 
 
 def test_missing_stacks_are_problems(connect: Connect, tmp_path: Path) -> None:
-    data, service = problems(environment("none", tmp_path))
+    data, service, watch = problems(environment("none", tmp_path))
     assert "gleaner-none-data" in data
     assert "make deploy ENV=none STACK=data" in data
     assert "make deploy ENV=none STACK=service" in service
+    assert "make deploy ENV=none STACK=watch" in watch
 
 
 def test_a_stack_without_its_outputs_is_a_problem(connect: Connect, tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_a_stack_without_its_outputs_is_a_problem(connect: Connect, tmp_path: Pa
     connect("cloudformation").get_waiter("stack_create_complete").wait(
         StackName="gleaner-half-data", WaiterConfig={"Delay": 1}
     )
-    data, _service = problems(environment("half", tmp_path))
+    data, *_others = problems(environment("half", tmp_path))
     assert "KeywordsTable" in data
     assert "ApiKeysSecretArn" in data
 
@@ -236,6 +237,15 @@ def test_an_alarm_that_fires_is_reported_with_its_description(connect: Connect) 
     assert "https://board" in line
     (line,) = problems(findings(["quiet", "gone"]))
     assert "1 of 2" in line
+
+
+def test_alarms_of_a_service_that_was_removed_are_a_problem() -> None:
+    watched = {"QueryFunction": "q-1", "PruneFunction": "p-1", "QueryLog": "l-1"}
+    outputs = {"QueryFunctionName": "q-1", "PruneFunctionName": "p-1"}
+    assert list(check_watched(watched, outputs, fix="DEPLOY")) == []
+    (line,) = problems(list(check_watched(watched, outputs | {"QueryFunctionName": "q-2"}, fix="DEPLOY")))
+    assert "QueryFunction" in line and "PruneFunction" not in line
+    assert "DEPLOY" in line
 
 
 def _live(**values: Any) -> LiveFunction:

@@ -189,8 +189,9 @@ class Answering:
             from gleaner.answering.events import ignore
             from gleaner.answering.question import answer_question
             from gleaner.runtime.spans import record_spans
-            from gleaner.runtime.tracing import span_recorder
+            from gleaner.runtime.tracing import name_query, span_recorder
 
+            name_query(segment, query_id)
             with record_spans(span_recorder(segment)):
                 return answer_question(request, query_id, services, deadline, observe, emit or ignore)
 
@@ -213,8 +214,9 @@ class Answering:
             services = self.prepare()
             from gleaner.answering.searching import search_passages
             from gleaner.runtime.spans import record_spans
-            from gleaner.runtime.tracing import span_recorder
+            from gleaner.runtime.tracing import name_query, span_recorder
 
+            name_query(segment, query_id)
             with record_spans(span_recorder(segment)):
                 return search_passages(
                     query,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gleaner.answering._call_events import CallEvents
 from gleaner.errors import DeadlineExceeded, GleanerError, ServiceUnavailable, ToolCallRejected
 from gleaner.model import JsonObject, ToolCall
+from gleaner.runtime.spans import note, span
 from gleaner.tools import generate_response, knowledge_base_search, perplexity_search
 from gleaner.tools.registry import TOOLS
 from gleaner.tools.workspace import Workspace
@@ -150,6 +151,13 @@ class Execution:
         return None if reason is None else _failed(call, reason, "rejected", executed=False, duration_ms=0.0)
 
     def _execute(self, call: ToolCall) -> CallOutcome:
+        with span(f"tool {call.name}", is_remote=False):
+            outcome = self._run(call)
+            if outcome.error is not None:
+                note(outcome=outcome.result["error"]["code"])
+            return outcome
+
+    def _run(self, call: ToolCall) -> CallOutcome:
         started_at = time.monotonic()
         tool = TOOLS[call.name]
         try:

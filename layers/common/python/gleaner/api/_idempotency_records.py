@@ -54,7 +54,8 @@ class IdempotencyRecords(DynamoDBPersistenceLayer):
 
     def _retry(self, write: Callable[[], Any]) -> None:
         deadline = self._deadline
-        with_retries(write, retry_after=retry_within(deadline), deadline=deadline, attempts=_MAX_ATTEMPTS)
+        retry_after = retry_within(deadline, self.table_name)
+        with_retries(write, retry_after=retry_after, deadline=deadline, attempts=_MAX_ATTEMPTS)
 
 
 def _is_same(stored: DataRecord | None, own: DataRecord) -> bool:

@@ -99,7 +99,7 @@ class Api:
         """
         plain_event = normalise(event)
         request = self._make_request(event, plain_event["body"], context)
-        self._logger.append_keys(query_id=request.query_id)
+        self._logger.append_keys(query_id=request.query_id, request_id=request.request_id)
         if self._streams(plain_event):
             return self._handle_streamed(plain_event, request)
         return self._resolve(plain_event, request, is_head=is_head(event))
@@ -109,6 +109,7 @@ class Api:
         deadline = _deadline(self._settings.query_deadline_seconds, context)
         return RequestContext(
             query_id=new_id(),
+            request_id=(event.get("requestContext") or {}).get("requestId") or context.aws_request_id,
             caller=read_caller(
                 event,
                 admins=self._settings.admin_callers,
@@ -132,7 +133,7 @@ class Api:
 
         context = request.lambda_context
         whole, response = WholeResponse(), find_stream(context)
-        headers = {**STREAM_HEADERS, **self._headers(event, request), **self._cors_headers(event)}
+        headers = {**STREAM_HEADERS, **self._headers(request), **self._cors_headers(event)}
         if response is not None:  # whoever waits for a whole response waits no longer than on the other routes
             request = replace(request, deadline=_deadline(self._settings.stream_deadline_seconds, context))
         encoder = None if is_of_openai(event["path"]) else UiMessageStream()
@@ -152,7 +153,7 @@ class Api:
             count_failed_answer(self._metrics, request.lambda_context.function_version)
         # Answers belong to their caller: neither browsers nor proxies may store them.
         answer["multiValueHeaders"].setdefault("Cache-Control", ["no-store"])
-        answer["multiValueHeaders"] |= self._headers(event, request)
+        answer["multiValueHeaders"] |= self._headers(request)
         if is_of_openai(event["path"]):
             from gleaner.api.protocols.openai_errors import convert
 
@@ -161,10 +162,9 @@ class Api:
             answer |= {"body": "", "isBase64Encoded": False}
         return answer
 
-    def _headers(self, event: JsonObject, request: RequestContext) -> dict[str, list[str]]:
+    def _headers(self, request: RequestContext) -> dict[str, list[str]]:
         """The headers of every response."""
-        request_id = (event.get("requestContext") or {}).get("requestId") or request.lambda_context.aws_request_id
-        headers = {"X-Query-Id": [request.query_id], "X-Request-Id": [request_id]}
+        headers = {"X-Query-Id": [request.query_id], "X-Request-Id": [request.request_id]}
         # Also on responses without an allowed origin: a cache must not serve them to an allowed one.
         return headers | ({"Vary": ["Origin"]} if self._settings.cors_origins else {})
 

@@ -158,7 +158,10 @@ class ChatRoutes:
             self._count(name, count)
 
     def count_cost(self, cost: Cost) -> None:
-        """Record what the current request cost."""
+        """Record what the current request cost, and name the request in the log line of its metrics."""
+        request = self._current()
+        self._metrics.add_metadata("query_id", request.query_id)
+        self._metrics.add_metadata("request_id", request.request_id)
         self._count("InputTokens", cost.usage.input_tokens)
         self._count("OutputTokens", cost.usage.output_tokens)
         self._count("WebSearches", cost.web_searches)

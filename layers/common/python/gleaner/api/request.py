@@ -28,9 +28,10 @@ Body = TypeVar("Body", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestContext:
-    """One request: its id, its caller, and how long it may take."""
+    """One request: its ids, its caller, and how long it may take."""
 
     query_id: str
+    request_id: str  # the gateway's, which its access log has
     caller: Caller
     deadline: Deadline
     lambda_context: LambdaContext

@@ -1,4 +1,4 @@
-"""Spans: what a remote call was, how long it took and how it ended, for the trace of a question.
+"""Spans: what a call was, how long it took and how it ended, for the trace of a question.
 
 Context variables lead to the trace, so a thread that makes calls must run in a copy of the context that it works for.
 While nothing is recorded, a span does nothing.
@@ -17,13 +17,14 @@ Fact = str | int | float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A remote call that has ended. It holds nothing that was sent or received."""
+    """A call that has ended. It holds nothing that was sent or received."""
 
     name: str
     started_at: float  # Unix time in seconds
     ended_at: float
     error: str | None  # its class, never its message
     facts: Mapping[str, Fact]
+    is_remote: bool  # False: its name is no service's, and it contains the calls that it made
 
 
 RecordSpan = Callable[[Span], None]
@@ -43,8 +44,8 @@ def record_spans(record: RecordSpan | None) -> Iterator[None]:
 
 
 @contextmanager
-def span(name: str, **facts: Fact) -> Iterator[None]:
-    """Record one remote call, also if it raises an error."""
+def span(name: str, *, is_remote: bool = True, **facts: Fact) -> Iterator[None]:
+    """Record one call, also if it raises an error."""
     record = _record.get()
     if record is None:
         yield
@@ -60,7 +61,17 @@ def span(name: str, **facts: Fact) -> Iterator[None]:
     finally:
         _facts.reset(token)
         # A copy: the thread of a call that timed out may still note facts.
-        record(Span(name=name, started_at=started_at, ended_at=time.time(), error=failure, facts=dict(noted)))
+        ended_at = time.time()
+        record(
+            Span(
+                name=name,
+                started_at=started_at,
+                ended_at=ended_at,
+                error=failure,
+                facts=dict(noted),
+                is_remote=is_remote,
+            )
+        )
 
 
 def note(**facts: Fact | None) -> None:

@@ -32,6 +32,12 @@ def make_tracer(*packages: str) -> Tracer:
     return Tracer(service=SERVICE, patch_modules=packages)
 
 
+def name_query(parent: Any, query_id: str) -> None:
+    """Let traces be found by the id of a query; `parent` is None if the trace is not sampled."""
+    if parent is not None:
+        parent.put_annotation("query_id", query_id)
+
+
 def span_recorder(parent: Any) -> RecordSpan | None:
     """Build what records spans as subsegments of `parent`, from any thread; None if the trace is not sampled."""
     return partial(_record_span, parent) if parent is not None and parent.sampled else None
@@ -39,7 +45,7 @@ def span_recorder(parent: Any) -> RecordSpan | None:
 
 def _record_span(parent: Any, span: Span) -> None:
     """Add a span to the trace. X-Ray indexes only 50 annotations of a trace, so numbers are metadata."""
-    subsegment = Subsegment(span.name, "remote", parent.parent_segment)
+    subsegment = Subsegment(span.name, "remote" if span.is_remote else "local", parent.parent_segment)
     subsegment.start_time = span.started_at
     subsegment.put_annotation("outcome", span.error or "ok")
     for name, fact in span.facts.items():

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
-from gleaner.stores.failures import existing_items, failed_conditions, retry_within
+from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
 
@@ -77,7 +77,7 @@ class Table:
             items += [from_item(item) for item in response["Responses"].get(self._name, [])]
             unprocessed = response.get("UnprocessedKeys", {}).get(self._name)
             if unprocessed:
-                _pause(deadline)
+                self._wait_until_unthrottled("BatchGetItem", response, deadline)
                 pending += unprocessed["Keys"]
         return items
 
@@ -144,7 +144,7 @@ class Table:
             response = self._call(partial(self._client.batch_write_item, RequestItems=request), deadline)
             unprocessed = response.get("UnprocessedItems", {}).get(self._name, [])
             if unprocessed:
-                _pause(deadline)
+                self._wait_until_unthrottled("BatchWriteItem", response, deadline)
                 pending += unprocessed
 
     def query_index(
@@ -289,7 +289,8 @@ class Table:
     def _call(self, call: Callable[[], T], deadline: Deadline) -> T:
         deadline.timeout(1.0)  # raises if no time is left
         try:
-            return with_retries(call, retry_after=retry_within(deadline), deadline=deadline, attempts=_MAX_ATTEMPTS)
+            retry_after = retry_within(deadline, self._name)
+            return with_retries(call, retry_after=retry_after, deadline=deadline, attempts=_MAX_ATTEMPTS)
         except ClientError as error:
             positions = failed_conditions(error)
             if positions:
@@ -300,10 +301,10 @@ class Table:
         except BotoCoreError as error:
             raise StoreUnavailable("The store could not be reached.") from error
 
-
-def _pause(deadline: Deadline) -> None:
-    """Wait for a random time: DynamoDB leaves part of a batch unprocessed when it throttles."""
-    time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - jitter, not security
+    def _wait_until_unthrottled(self, operation: str, response: object, deadline: Deadline) -> None:
+        """Wait for a random time: DynamoDB leaves part of a batch unprocessed when it throttles."""
+        log_throttling(self._name, operation, response)
+        time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - jitter, not security
 
 
 def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Classifies DynamoDB's errors: transient, permanent, or a failed condition."""
+"""Classifies DynamoDB's errors: transient, permanent, or a failed condition. Logs those that mean throttling."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -16,22 +17,21 @@ from botocore.exceptions import (
 
 from gleaner.runtime.deadline import Deadline
 
+logger = logging.getLogger(__name__)
+
 # Connections that cannot be made are retried for so long. A question makes several calls in a row, and each of them
 # may wait: the sum must leave time to report that the store is down.
 _MAX_OUTAGE_SECONDS = 2.0
 
-_TRANSIENT_ERRORS = frozenset(
-    [
-        "TransactionInProgressException",
-        "ThrottlingException",
-        "ProvisionedThroughputExceededException",
-        "RequestLimitExceeded",
-        "InternalServerError",
-        "ServiceUnavailable",
-        "TransactionConflictException",
-    ]
-)
-_TRANSIENT_REASONS = frozenset(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])
+_THROTTLED = frozenset(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"])
+_TRANSIENT_ERRORS = _THROTTLED | {
+    "TransactionInProgressException",
+    "InternalServerError",
+    "ServiceUnavailable",
+    "TransactionConflictException",
+}
+_THROTTLED_REASONS = frozenset(["ThrottlingError", "ProvisionedThroughputExceeded"])
+_TRANSIENT_REASONS = _THROTTLED_REASONS | {"TransactionConflict"}
 _LOST_RESPONSES = frozenset(
     ["ReadTimeoutError", "ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"]
 )
@@ -71,18 +71,40 @@ def existing_items(error: ClientError) -> dict[int, dict[str, Any]]:
     return {position: reason["Item"] for position, reason in enumerate(_reasons(error)) if "Item" in reason}
 
 
-def retry_within(deadline: Deadline) -> Callable[[Exception], float | None]:
+def log_throttling(table: str, operation: str, response: Any) -> None:
+    """Log that a request was throttled. DynamoDB names the table or the index, and its limit, in some responses."""
+    reasons = response.get("ThrottlingReasons") or response.get("throttlingReasons") or [{}]
+    facts = {
+        "table": table,
+        "operation": operation,
+        "cause": reasons[0].get("reason"),
+        "resource": reasons[0].get("resource"),
+    }
+    logger.warning("DynamoDB throttled a request", extra=facts)
+
+
+def retry_within(deadline: Deadline, table: str) -> Callable[[Exception], float | None]:
     """Build the `retry_after` of one call (see `retries.with_retries`): 0 for a transient error, else None.
 
-    Connections that cannot be made are retried for half of the time, and for a few seconds at most.
+    Connections that cannot be made are retried for half of the time, and for a few seconds at most. That requests to
+    `table` are throttled is logged once for each call: alarms count these lines.
     """
     outage = deadline.part(_MAX_OUTAGE_SECONDS)
+    has_logged = False
 
     def retry_after(error: Exception) -> float | None:
+        nonlocal has_logged
+        if not has_logged and isinstance(error, ClientError) and _is_throttled(error):
+            has_logged = True
+            log_throttling(table, error.operation_name, error.response)
         is_transient = outage.remaining() > 0 if isinstance(error, _NO_CONNECTION) else _is_transient(error)
         return 0.0 if is_transient else None
 
     return retry_after
+
+
+def _is_throttled(error: ClientError) -> bool:
+    return error.response.get("Error", {}).get("Code") in _THROTTLED or bool(_THROTTLED_REASONS & set(_codes(error)))
 
 
 def _is_transient(error: Exception) -> bool:
