@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 
 from gleaner.clients import pinecone
 from gleaner.model import Record
+from gleaner.stores import schema
 from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
@@ -200,7 +201,7 @@ def test_no_debug_line_is_logged(run: Run) -> None:
 
 
 def test_no_record_of_a_tool_call_holds_a_secret(run: Run) -> None:
-    names = {record["tool_name"].split("\n")[0] for record in run.records}
+    names = {schema.value_of_call_partition(record["tool_name"]).split("\n")[0] for record in run.records}
     assert {"knowledge_base_search", "perplexity_search", "index_keywords", "generate_response", "drop"} <= names
     assert "[redacted: e-mail address]" in str(run.records)
     assert not _planted_in(str(run.records))
