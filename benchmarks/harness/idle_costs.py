@@ -17,7 +17,7 @@ Template = Mapping[str, Any]
 _SECONDS_A_MONTH = 30 * 24 * 3_600
 _MINUTE = 60
 # Metrics that API Gateway writes for a route with settings of its own, and those that pruning writes in an hour a day.
-_ROUTE_METRICS, _PRUNING_METRICS, _HOURS_A_DAY = 5, 6, 24
+_PRUNING_METRICS, _HOURS_A_DAY = 6, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,6 @@ def idle_costs(environment: Environment, templates: Sequence[Template]) -> dict[
             len(acls) * AWS.web_acl_month + rules * AWS.web_acl_rule_month
         ),
         "deployments by CodeDeploy: free for Lambda": exactly(AWS.deployment),
-        f"metrics of the health route, while something calls it all the time: {_ROUTE_METRICS} × "
-        f"{AWS.metric_month:.2f}": Range(0, _ROUTE_METRICS * AWS.metric_month),
         f"dashboards: {AWS.dashboard_month:.2f} each (an account's first three are free)": Range(
             0, dashboards * AWS.dashboard_month
         ),

@@ -136,7 +136,7 @@ class CanaryDeployment(Construct):
             self,
             id,
             alarm_name=f"{Stack.of(self).stack_name}-canary-{id.lower()}-{self._version}",
-            alarm_description=text,
+            alarm_description=f"{text}. See docs/13-runbook.md: Canary",
             metric=metric,
             threshold=threshold,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,

@@ -49,6 +49,7 @@ def saved_queries(environment: Environment) -> Mapping[str, SavedQuery]:
         "SlowAnswers": (_SLOW_ANSWERS.format(milliseconds=f"{slow:g}"), ("query_log",)),
         "KeywordsAfterWeb": (_KEYWORDS_AFTER_WEB, ("query_log",)),
         "StoreThrottled": (_STORE_THROTTLED, ("query_log", "prune_log")),
+        "Canary": (_CANARY, ("query_log",)),
         "PruneErrors": (_FAILED_RUNS, ("prune_log",)),
         "DeadLetters": (_FAILED_RUNS, ("prune_log",)),
         "SpendingPerDay": (_SPENDING_PER_DAY, ("query_log",)),
@@ -81,6 +82,12 @@ fields @timestamp, level, message, query_id, requestId, status, problem, reason,
 _SERVER_ERRORS = """
 fields @timestamp, coalesce(requestId, request_id) as id, status, error, problem, reason, exception_name, query_id
 | filter status like /^5/ or message = "query failed" or level = "ERROR"
+| sort @timestamp desc
+| limit 200
+"""
+_CANARY = """
+fields @timestamp, version, level, message, problem, reason, exception_name, query_id, request_id
+| filter ispresent(FailedAnswers.0) or message = "query failed" or level = "ERROR"
 | sort @timestamp desc
 | limit 200
 """

@@ -97,6 +97,10 @@ class Synthesis:
         yield from self.service.values()
         yield from self.watch.values()
 
+    def of(self, name: str) -> tuple[Template, ...]:
+        """The templates of an environment."""
+        return self.data[name], self.service[name], self.watch[name]
+
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)

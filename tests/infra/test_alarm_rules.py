@@ -51,7 +51,7 @@ def without(alarm: Mapping[str, Any], *names: str) -> dict[str, Any]:
 @EVERY_VARIANT
 def test_cloudwatch_should_take_every_alarm(synthesised: Synthesis, environment: Environment) -> None:
     name = environment.name
-    templates = (synthesised.data[name], synthesised.service[name], synthesised.watch[name])
+    templates = synthesised.of(name)
     alarms = [alarm for template in templates for alarm in properties(template, "AWS::CloudWatch::Alarm")]
     assert alarms
     for alarm in alarms:

@@ -21,12 +21,13 @@ OF_A_REGION = ("AWS::Region", "AWS::StackId", "AWS::StackName")
 def test_environments_of_one_account_and_region_have_no_name_in_common(synthesised: Synthesis) -> None:
     owners: dict[str, str] = {}
     for environment in ALL:
-        for template in (synthesised.data[environment.name], synthesised.service[environment.name]):
+        for template in synthesised.of(environment.name):
             for name in (*_names(template), *_exports(template)):
                 assert owners.setdefault(name, environment.name) == environment.name, name
     # The names that there are, so that this test is known to see them.
     assert {name.partition(" ")[0] for name in owners} == {
-        *("AWS::SSM::Parameter", "AWS::CloudWatch::Dashboard", "export"),
+        *("AWS::SSM::Parameter", "AWS::CloudWatch::Dashboard", "AWS::Logs::LogGroup", "AWS::ApiGateway::DomainName"),
+        "export",
     }
 
 

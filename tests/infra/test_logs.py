@@ -111,7 +111,7 @@ def _patterns(template: Template, log: str) -> dict[str, str]:
 
 def _templates(synthesised: Synthesis, environment: Environment) -> list[Template]:
     name = environment.name
-    return [synthesised.data[name], synthesised.service[name], synthesised.watch[name]]
+    return list(synthesised.of(name))
 
 
 def test_the_records_keep_logs_for_as_long_as_the_handbook_says() -> None:

@@ -11,7 +11,7 @@ from gleaner.runtime.pricing import ModelPrices, Prices, expected_usd
 from infra.environment import Authorizer, Environment, Quota, Throttle
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from infra.prices import MODELS, WEB_ANSWER
-from tests.infra.synthesis import EVERY, Synthesis, properties
+from tests.infra.synthesis import EVERY, UNPRICED, Synthesis, properties
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
@@ -75,8 +75,8 @@ def test_a_record_whose_quota_cannot_work_is_refused(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"quota": Quota(), "openai_prices": None},
-        {"quota": Quota(questions_per_day=5), "openai_prices": None},
+        {"quota": Quota(), "openai_prices": None, "alarms": UNPRICED.alarms},
+        {"quota": Quota(questions_per_day=5), "openai_prices": None, "alarms": UNPRICED.alarms},
         {"quota": Quota(usd_per_day=1)},
         {"quota": Quota(questions_per_day=5, environment_usd_per_day=0.5, admins_exempt=True)},
     ],

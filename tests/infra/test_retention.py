@@ -51,7 +51,7 @@ def test_all_that_holds_data_is_kept_or_deleted_as_the_record_says(
     policies = ("RetainExceptOnCreate", "Retain") if environment.keep_data else ("Delete", "Delete")
     stateful = {
         name: (resource.get("DeletionPolicy"), resource.get("UpdateReplacePolicy"))
-        for template in (synthesised.data[environment.name], synthesised.service[environment.name])
+        for template in synthesised.of(environment.name)
         for name, resource in template["Resources"].items()
         if resource["Type"] in STATEFUL - PASSING
     }
@@ -61,14 +61,14 @@ def test_all_that_holds_data_is_kept_or_deleted_as_the_record_says(
 
 @EVERY_ONE
 def test_nothing_survives_the_rollback_of_its_creation(synthesised: Synthesis, environment: Environment) -> None:
-    for template in (synthesised.data[environment.name], synthesised.service[environment.name]):
+    for template in synthesised.of(environment.name):
         retained = [one["Type"] for one in template["Resources"].values() if one.get("DeletionPolicy") == "Retain"]
         assert set(retained) <= OF_THE_ACCOUNT
 
 
 @EVERY_ONE
 def test_nothing_that_stays_has_a_fixed_name(synthesised: Synthesis, environment: Environment) -> None:
-    for template in (synthesised.data[environment.name], synthesised.service[environment.name]):
+    for template in synthesised.of(environment.name):
         for resource in _staying(template):
             names = [value for name, value in resource.get("Properties", {}).items() if NAMES.fullmatch(name)]
             assert not [name for name in names if "AWS::StackId" not in json.dumps(name)]
@@ -81,7 +81,7 @@ def test_only_stacks_that_were_created_are_protected(tmp_path: Path, created: se
     data = templates["gleaner-prod-data"]
     is_protected = "gleaner-prod-data" in created
     replicas = [replica for table in properties(data, "AWS::DynamoDB::GlobalTable") for replica in table["Replicas"]]
-    assert len(replicas) >= 4
+    assert len(replicas) == 6
     assert {replica["DeletionProtectionEnabled"] for replica in replicas} == {is_protected}
     (pool,) = properties(data, "AWS::Cognito::UserPool")
     assert pool.get("DeletionProtection", "INACTIVE") == ("ACTIVE" if is_protected else "INACTIVE")
@@ -97,7 +97,7 @@ def test_docs_list_what_stays(synthesised: Synthesis, environment: Environment) 
 
 
 def _types_of_staying(synthesised: Synthesis, environment: Environment) -> set[str]:
-    templates = (synthesised.data[environment.name], synthesised.service[environment.name])
+    templates = synthesised.of(environment.name)
     return {str(resource["Type"]) for template in templates for resource in _staying(template)}
 
 

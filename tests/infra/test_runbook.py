@@ -66,6 +66,6 @@ def test_the_fields_that_the_runbook_names_are_those_of_the_access_log(synthesis
 
 
 def _alarm_descriptions(synthesised: Synthesis, name: str) -> list[str]:
-    templates = (synthesised.data[name], synthesised.service[name], synthesised.watch[name])
+    templates = synthesised.of(name)
     alarms = [alarm for template in templates for alarm in properties(template, "AWS::CloudWatch::Alarm")]
     return [alarm["AlarmDescription"] for alarm in alarms]

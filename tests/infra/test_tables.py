@@ -12,7 +12,7 @@ SECRET = "AWS::SecretsManager::Secret"
 @EVERY
 def test_tables_are_on_demand_encrypted_and_recoverable(synthesised: Synthesis, environment: Environment) -> None:
     tables = properties(synthesised.data[environment.name], TABLE)
-    assert len(tables) == 5
+    assert len(tables) == 6
     for table in tables:
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
