@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.environment import Bar, Environment
+from infra.alarm_bars import Bar
+from infra.environment import Environment
 
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from infra.alarm_bars import Alarms
 from infra.callbacks import MCP_CALLBACK_URLS, is_callback
+from infra.front import Domain, Firewall
+from infra.limits import PineconeLimits, Quota, Throttle
 from infra.prices import MODELS, WEB_ANSWER, Model
 
 _MODEL = "gpt-6-luna"
-_FIREWALL_LIMITS = (10, 2_000_000_000)  # what AWS WAF takes
-SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
+
 CANARY_MINUTES = (5, 10, 15, 30)  # of CodeDeployDefault.LambdaCanary10Percent...Minutes
+
 # API Gateway waits 29 s for a response that is not streamed. A Regional API may wait longer once the account's quota
 # L-E5AE38E3 allows it ("Quotas for configuring and running a REST API" in its developer guide). The guide names no
 # maximum; AWS grants up to 300 s (hashicorp/terraform-provider-aws#37859, and answers on re:Post).
 _MAX_INTEGRATION_SECONDS = 300
+
 _MAX_FUNCTION_SECONDS = 900  # of Lambda, and of a streamed response of API Gateway
+
 _RESPONSE_SECONDS = 1.0  # from a deadline to the response; the function reserves it, too
 
 
@@ -41,127 +45,6 @@ class Function:
     # Lambda keeps 100 for other functions. New accounts have 10: raise it first, or the deployment fails (docs/09).
     reserved_concurrency: int | None = None
     snap_start: bool = False  # versions start from a snapshot, whose storage is billed (docs/11)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Throttle:
-    """The request rates that the API allows."""
-
-    rate_per_second: float
-    burst: int
-    quota_per_day: int | None = None  # requests with each API key, whatever they ask for; where callers have keys
-    open_rate_per_second: int = 5  # for each route that needs no credentials
-    page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
-
-
-class FirewallLog(Enum):
-    """Which requests the firewall logs. The log shows neither credentials nor what was asked."""
-
-    NOTHING = "nothing"
-    REFUSED = "refused"
-    ALL = "all"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Firewall:
-    """AWS WAF in front of the API, which has a price of its own (docs/11)."""
-
-    # A first visit of the page takes about 30 requests, and many people may share an address.
-    requests_per_address: int = 2_000  # in five minutes
-    log: FirewallLog = FirewallLog.REFUSED
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a limit that AWS WAF does not take."""
-        least, most = _FIREWALL_LIMITS
-        if not least <= self.requests_per_address <= most:
-            raise ValueError(f"AWS WAF takes limits of {least} to {most:,} requests for each address.")
-
-
-_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
-    """A domain name of your own for the API, with its certificate in the region of the API."""
-
-    name: str  # in lower case, as ask.example.org
-    base_path: str = ""  # the API is at https://NAME/BASE_PATH
-    certificate_arn: str | None = None  # an issued certificate; None: one is created, which needs the hosted zone
-    hosted_zone_id: str | None = None  # of Route 53, for the DNS record; None: you make the record yourself
-    closes_default_endpoint: bool = False  # whether the API's own execute-api address stops answering
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a name that is none, or a domain that nobody could serve."""
-        if not re.fullmatch(rf"({_LABEL}\.)+{_LABEL}", self.name):
-            raise ValueError(f"{self.name} is not a domain name in lower case.")
-        if not re.fullmatch(r"([\w$.+!*'()-]+(/[\w$.+!*'()-]+)*)?", self.base_path, re.ASCII):
-            raise ValueError(f"{self.base_path} is not a base path, which neither begins nor ends with a slash.")
-        if self.certificate_arn is None and self.hosted_zone_id is None:
-            raise ValueError(f"{self.name} needs certificate_arn, or hosted_zone_id to have a certificate created.")
-
-    @property
-    def url(self) -> str:
-        """The address of the API, without a final slash."""
-        return f"https://{self.name}" + (f"/{self.base_path}" if self.base_path else "")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PineconeLimits:
-    """How many queries the vector index takes, which limits how many questions the API may take."""
-
-    # In each namespace (docs.pinecone.io/reference/api/database-limits/rate-limits, on every plan). Set what Pinecone's
-    # support raised it to. A question searches the namespace of documents and that of stored answers equally often.
-    queries_per_second: int = 100
-
-    def check(self, throttle: Throttle) -> str | None:
-        """What is wrong with a throttle that lets more questions in than the index can search for, or None."""
-        searches = throttle.rate_per_second * SEARCHES_PER_QUESTION
-        if searches > self.queries_per_second:
-            return (
-                f"{throttle.rate_per_second:g} questions a second may search {searches:g} times, but Pinecone takes "
-                f"{self.queries_per_second} queries a second in a namespace. Lower rate_per_second to "
-                f"{self.queries_per_second / SEARCHES_PER_QUESTION:.4g}, or raise pinecone_limits once Pinecone has."
-            )
-        if throttle.burst > self.queries_per_second:
-            return (
-                f"a burst of {throttle.burst} questions searches that often at once, but Pinecone takes "
-                f"{self.queries_per_second} queries a second in a namespace. Lower burst."
-            )
-        return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quota:
-    """How many questions may be asked on a day (UTC), and what they may cost by estimate; None is no limit.
-
-    Whatever calls the model is a question. The limit of questions is exact; that of money refuses once the sum has
-    reached it (docs/11).
-    """
-
-    questions_per_day: int | None = None  # for each caller
-    usd_per_day: float | None = None
-    environment_questions_per_day: int | None = None  # for all callers together
-    environment_usd_per_day: float | None = None
-    admins_exempt: bool = False  # admins are counted, but never refused
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a limit that refuses everything, or that another limit makes pointless."""
-        of_questions = (self.questions_per_day, self.environment_questions_per_day)
-        of_usd = (self.usd_per_day, self.environment_usd_per_day)
-        for of_caller, of_environment in (of_questions, of_usd):
-            if any(limit is not None and not 0 < limit < math.inf for limit in (of_caller, of_environment)):
-                raise ValueError("Quota: a limit must be a positive number, or None for no limit.")
-            if of_caller is not None and of_environment is not None and of_caller > of_environment:
-                raise ValueError("Quota: a caller may not use more in a day than the environment.")
-        if any(limit is not None and int(limit) != limit for limit in of_questions):
-            raise ValueError("Quota: questions are counted in whole numbers.")
-        if self.admins_exempt and (*of_questions, *of_usd) == (None,) * 4:
-            raise ValueError("Quota: without limits there is nothing from which admins_exempt exempts.")
-
-    @property
-    def limits_usd(self) -> bool:
-        """Whether money is limited."""
-        return (self.usd_per_day, self.environment_usd_per_day) != (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,66 +75,6 @@ class Canary:
             raise ValueError(f"CodeDeploy has canaries of {CANARY_MINUTES} minutes, not of {self.minutes}.")
         if self.failures < 1 or self.slow_seconds <= 0:
             raise ValueError("A canary needs bars above 0: otherwise it is always rolled back.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """The share of questions that must meet a criterion, and the periods over which it is evaluated.
-
-    A period with too few questions is not evaluated, because their share would mean little. CloudWatch requires whole
-    hours for periods of more than an hour, and evaluates at most seven days of them, or one day of shorter periods.
-    """
-
-    percent: float  # at least
-    minutes: int  # length of a period
-    questions: int = 1  # minimum in a period
-    periods: int = 1  # the number of recent periods to evaluate
-    misses: int = 1  # periods below the bar before the alarm fires
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureBar:
-    """The share of requests that may fail, and the period over which it is evaluated.
-
-    The minimum of failures lets the alarm of a little-used service fire when it is down, but not for one failure.
-    """
-
-    percent: float  # at most
-    failures: int  # minimum in a period
-    minutes: int  # length of a period
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendingBar:
-    """What the answers may cost: the model and the web search, estimated at the prices of the record.
-
-    The alarm of the hour fires soon when something asks much at once, that of the day when it goes on. Both look at the
-    last hour or day up to now.
-    """
-
-    usd_per_day: float
-    usd_per_hour: float
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if one of the alarms could never fire before the other, or would always fire."""
-        if not 0 < self.usd_per_hour <= self.usd_per_day <= 24 * self.usd_per_hour:
-            raise ValueError("usd_per_day must be between usd_per_hour and 24 times that, and both above 0.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alarms:
-    """When alarms fire and whom they notify. docs/09 says what each criterion measures."""
-
-    email: str | None  # None: alarms show on the dashboard only
-    server_errors: FailureBar
-    knowledge_base_searched: Bar  # SC-001
-    answered_on_first_attempt: Bar  # SC-002
-    keywords_after_web: Bar  # SC-003
-    fast_answers: Bar  # SC-005: the share of answers in time
-    fast_answer_seconds: float  # SC-005: the time limit
-    helped_by_keywords: Bar  # SC-006
-    retries_recovered: Bar  # SC-007
-    spending: SpendingBar | None = None  # None: what answers cost raises no alarm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +134,7 @@ class Environment:
     stream_deadline_seconds: float = 60.0  # for questions whose answers stream
     web_answer_max_age_days: int = 30
     pinecone_index_host: str | None = None  # None: given at the first deployment
-    pinecone_limits: PineconeLimits = PineconeLimits()
+    pinecone_limits: PineconeLimits = field(default_factory=PineconeLimits)
     openai_model: str = _MODEL
     openai_prices: Model | None = MODELS[_MODEL]  # prices of openai_model; None: no cost estimates
     openai_max_completion_tokens: int = 4096  # that one call of the model may write

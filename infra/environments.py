@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from infra.environment import (
-    Alarms,
-    Authorizer,
-    Bar,
-    Canary,
-    Environment,
-    FailureBar,
-    Firewall,
-    Function,
-    Pruning,
-    Quota,
-    SpendingBar,
-    Throttle,
-)
+from infra.alarm_bars import Alarms, Bar, FailureBar, SpendingBar
+from infra.environment import Authorizer, Canary, Environment, Function, Pruning
+from infra.front import Firewall
+from infra.limits import Quota, Throttle
 from infra.pipeline import Pipeline
 
 _HOUR, _DAY = 60, 24 * 60  # minutes

@@ -10,7 +10,7 @@ from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_route53 as route53
 from constructs import Construct
 
-from infra.environment import Domain
+from infra.front import Domain
 
 
 class CustomDomain(Construct):

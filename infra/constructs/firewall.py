@@ -12,7 +12,8 @@ from aws_cdk import aws_wafv2 as wafv2
 from constructs import Construct
 
 from infra.constructs.gateway_responses import busy_address_body
-from infra.environment import Environment, Firewall, FirewallLog
+from infra.environment import Environment
+from infra.front import Firewall, FirewallLog
 from infra.retention import log_group
 
 _WINDOW_SECONDS = 300

@@ -8,9 +8,10 @@ from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from infra import criteria
+from infra.alarm_bars import Bar, FailureBar
 from infra.constructs import log_metrics
 from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index
-from infra.environment import Bar, Environment, FailureBar
+from infra.environment import Environment
 from infra.watched import Watched
 
 _FIVE_MINUTES = Duration.minutes(5)

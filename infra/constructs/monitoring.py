@@ -11,9 +11,10 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.alarm_bars import SpendingBar
 from infra.constructs.metrics import Metrics
 from infra.criteria import Share, describe_periods, shares
-from infra.environment import Environment, SpendingBar
+from infra.environment import Environment
 
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
 _ONE_OF_ONE = (1, 1)  # for daily events and long periods

@@ -15,7 +15,8 @@ from infra import criteria
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
 from infra.data_stack import DataStack
-from infra.environment import Environment, Quota
+from infra.environment import Environment
+from infra.limits import Quota
 
 # Starts the function with a client that streams responses. Lambda itself reads the variable.
 _EXEC_WRAPPER = "/opt/python/gleaner/runtime/lambda_runtime.sh"

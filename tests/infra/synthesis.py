@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer, Domain, Firewall, FirewallLog, KnowledgeBases, Quota
+from infra.environment import Authorizer, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
+from infra.front import Domain, Firewall, FirewallLog
 from infra.layer_build import Layer
+from infra.limits import Quota
 from tests.run_directory import make_once
 
 Template = dict[str, Any]

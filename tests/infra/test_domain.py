@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from infra.environment import Domain
 from infra.environments import ENVIRONMENTS, PROD
+from infra.front import Domain
 from tests.infra.synthesis import IN_ZONE, OWN_CERTIFICATE, Synthesis, Template, functions, one, properties, resources
 
 AT_DOMAINS = pytest.mark.parametrize(

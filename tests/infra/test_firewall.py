@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from infra.environment import Firewall
 from infra.environments import ENVIRONMENTS, PROD
+from infra.front import Firewall
 from infra.layer_build import ROOT
 from infra.prices import AWS
 from tests.infra.synthesis import Synthesis, Template, one, properties, resources

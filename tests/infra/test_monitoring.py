@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from infra.alarm_bars import Alarms, Bar, SpendingBar
 from infra.criteria import shares
-from infra.environment import Alarms, Bar, Environment, SpendingBar
+from infra.environment import Environment
 from infra.environments import DEV, ENVIRONMENTS
 from infra.layer_build import ROOT
 from infra.prices import AWS

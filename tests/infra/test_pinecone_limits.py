@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.environment import SEARCHES_PER_QUESTION, Environment, PineconeLimits, Throttle
+from infra.environment import Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
+from infra.limits import SEARCHES_PER_QUESTION, PineconeLimits, Throttle
 
 
 def throttled(rate: float, burst: int, queries: int = 100) -> Environment:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gleaner.runtime.pricing import ModelPrices, Prices, expected_usd
-from infra.environment import Authorizer, Environment, Quota, Throttle
+from infra.environment import Authorizer, Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
+from infra.limits import Quota, Throttle
 from infra.prices import MODELS, WEB_ANSWER
 from tests.infra.synthesis import EVERY, UNPRICED, Synthesis, properties
 

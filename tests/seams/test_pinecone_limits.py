@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gleaner.answering.steps import LoopLimits
-from infra.environment import SEARCHES_PER_QUESTION
+from infra.limits import SEARCHES_PER_QUESTION
 
 
 @pytest.mark.parametrize("seconds", [1.0, 25.0, 60.0, 600.0])
