@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import Any
+
+from botocore.exceptions import ClientError
+
+STACKS = ("data", "service", "watch")  # of an environment, in the order in which they are created
 
 # The context by which `infra.deploy` names them to the stacks, separated by commas.
 CREATED_STACKS = "created-stacks"
@@ -20,17 +24,27 @@ def find_created(name: str, cloudformation: Any) -> set[str]:
     create it. Raises BotoCoreError and ClientError.
     """
     created = set()
-    for page in cloudformation.get_paginator("describe_stacks").paginate():
-        for stack in page["Stacks"]:
-            if not re.fullmatch(rf"gleaner-{re.escape(name)}-[a-z]+", stack["StackName"]):
-                continue
-            if stack["StackStatus"] not in _NEVER_CREATED:
-                created.add(stack["StackName"])
-            elif stack["StackStatus"] in _ROLLED_BACK and stack.get("EnableTerminationProtection"):
-                cloudformation.update_termination_protection(
-                    StackName=stack["StackName"], EnableTerminationProtection=False
-                )
+    for stack_name in (f"gleaner-{name}-{stack}" for stack in STACKS):
+        stack = _describe(stack_name, cloudformation)
+        if stack is None:
+            continue
+        if stack["StackStatus"] not in _NEVER_CREATED:
+            created.add(stack_name)
+        elif stack["StackStatus"] in _ROLLED_BACK and stack.get("EnableTerminationProtection"):
+            cloudformation.update_termination_protection(StackName=stack_name, EnableTerminationProtection=False)
     return created
+
+
+def _describe(stack_name: str, cloudformation: Any) -> Mapping[str, Any] | None:
+    """The stack; None if there is none. By its name, because the pipeline's role may not list those of others."""
+    try:
+        (stack,) = cloudformation.describe_stacks(StackName=stack_name)["Stacks"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError" and "does not exist" in str(error):
+            return None
+        raise
+    found: Mapping[str, Any] = stack
+    return found
 
 
 def as_context(created: set[str]) -> dict[str, str]:

@@ -18,12 +18,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import cdk, rollout
 from infra.account import open_session
-from infra.created_stacks import as_context, find_created
+from infra.created_stacks import STACKS, as_context, find_created
 from infra.environment import Environment
 from infra.environments import ENVIRONMENTS
 
 RunCdk = Callable[[list[str]], int]
-_ALL, _DATA, _SERVICE, _WATCH = "*", "data", "service", "watch"
+_ALL = "*"
+_DATA, _SERVICE, _WATCH = STACKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,7 @@ def main(arguments: list[str]) -> int:
 def _parse(arguments: list[str]) -> Deployment:
     parser = ArgumentParser(prog="python -m infra.deploy", allow_abbrev=False)
     parser.add_argument("environment")
-    parser.add_argument("stack", choices=(_ALL, _DATA, _SERVICE, _WATCH))
+    parser.add_argument("stack", choices=(_ALL, *STACKS))
     parser.add_argument("--index-host")
     own, others = parser.parse_known_args(arguments)
     return Deployment(environment=own.environment, stack=own.stack, index_host=own.index_host, arguments=others)

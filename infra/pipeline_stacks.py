@@ -56,11 +56,16 @@ class DeployerStack(Stack):
         for statement in self._permissions(environment):
             role.add_to_policy(statement)
         account = "<AWS::Region>:<AWS::AccountId>"
-        acknowledge(
-            role,
-            f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:cloudformation:{account}:stack/gleaner-{environment}-*/*]",
-            "The stacks of one environment. CloudFormation puts a random id at the end of their ARNs.",
-        )
+        for resource in (
+            f"cloudformation:{account}:stack/gleaner-{environment}-*/*",
+            f"lambda:{account}:function:gleaner-{environment}-service-*",
+            f"codedeploy:{account}:deploymentgroup:gleaner-{environment}-service-*",
+        ):
+            acknowledge(
+                role,
+                f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:{resource}]",
+                "What belongs to one environment. CloudFormation puts a random id at the end of names.",
+            )
         CfnOutput(self, "RoleArn", value=role.role_arn, description=f"AWS_ROLE_ARN of the environment {environment}")
 
     def _workflows(self, pipeline: Pipeline, environment: str) -> iam.FederatedPrincipal:
@@ -77,8 +82,27 @@ class DeployerStack(Stack):
         stacks = self.format_arn(service="cloudformation", resource="stack", resource_name=f"gleaner-{environment}-*/*")
         return (
             iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[self._iam_arn("role", role) for role in roles]),
-            # `make deploy` itself looks which stacks exist.
-            iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[stacks]),
+            # `make deploy` itself looks which stacks exist, and says afterwards what became of the new version.
+            iam.PolicyStatement(
+                actions=["cloudformation:DescribeStacks", "cloudformation:ListStackResources"], resources=[stacks]
+            ),
+            iam.PolicyStatement(
+                actions=["lambda:GetAlias", "lambda:GetFunctionConfiguration"],
+                resources=[self._of_service(environment, "lambda", "function")],
+            ),
+            iam.PolicyStatement(
+                actions=["codedeploy:ListDeployments", "codedeploy:BatchGetDeployments"],
+                resources=[self._of_service(environment, "codedeploy", "deploymentgroup")],
+            ),
+        )
+
+    def _of_service(self, environment: str, service: str, kind: str) -> str:
+        """The ARNs of what CloudFormation named after the service's stack."""
+        return self.format_arn(
+            service=service,
+            resource=kind,
+            resource_name=f"gleaner-{environment}-service-*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
 
     def _iam_arn(self, kind: str, name: str) -> str:

@@ -133,7 +133,18 @@ def test_the_role_may_assume_two_roles_of_the_bootstrap_and_look_at_its_stacks(
     assert allowed == {
         ("sts:AssumeRole", "arn:P:iam::A:role/cdk-hnb659fds-deploy-role-A-R"),
         ("sts:AssumeRole", "arn:P:iam::A:role/cdk-hnb659fds-file-publishing-role-A-R"),
-        ("cloudformation:DescribeStacks", f"arn:P:cloudformation:R:A:stack/gleaner-{name}-*/*"),
+        *(
+            (f"cloudformation:{action}", f"arn:P:cloudformation:R:A:stack/gleaner-{name}-*/*")
+            for action in ("DescribeStacks", "ListStackResources")
+        ),
+        *(
+            (f"lambda:{action}", f"arn:P:lambda:R:A:function:gleaner-{name}-service-*")
+            for action in ("GetAlias", "GetFunctionConfiguration")
+        ),
+        *(
+            (f"codedeploy:{action}", f"arn:P:codedeploy:R:A:deploymentgroup:gleaner-{name}-service-*")
+            for action in ("ListDeployments", "BatchGetDeployments")
+        ),
     }
 
 
