@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infra.app import code_of, make_app
-from infra.environment import Authorizer, KnowledgeBases
+from infra.environment import Authorizer, Environment, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.front import Domain, Firewall, FirewallLog
 from infra.layer_build import Layer
@@ -86,9 +88,9 @@ EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """The path of the assembly, and the templates by environment and stack."""
+    """The paths of the assemblies, and the templates by environment and stack."""
 
-    path: Path
+    paths: tuple[Path, ...]  # the first one has the environments that are deployed
     data: Mapping[str, Template]
     service: Mapping[str, Template]
     watch: Mapping[str, Template]
@@ -106,29 +108,38 @@ class Synthesis:
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_VARIANTS = (*_AT_DOMAINS, *_WITH_CALLERS, WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT, UNPRICED)
-ALL = (*ENVIRONMENTS, *_VARIANTS, TWIN)
+_SPECIAL = (WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT, UNPRICED)
+# Half of the processor works for a synthesis at a time, so two processes of a test run each make one of these.
+_ASSEMBLIES = {"deployed": (*ENVIRONMENTS, TWIN, *_WITH_CALLERS), "variants": (*_AT_DOMAINS, *_SPECIAL)}
+ALL = tuple(chain.from_iterable(_ASSEMBLIES.values()))
 ALL_NAMES = [environment.name for environment in ALL]
 
 
 @cache
 def synthesis() -> Synthesis:
     """Synthesise with a layer of one file: another test checks the content of the layer."""
-    path = make_once("synthesis", _synthesise)
+    names = list(_ASSEMBLIES)
+    is_odd = os.environ.get("PYTEST_XDIST_WORKER", "")[-1:] in tuple("13579")
+    made = {
+        name: make_once(name, partial(_synthesise, environments=_ASSEMBLIES[name])) / "cdk.out"
+        for name in (reversed(names) if is_odd else names)
+    }
+    paths = {name: made[name] for name in names}
+    places = {one.name: paths[name] for name, environments in _ASSEMBLIES.items() for one in environments}
     return Synthesis(
-        path=path / "cdk.out",
-        data={name: _read(path, name, "data") for name in ALL_NAMES},
-        service={name: _read(path, name, "service") for name in ALL_NAMES},
-        watch={name: _read(path, name, "watch") for name in ALL_NAMES},
+        paths=tuple(paths.values()),
+        data={name: _read(path, name, "data") for name, path in places.items()},
+        service={name: _read(path, name, "service") for name, path in places.items()},
+        watch={name: _read(path, name, "watch") for name, path in places.items()},
     )
 
 
-def _synthesise(path: Path) -> None:
+def _synthesise(path: Path, environments: Sequence[Environment]) -> None:
     layer = path / "layer"
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
     code = code_of(Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False))
-    make_app(ALL, code, outdir=path / "cdk.out").synth()
+    make_app(environments, code, outdir=path / "cdk.out").synth()
 
 
 def resources(template: Template, type: str) -> dict[str, Any]:
@@ -161,6 +172,6 @@ def functions(template: Template) -> dict[str, dict[str, Any]]:
 
 
 def _read(path: Path, name: str, stack: str) -> Template:
-    (file,) = (path / "cdk.out" / f"assembly-gleaner-{name}").glob(f"*{name}{stack}*.template.json")
+    (file,) = (path / f"assembly-gleaner-{name}").glob(f"*{name}{stack}*.template.json")
     template: Template = json.loads(file.read_text())
     return template

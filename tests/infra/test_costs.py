@@ -42,7 +42,7 @@ def cost_of(word: str, *resources: dict[str, Any]) -> Range:
 
 
 def test_the_handbook_says_what_the_templates_cost(synthesised: Synthesis) -> None:
-    costs = {each.name: idle_costs(each, read_templates(synthesised.path, each)) for each in ENVIRONMENTS}
+    costs = {each.name: idle_costs(each, read_templates(synthesised.paths[0], each)) for each in ENVIRONMENTS}
     outdated = list(handbook.differences(describe_idle_costs(costs), tolerance=0.0))
     assert outdated == [], "Run benchmarks/idle_cost.py --write."
 

@@ -37,7 +37,7 @@ def test_the_same_record_with_another_name_makes_the_same_stacks(synthesised: Sy
 
 @EVERY
 def test_stacks_that_keep_data_are_protected(synthesised: Synthesis, environment: Environment) -> None:
-    manifest = json.loads((synthesised.path / f"assembly-gleaner-{environment.name}" / "manifest.json").read_text())
+    manifest = json.loads((synthesised.paths[0] / f"assembly-gleaner-{environment.name}" / "manifest.json").read_text())
     stacks = [one for one in manifest["artifacts"].values() if one["type"] == "aws:cloudformation:stack"]
     assert len(stacks) == 3
     for stack in stacks:
@@ -47,7 +47,7 @@ def test_stacks_that_keep_data_are_protected(synthesised: Synthesis, environment
 
 @pytest.mark.slow
 def test_templates_pass_cfn_lint(synthesised: Synthesis) -> None:
-    files = sorted(map(str, synthesised.path.glob("assembly-*/*.template.json")))
+    files = sorted(str(file) for path in synthesised.paths for file in path.glob("assembly-*/*.template.json"))
     assert len(files) == 3 * len(synthesised.data)
     command = [str(Path(sys.executable).with_name("cfn-lint")), "--ignore-checks", *IGNORED, "--template", *files]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
