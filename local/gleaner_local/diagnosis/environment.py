@@ -150,7 +150,7 @@ class EnvironmentCheck:
                 )
             else:
                 yield stack.check(outputs, fix=fix)
-                if self._keeps_data() and not stack.protected:
+                if stack is not self._watch and self._keeps_data() and not stack.protected:
                     text = f"{stack.name} is not protected against deletion."
                     yield note(_stacks.SUBJECT, text, f"A deployment that succeeds protects it: {fix}")
         deployed = self._outputs()

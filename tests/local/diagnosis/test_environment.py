@@ -95,9 +95,10 @@ def test_a_stack_of_kept_data_that_is_not_protected_is_noted(
 ) -> None:
     name = f"kept{protected}{keeps_data}".lower()
     template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
-    connect("cloudformation").create_stack(
-        StackName=f"gleaner-{name}-data", TemplateBody=template, EnableTerminationProtection=protected
-    )
+    for kind, is_protected in (("data", protected), ("watch", False)):  # which holds nothing, and is never protected
+        connect("cloudformation").create_stack(
+            StackName=f"gleaner-{name}-{kind}", TemplateBody=template, EnableTerminationProtection=is_protected
+        )
     record = replace(DEV, keep_data=keeps_data)
     check = EnvironmentCheck(
         name, Account(), outputs_file=tmp_path / "none", url=None, control_host=None, record=record
