@@ -144,8 +144,8 @@ def test_the_role_allows_everything_that_the_routes_do(cloud: Cloud) -> None:
 def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     _live_version(cloud, ready=True)
     problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
-    # The emulator's CloudFormation ignores the recovery of the five tables, and the expiry of two.
-    assert [one["subject"] for one in problems] == ["table upkeep"] * 7, problems
+    # The emulator's CloudFormation ignores the recovery of the six tables, and the expiry of three.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 9, problems
     dynamodb = cloud.deployment.client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.update_continuous_backups(
