@@ -51,7 +51,7 @@ class SpendingBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarms:
-    """When alarms fire and whom they notify. docs/09 says what each criterion measures."""
+    """When alarms fire and whom they notify. docs/16 says what each criterion measures."""
 
     email: str | None  # None: alarms show on the dashboard only
     server_errors: FailureBar

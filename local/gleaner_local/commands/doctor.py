@@ -81,7 +81,7 @@ def _diagnose(
         from infra.environments import ENVIRONMENTS
 
         outputs = _OUTPUTS_DIR / f"outputs-{env}.json"
-        keeps_data = any(one.name == env and one.keep_data for one in ENVIRONMENTS)
+        record = next((one for one in ENVIRONMENTS if one.name == env), None)
         control = os.environ.get("PINECONE_CONTROLLER_HOST")
         check = EnvironmentCheck(
             env,
@@ -90,7 +90,7 @@ def _diagnose(
             url=url,
             control_host=control,
             credentials=credentials,
-            keeps_data=keeps_data,
+            record=record,
             ask=ask,
         )
         return check.findings()

@@ -14,6 +14,7 @@ from gleaner_local.clients.credentials import Credentials
 from gleaner_local.clients.keys_secret import keys_of, read_fields
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search, checklist
 from gleaner_local.diagnosis._doors import check_doors
+from gleaner_local.diagnosis._item import Need
 from gleaner_local.diagnosis._paid_model import ask_model
 from gleaner_local.diagnosis._paid_web import ask_web
 from gleaner_local.diagnosis._quotas import SUBJECT as QUOTAS
@@ -24,10 +25,10 @@ from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import ALARM, ALARMS, check_alarms, check_schedule, check_watched
 from gleaner_local.diagnosis.aws import Account, aws_findings
-from gleaner_local.diagnosis.checklist import Need
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
 from gleaner_local.diagnosis.http_api import SUBJECT as API
 from gleaner_local.diagnosis.http_api import check_api
+from infra.environment import Environment
 
 TABLES = {
     "KeywordsTable": schema.KEYWORDS,
@@ -58,18 +59,18 @@ class EnvironmentCheck:
         url: str | None,
         control_host: str | None,
         credentials: Credentials | None = None,
-        keeps_data: bool = False,
+        record: Environment | None = None,
         ask: bool = False,
     ) -> None:
         """`outputs_file` was written by `make deploy`; `url` overrides the address of the API.
 
         `control_host` is the address of the control plane; None is Pinecone's own. `credentials` call the API; without
-        them, the environment's own API key is used, if it has one. `keeps_data` tells whether its stacks should be
-        protected. With `ask` the model and the web search are asked with the environment's keys, and the API is asked a
-        question, which costs money.
+        them, the environment's own API key is used, if it has one. `record` tells which features
+        the environment has, and whether its stacks should be protected. With `ask` the model and the web search are
+        asked with the environment's keys, and the API is asked a question, which costs money.
         """
         self._ask = ask
-        self._keeps_data = keeps_data
+        self._record = record
         self._credentials = credentials or Credentials()
         self._name = name
         self._account = account
@@ -113,7 +114,7 @@ class EnvironmentCheck:
         has_credentials = self._credentials or "ApiKeyId" in outputs
         needs = ((Need.ASK, self._ask), (Need.CREDENTIALS, has_credentials))
         available = frozenset(need for need, is_met in needs if is_met)
-        yield from checklist.walk(findings, names=names, available=available)
+        yield from checklist.walk(findings, names=names, available=available, record=self._record)
 
     def _check_identity(self) -> Iterator[Finding]:
         client = self._account.client("sts")
@@ -149,13 +150,16 @@ class EnvironmentCheck:
                 )
             else:
                 yield stack.check(outputs, fix=fix)
-                if self._keeps_data and not stack.protected:
+                if stack is not self._watch and self._keeps_data() and not stack.protected:
                     text = f"{stack.name} is not protected against deletion."
                     yield note(_stacks.SUBJECT, text, f"A deployment that succeeds protects it: {fix}")
         deployed = self._outputs()
         if any(deployed.get(name) != value for name, value in self._local_outputs.items()):
             text = "The outputs stored on this machine differ from those of the stacks."
             yield note(_stacks.SUBJECT, text, f"`{self._deploy}` updates them.")
+
+    def _keeps_data(self) -> bool:
+        return self._record is not None and self._record.keep_data
 
     def _outputs(self) -> dict[str, str]:
         stacks = (self._data, self._service, self._watch)

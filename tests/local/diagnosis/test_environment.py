@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from gleaner_local.diagnosis.aws import Account, aws_findings
 from gleaner_local.diagnosis.environment import EnvironmentCheck
 from gleaner_local.diagnosis.finding import Finding, State
 from gleaner_local.servers.asgi import AsgiServer
+from infra.environments import DEV
 
 Connect = Callable[[str], Any]
 
@@ -93,11 +95,13 @@ def test_a_stack_of_kept_data_that_is_not_protected_is_noted(
 ) -> None:
     name = f"kept{protected}{keeps_data}".lower()
     template = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
-    connect("cloudformation").create_stack(
-        StackName=f"gleaner-{name}-data", TemplateBody=template, EnableTerminationProtection=protected
-    )
+    for kind, is_protected in (("data", protected), ("watch", False)):  # which holds nothing, and is never protected
+        connect("cloudformation").create_stack(
+            StackName=f"gleaner-{name}-{kind}", TemplateBody=template, EnableTerminationProtection=is_protected
+        )
+    record = replace(DEV, keep_data=keeps_data)
     check = EnvironmentCheck(
-        name, Account(), outputs_file=tmp_path / "none", url=None, control_host=None, keeps_data=keeps_data
+        name, Account(), outputs_file=tmp_path / "none", url=None, control_host=None, record=record
     )
     notes = [one for one in check.findings() if one.state is State.NOTE and "not protected" in one.seen]
     assert len(notes) == noted
