@@ -129,6 +129,7 @@ def sessions(url: str) -> list[object]:
     return all_sessions
 
 
+@pytest.mark.slow
 def test_a_working_service_passes_before_and_after_it_has_learned(service: str) -> None:
     for learned in (False, True):
         result = run("verify", "--url", service)
@@ -141,39 +142,36 @@ def test_a_working_service_passes_before_and_after_it_has_learned(service: str) 
     assert not sessions(service)
 
 
+@pytest.mark.slow
 def test_with_a_key_the_check_for_another_caller_is_skipped(service: str) -> None:
     code, outcomes, _ = verify(service, "--api-key", "reader")
     assert code == 0
     assert [name for name, outcome in outcomes.items() if outcome == "skipped"] == ["somebody else's"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tamper", "failing"),
     [
         (unknown_mark, {"covered question": "[kb-99]", "selected text": "[kb-99]"}),
         (no_sources, {"covered question": "no source", "selected text": "no source"}),
-        pytest.param(
+        (
             no_places,
             {"covered question": "lacks its file", "selected text": "not at the position 7"},
-            marks=pytest.mark.slow,
         ),
-        pytest.param(
-            not_from_the_web, {"covered question": "no source of", "instructing text": FAKE_URL}, marks=pytest.mark.slow
-        ),
-        pytest.param(
+        (not_from_the_web, {"covered question": "no source of", "instructing text": FAKE_URL}),
+        (
             searches_the_web_always,
             {"strict grounding": "was used", "selected text": "was used"},
-            marks=pytest.mark.slow,
         ),
-        pytest.param(
+        (
             answers_at_once,
             {"tools": "the first call is generate", "follow-up question": "without the topic"},
-            marks=pytest.mark.slow,
         ),
-        pytest.param(backwards, {"session": "differs from the conversation"}, marks=pytest.mark.slow),
-        pytest.param(open_to_all, {"somebody else's": "status 200 instead of 404"}, marks=pytest.mark.slow),
-        pytest.param(lenient, {"bad input": "status 200 instead of 400"}, marks=pytest.mark.slow),
-        pytest.param(without_field, {"tools": "used_tools is missing"}, marks=pytest.mark.slow),
+        (backwards, {"session": "differs from the conversation"}),
+        (open_to_all, {"somebody else's": "status 200 instead of 404"}),
+        (lenient, {"bad input": "status 200 instead of 400"}),
+        (without_field, {"tools": "used_tools is missing"}),
     ],
 )
 def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing: dict[str, str]) -> None:

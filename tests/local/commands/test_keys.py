@@ -97,16 +97,29 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def account(stacks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _enter_account(monkeypatch, stacks)
+
+
+def _enter_account(environment: pytest.MonkeyPatch, stacks: str) -> None:
     for name, value in (ministack.CREDENTIALS | {"AWS_ENDPOINT_URL_CLOUDFORMATION": stacks}).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_REGION", raising=False)
+        environment.setenv(name, value)
+    environment.delenv("AWS_REGION", raising=False)
+
+
+@pytest.fixture(scope="module")
+def secrets_manager(stacks: str) -> Iterator[Any]:
+    """A client of moto, which takes a second to start."""
+    with pytest.MonkeyPatch.context() as environment:
+        _enter_account(environment, stacks)
+        with mock_aws():
+            yield boto3.client("secretsmanager")
 
 
 @pytest.fixture
-def deployed(account: None) -> Iterator[Deployed]:
-    with mock_aws():
-        client = boto3.client("secretsmanager")
-        yield Deployed(client.create_secret(Name="dev-keys")["ARN"], client)
+def deployed(account: None, secrets_manager: Any) -> Iterator[Deployed]:
+    arn = secrets_manager.create_secret(Name="dev-keys")["ARN"]
+    yield Deployed(arn, secrets_manager)
+    secrets_manager.delete_secret(SecretId=arn, ForceDeleteWithoutRecovery=True)
 
 
 def shown(result: Result) -> str:
