@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from infra.bounds import check_positive, check_whole
+
+_HOUR, _DAY, _WEEK = 60, 24 * 60, 7 * 24 * 60  # minutes
+_ALL = 100  # percent
+
+
+def _check_period(name: str, minutes: int, periods: int = 1) -> Iterator[str]:
+    """Say what CloudWatch would refuse ("PutMetricAlarm" in its API reference)."""
+    yield from check_whole(f"{name}.minutes", minutes, 1)
+    yield from check_whole(f"{name}.periods", periods, 1)
+    if minutes > _HOUR and minutes % _HOUR:
+        yield f"{name}.minutes: CloudWatch takes whole hours for periods of more than an hour."
+    longest, text = (_DAY, "one day of periods below an hour") if minutes < _HOUR else (_WEEK, "seven days of periods")
+    if minutes * periods > longest:
+        yield f"{name}: CloudWatch evaluates at most {text}. Lower minutes or periods."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +37,14 @@ class Bar:
     periods: int = 1  # the number of recent periods to evaluate
     misses: int = 1  # periods below the bar before the alarm fires
 
+    def check(self, name: str) -> Iterator[str]:
+        """Say what CloudWatch would refuse of the bar that has this name in the record."""
+        if not 0 < self.percent <= _ALL:
+            yield f"{name}.percent must be above 0, and 100 at most."
+        yield from _check_period(name, self.minutes, self.periods)
+        yield from check_whole(f"{name}.questions", self.questions, 1)
+        yield from check_whole(f"{name}.misses", self.misses, 1, self.periods)  # DatapointsToAlarm, ditto
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureBar:
@@ -30,6 +56,13 @@ class FailureBar:
     percent: float  # at most
     failures: int  # minimum in a period
     minutes: int  # length of a period
+
+    def check(self, name: str) -> Iterator[str]:
+        """Say what CloudWatch would refuse of the bar that has this name in the record."""
+        if not 0 <= self.percent < _ALL:
+            yield f"{name}.percent must be below 100, which is never exceeded, and not negative."
+        yield from _check_period(name, self.minutes)
+        yield from check_whole(f"{name}.failures", self.failures, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +96,13 @@ class Alarms:
     helped_by_keywords: Bar  # SC-006
     retries_recovered: Bar  # SC-007
     spending: SpendingBar | None = None  # None: what answers cost raises no alarm
+
+    def check(self) -> Iterator[str]:
+        """Say what CloudWatch would refuse, and an address to which SNS could send nothing."""
+        for one in fields(self):
+            bar = getattr(self, one.name)
+            if isinstance(bar, Bar | FailureBar):
+                yield from bar.check(f"alarms.{one.name}")
+        yield from check_positive("alarms.fast_answer_seconds", self.fast_answer_seconds)
+        if self.email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", self.email):
+            yield f"alarms.email must be an e-mail address, or None, not {self.email!r}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,6 +12,7 @@ from infra.callbacks import MCP_CALLBACK_URLS, is_callback
 from infra.front import Domain, Firewall
 from infra.limits import PineconeLimits, Quota, Throttle
 from infra.prices import MODELS, WEB_ANSWER, Model
+from infra.record_checks import check_name, check_record
 
 _MODEL = "gpt-6-luna"
 
@@ -146,7 +147,8 @@ class Environment:
     perplexity_base_url: str | None = None  # None: Perplexity's own
 
     def __post_init__(self) -> None:
-        """Raise ValueError for limits and alarms that could not work, and if nobody could sign in."""
+        """Raise ValueError for what could not work, for what AWS would refuse, and if nobody could sign in."""
+        self._refuse(check_name(self.name))
         self._check_quota()
         if (objection := self.pinecone_limits.check(self.throttle)) is not None:
             raise ValueError(f"{self.name}: {objection}")
@@ -160,6 +162,7 @@ class Environment:
         for url in self.mcp_callback_urls:
             if not is_callback(url):
                 raise ValueError(f"{self.name}: Cognito does not allow {url} in mcp_callback_urls.")
+        self._refuse(check_record(self))
 
     @property
     def address(self) -> str | None:
@@ -176,6 +179,10 @@ class Environment:
         """Whether users sign in through their MCP clients; their pool needs sign-in pages, which a created one has."""
         has_pages = self.user_pool_arn is None or self.user_pool_url is not None
         return self.authorizer is Authorizer.COGNITO and has_pages and bool(self.mcp_callback_urls)
+
+    def _refuse(self, objections: Iterator[str]) -> None:
+        for objection in objections:
+            raise ValueError(f"{self.name}: {objection}")
 
     def _check_deadlines(self) -> None:
         """Whoever waits must wait longer than the one it waits for, so that callers get the error that says most."""

@@ -32,6 +32,10 @@ class Firewall:
             raise ValueError(f"AWS WAF takes limits of {least} to {most:,} requests for each address.")
 
 
+# An ARN of ACM, and an id of Route 53 ("CreateHostedZone" in its API reference: 32 characters).
+_CERTIFICATE = re.compile(r"arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/[\w-]+", re.ASCII)
+_MAX_CERTIFIED = 64  # DomainName of "RequestCertificate" in ACM's API reference
+_ZONE = re.compile(r"Z[0-9A-Z]{1,31}")
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 
 
@@ -53,6 +57,12 @@ class Domain:
             raise ValueError(f"{self.base_path} is not a base path, which neither begins nor ends with a slash.")
         if self.certificate_arn is None and self.hosted_zone_id is None:
             raise ValueError(f"{self.name} needs certificate_arn, or hosted_zone_id to have a certificate created.")
+        if self.certificate_arn is None and len(self.name) > _MAX_CERTIFIED:
+            raise ValueError(f"{self.name}: ACM certifies {_MAX_CERTIFIED} characters. Name a shorter one, or an ARN.")
+        if self.certificate_arn is not None and not _CERTIFICATE.fullmatch(self.certificate_arn):
+            raise ValueError(f"{self.name}: certificate_arn is not the ARN of a certificate of ACM.")
+        if self.hosted_zone_id is not None and not _ZONE.fullmatch(self.hosted_zone_id):
+            raise ValueError(f"{self.name}: hosted_zone_id is the id of a zone, as Z0123456789ABCDEFGHIJ.")
 
     @property
     def url(self) -> str:

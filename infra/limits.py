@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from infra.bounds import check_positive, check_whole
 
 SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
 
@@ -17,6 +20,14 @@ class Throttle:
     quota_per_day: int | None = None  # requests with each API key, whatever they ask for; where callers have keys
     open_rate_per_second: int = 5  # for each route that needs no credentials
     page_rate_per_second: int = 50  # for the files of the page, of which a first visit needs about 30
+
+    def check(self) -> Iterator[str]:
+        """Say what API Gateway would refuse, and what would refuse every request."""
+        yield from check_positive("throttle.rate_per_second", self.rate_per_second)
+        for name in ("burst", "open_rate_per_second", "page_rate_per_second"):
+            yield from check_whole(f"throttle.{name}", getattr(self, name), 1)
+        if self.quota_per_day is not None:
+            yield from check_whole("throttle.quota_per_day", self.quota_per_day, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ These stacks are deployed by hand. The pipeline cannot change them, as it could 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 from aws_cdk import ArnFormat, CfnOutput, DefaultStackSynthesizer, Duration, Fn, Stack, Stage, Tags
 from aws_cdk import aws_iam as iam
@@ -23,7 +24,11 @@ class PipelineStage(Stage):
     """The stacks `gleaner-pipeline-provider` and `gleaner-pipeline-<environment>`."""
 
     def __init__(self, scope: Construct, pipeline: Pipeline, environments: Sequence[str]) -> None:
+        """Raise ValueError if the role of one environment could read another one, by its name."""
         super().__init__(scope, "gleaner-pipeline")
+        for one, other in permutations(environments, 2):
+            if other.startswith(f"{one}-"):
+                raise ValueError(f"{other}: the pipeline's role for {one} would include it. Rename one of them.")
         provider = None if pipeline.has_provider else ProviderStack(self, "provider")
         for environment in environments:
             stack = DeployerStack(self, environment, pipeline=pipeline, environment=environment)
@@ -58,8 +63,8 @@ class DeployerStack(Stack):
         account = "<AWS::Region>:<AWS::AccountId>"
         for resource in (
             f"cloudformation:{account}:stack/gleaner-{environment}-*/*",
-            f"lambda:{account}:function:gleaner-{environment}-service-*",
-            f"codedeploy:{account}:deploymentgroup:gleaner-{environment}-service-*",
+            f"lambda:{account}:function:gleaner-{environment}-*",
+            f"codedeploy:{account}:deploymentgroup:gleaner-{environment}-*",
         ):
             acknowledge(
                 role,
@@ -97,11 +102,11 @@ class DeployerStack(Stack):
         )
 
     def _of_service(self, environment: str, service: str, kind: str) -> str:
-        """The ARNs of what CloudFormation named after the service's stack."""
+        """The ARNs of what CloudFormation named after the service's stack, of whose name it may cut the end."""
         return self.format_arn(
             service=service,
             resource=kind,
-            resource_name=f"gleaner-{environment}-service-*",
+            resource_name=f"gleaner-{environment}-*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
 

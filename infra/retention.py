@@ -8,14 +8,21 @@ from constructs import Construct
 
 from infra.created_stacks import CREATED_STACKS
 from infra.environment import Environment
+from infra.record_checks import LOG_RETENTION_DAYS
 
-_DAYS = {
-    1: logs.RetentionDays.ONE_DAY,
-    7: logs.RetentionDays.ONE_WEEK,
-    30: logs.RetentionDays.ONE_MONTH,
-    90: logs.RetentionDays.THREE_MONTHS,
-    365: logs.RetentionDays.ONE_YEAR,
-}
+_DAYS = dict(
+    zip(
+        LOG_RETENTION_DAYS,
+        (
+            logs.RetentionDays.ONE_DAY,
+            logs.RetentionDays.ONE_WEEK,
+            logs.RetentionDays.ONE_MONTH,
+            logs.RetentionDays.THREE_MONTHS,
+            logs.RetentionDays.ONE_YEAR,
+        ),
+        strict=True,
+    )
+)
 
 
 def removal_policy(environment: Environment) -> RemovalPolicy:
@@ -38,10 +45,7 @@ def is_protected(stack: Stack, environment: Environment) -> bool:
 
 
 def log_group(scope: Construct, id: str, *, environment: Environment) -> logs.LogGroup:
-    """A log group with the environment's retention. It outlives its stack if the data does.
-
-    Raises KeyError if `_DAYS` does not list the number of days.
-    """
+    """A log group with the environment's retention. It outlives its stack if the data does."""
     return logs.LogGroup(
         scope,
         id,

@@ -14,6 +14,7 @@ from constructs import Construct
 from infra import criteria
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
+from infra.constructs.variable_size import check_variables
 from infra.data_stack import DataStack
 from infra.environment import Environment
 from infra.limits import Quota
@@ -40,6 +41,8 @@ class QueryFunction(Construct):
         admin_callers: Sequence[str],
     ) -> None:
         super().__init__(scope, id)
+        self._environment = environment
+        self._variables = _variables(environment, data, pinecone_index_host, admin_callers)
         python = PythonFunction(
             self,
             "Python",
@@ -48,7 +51,7 @@ class QueryFunction(Construct):
             code=code,
             layer=layer,
             size=environment.query,
-            variables=_variables(environment, data, pinecone_index_host, admin_callers),
+            variables=self._variables,
             # The host is a parameter, so the template does not change with it. A new version is published for a new
             # host because the description of the version changes.
             version_description=f"Index {pinecone_index_host}",
@@ -60,7 +63,10 @@ class QueryFunction(Construct):
         self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
 
     def add_variables(self, variables: Mapping[str, str]) -> None:
-        """Add variables with values that are known only after the API."""
+        """Add variables with values that are known only after the API. Raises ValueError if all take too much room."""
+        self._variables |= variables
+        if (objection := check_variables(self._variables)) is not None:
+            raise ValueError(f"{self._environment.name}: {objection}")
         for name, value in variables.items():
             self.function.add_environment(name, value)
 

@@ -138,11 +138,11 @@ def test_the_role_may_assume_two_roles_of_the_bootstrap_and_look_at_its_stacks(
             for action in ("DescribeStacks", "ListStackResources")
         ),
         *(
-            (f"lambda:{action}", f"arn:P:lambda:R:A:function:gleaner-{name}-service-*")
+            (f"lambda:{action}", f"arn:P:lambda:R:A:function:gleaner-{name}-*")
             for action in ("GetAlias", "GetFunctionConfiguration")
         ),
         *(
-            (f"codedeploy:{action}", f"arn:P:codedeploy:R:A:deploymentgroup:gleaner-{name}-service-*")
+            (f"codedeploy:{action}", f"arn:P:codedeploy:R:A:deploymentgroup:gleaner-{name}-*")
             for action in ("ListDeployments", "BatchGetDeployments")
         ),
     }
