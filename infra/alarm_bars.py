@@ -22,6 +22,8 @@ def _check_period(name: str, minutes: int, periods: int = 1) -> Iterator[str]:
     if minutes * periods > longest:
         yield f"{name}: CloudWatch evaluates at most {text}. Lower minutes or periods."
 
+from infra.limits import Quota
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
@@ -70,7 +72,7 @@ class SpendingBar:
     """What the answers may cost: the model and the web search, estimated at the prices of the record.
 
     The alarm of the hour fires soon when something asks much at once, that of the day when it goes on. Both look at the
-    last hour or day up to now.
+    last hour or day up to now. That of the day must warn before the quota of the environment refuses every question.
     """
 
     usd_per_day: float
@@ -80,6 +82,16 @@ class SpendingBar:
         """Raise ValueError if one of the alarms could never fire before the other, or would always fire."""
         if not 0 < self.usd_per_hour <= self.usd_per_day <= 24 * self.usd_per_hour:
             raise ValueError("usd_per_day must be between usd_per_hour and 24 times that, and both above 0.")
+
+    def check(self, quota: Quota) -> str | None:
+        """What is wrong with a bar that a quota keeps from being exceeded, or None."""
+        limit = quota.environment_usd_per_day
+        if limit is None or self.usd_per_day < limit:
+            return None
+        return (
+            f"the alarm on {self.usd_per_day:g} USD a day cannot warn before questions are refused at {limit:g} USD. "
+            "Set usd_per_day of the SpendingBar to half of environment_usd_per_day."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -207,6 +207,9 @@ class Environment:
             raise ValueError(f"{self.name}: Throttle.quota_per_day must be above questions_per_day of the Quota.")
         if self.quota.limits_usd and self.openai_prices is None:
             raise ValueError(f"{self.name}: a quota of USD needs openai_prices, by which they are counted.")
+        spending = self.alarms.spending
+        if spending is not None and (objection := spending.check(self.quota)) is not None:
+            raise ValueError(f"{self.name}: {objection}")
 
     def _check_page(self) -> None:
         if self.authorizer is Authorizer.IAM:

@@ -46,8 +46,9 @@ DEV = Environment(
     keep_data=False,
     log_retention_days=7,
     pruning=_PRUNING,
-    # A question costs 0.0006 USD, or 0.0075 with a web search (docs/11).
-    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=5, usd_per_hour=2)),
+    # Half of the quota of a day, so that somebody can act before all questions are refused. A question costs 0.0006
+    # USD, or 0.0075 with a web search (docs/11).
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=2.5, usd_per_hour=1)),
 )
 STAGING = Environment(
     name="staging",
@@ -61,7 +62,7 @@ STAGING = Environment(
     keep_data=False,
     log_retention_days=30,
     pruning=_PRUNING,
-    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=20, usd_per_hour=5)),
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=12.5, usd_per_hour=4)),
 )
 PROD = Environment(
     name="prod",
@@ -78,7 +79,7 @@ PROD = Environment(
     keep_data=True,
     log_retention_days=365,
     pruning=_PRUNING,
-    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=100, usd_per_hour=20)),
+    alarms=replace(_ALARMS, spending=SpendingBar(usd_per_day=50, usd_per_hour=10)),
 )
 
 ENVIRONMENTS = (DEV, STAGING, PROD)

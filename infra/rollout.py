@@ -17,6 +17,7 @@ from infra.account import open_session
 from infra.environments import ENVIRONMENTS
 
 _ALIAS, _APPLICATION, _GROUP = "AWS::Lambda::Alias", "AWS::CodeDeploy::Application", "AWS::CodeDeploy::DeploymentGroup"
+_STUCK = "UPDATE_ROLLBACK_FAILED"
 _MAX_DEPLOYMENTS = 25  # that CodeDeploy describes at once
 _PERCENT = 100
 
@@ -28,6 +29,11 @@ def describe(stack: str, clients: Clients) -> Iterator[str]:
     cloudformation = clients("cloudformation")
     (description,) = cloudformation.describe_stacks(StackName=stack)["Stacks"]
     yield f"{stack}: {description['StackStatus']}"
+    if description["StackStatus"] == _STUCK:
+        yield (
+            "The stack takes no deployment until its rollback is finished (docs/09, What if a rollback fails?): "
+            f"aws cloudformation continue-update-rollback --stack-name {stack}"
+        )
     ids = _physical_ids(cloudformation, stack)
     if _ALIAS in ids:
         yield from _describe_alias(ids[_ALIAS], clients("lambda"))

@@ -84,6 +84,7 @@ class ServiceStack(Stack):
         CfnOutput(self, "ApiUrl", value=environment.domain.url if environment.domain else api.url)
         CfnOutput(self, "QueryFunctionName", value=query.function.function_name)
         CfnOutput(self, "PruneFunctionName", value=pruning.function.function_name)
+        CfnOutput(self, "DeadLettersUrl", value=pruning.dead_letters.queue_url)
 
     def _leave_names(
         self, environment: Environment, data: DataStack, query: QueryFunction, pruning: ScheduledPruning, api: QueryApi

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
@@ -155,6 +156,15 @@ class Monitoring(Construct):
         if email is None:
             return None
         topic = sns.Topic(self, "Alarms", enforce_ssl=True)
+        # The refusal of requests without TLS replaces the topic's default policy, which would let alarms publish.
+        topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+        )
         topic.add_subscription(subscriptions.EmailSubscription(email))
         return topic
 

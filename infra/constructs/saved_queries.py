@@ -51,7 +51,7 @@ def saved_queries(environment: Environment) -> Mapping[str, SavedQuery]:
         "StoreThrottled": (_STORE_THROTTLED, ("query_log", "prune_log")),
         "Canary": (_CANARY, ("query_log",)),
         "PruneErrors": (_FAILED_RUNS, ("prune_log",)),
-        "DeadLetters": (_FAILED_RUNS, ("prune_log",)),
+        "DeadLetters": (_DEAD_LETTERS, ("prune_log", "query_log")),
         "SpendingPerDay": (_SPENDING_PER_DAY, ("query_log",)),
         "SpendingPerHour": (_SPENDING_PER_HOUR, ("access_log",)),
     }
@@ -113,6 +113,13 @@ _STORE_THROTTLED = """
 filter message = "DynamoDB throttled a request"
 | stats count(*) as calls by bin(5m), table, resource, operation, cause
 | sort calls desc
+| limit 100
+"""
+# Warnings are left out: the query function writes them for questions, which no schedule asked.
+_DEAD_LETTERS = """
+fields @timestamp, @log, level, message, run_id, finished, exception_name, exception, record.status, record.errorType
+| filter level = "ERROR" or message = "pruning run" or record.status like /^(error|failure|timeout)$/
+| sort @timestamp desc
 | limit 100
 """
 _SPENDING_PER_DAY = """

@@ -166,7 +166,7 @@ def test_outputs_name_every_resource_that_operators_need(synthesised: Synthesis,
         "cognito": {"UserPoolId", "UserPoolClientId"},
         "iam": set(),
     }
-    service_outputs = {"ApiUrl", "QueryFunctionName", "PruneFunctionName"}
+    service_outputs = {"ApiUrl", "QueryFunctionName", "PruneFunctionName", "DeadLettersUrl"}
     assert service_outputs <= set(synthesised.service[environment.name]["Outputs"])
     assert set(synthesised.watch[environment.name]["Outputs"]) == {"DashboardUrl"}
     data_outputs = {

@@ -213,6 +213,22 @@ def test_alarms_notify_the_configured_address(synthesised: Synthesis) -> None:
         assert alarm["AlarmActions"] == [{"Ref": topic}]
 
 
+def test_alarms_may_publish_to_their_topic_over_tls_only(synthesised: Synthesis) -> None:
+    # repost.aws/knowledge-center/cloudwatch-receive-sns-for-alarm-trigger: a topic's policy, once it has one, must let
+    # CloudWatch publish, or the history of the alarm says "not authorized to perform: SNS:Publish".
+    template = synthesised.watch["email"]
+    (topic,) = resources(template, "AWS::SNS::Topic")
+    policy = one(template, "AWS::SNS::TopicPolicy")
+    assert policy["Topics"] == [{"Ref": topic}]
+    statements = policy["PolicyDocument"]["Statement"]
+    (allowed,) = [statement for statement in statements if statement["Effect"] == "Allow"]
+    assert (allowed["Action"], allowed["Resource"]) == ("sns:Publish", {"Ref": topic})
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allowed["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    (denied,) = [statement for statement in statements if statement["Effect"] == "Deny"]
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
 def test_without_an_address_there_is_no_topic(synthesised: Synthesis) -> None:
     assert DEV.alarms.email is None
     assert not resources(synthesised.watch["dev"], "AWS::SNS::Topic")

@@ -6,13 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gleaner.runtime.pricing import ModelPrices, Prices, expected_usd
+from infra.alarm_bars import SpendingBar
 from infra.environment import Authorizer, Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from infra.limits import Quota, Throttle
 from infra.prices import MODELS, WEB_ANSWER
 from tests.infra.synthesis import EVERY, UNPRICED, Synthesis, properties
+
+QUIET = replace(PROD.alarms, spending=None)
+USD = st.floats(min_value=0.01, max_value=10_000)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
@@ -79,8 +85,33 @@ def test_a_record_whose_quota_cannot_work_is_refused(
         {"quota": Quota(), "openai_prices": None, "alarms": UNPRICED.alarms},
         {"quota": Quota(questions_per_day=5), "openai_prices": None, "alarms": UNPRICED.alarms},
         {"quota": Quota(usd_per_day=1)},
-        {"quota": Quota(questions_per_day=5, environment_usd_per_day=0.5, admins_exempt=True)},
+        {"quota": Quota(questions_per_day=5, environment_usd_per_day=0.5, admins_exempt=True), "alarms": QUIET},
     ],
 )
 def test_limits_may_be_left_out(changes: dict[str, Any]) -> None:
     assert replace(PROD, **changes).quota == changes["quota"]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
+def test_somebody_is_warned_at_half_of_the_quota_at_the_latest(environment: Environment) -> None:
+    limit, spending = environment.quota.environment_usd_per_day, environment.alarms.spending
+    assert limit is not None and spending is not None
+    assert spending.usd_per_hour < spending.usd_per_day <= limit / 2
+
+
+@given(bar=USD, limit=USD | st.none())
+def test_a_bar_on_spending_that_the_quota_keeps_from_firing_is_refused(bar: float, limit: float | None) -> None:
+    alarms = replace(PROD.alarms, spending=SpendingBar(usd_per_day=bar, usd_per_hour=bar))
+    quota = Quota(environment_usd_per_day=limit)
+    if limit is None or bar < limit:
+        assert replace(PROD, alarms=alarms, quota=quota).alarms == alarms
+    else:
+        with pytest.raises(ValueError, match=r"prod: the alarm on .* cannot warn before"):
+            replace(PROD, alarms=alarms, quota=quota)
+
+
+def test_a_bar_that_equals_the_quota_is_refused() -> None:
+    """The question that reaches the limit is the last one, and the alarm fires above its bar only."""
+    alarms = replace(DEV.alarms, spending=SpendingBar(usd_per_day=5, usd_per_hour=2))
+    with pytest.raises(ValueError, match="half of environment_usd_per_day"):
+        replace(DEV, alarms=alarms, quota=Quota(environment_usd_per_day=5))

@@ -16,6 +16,7 @@ from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
 from infra import rollout
+from infra.layer_build import ROOT
 
 STACK = "gleaner-staging-service"
 FUNCTION = "arn:aws:lambda:eu-central-1:111122223333:function:gleaner-staging-service-QueryPython"
@@ -129,6 +130,14 @@ def test_a_version_that_was_rolled_back_is_reported_with_its_alarm(
         "CodeDeploy d-BACK (2026-11-29 10:09 UTC): Succeeded",
         "The new version was rolled back: the requests go to the version before it.",
     ]
+
+
+def test_a_stack_that_takes_no_deployment_is_reported_with_the_way_out(describe: Describe) -> None:
+    lines = describe(deployments=[STOPPED], status="UPDATE_ROLLBACK_FAILED")
+    assert lines[0] == f"{STACK}: UPDATE_ROLLBACK_FAILED"
+    assert lines[1].endswith(f": aws cloudformation continue-update-rollback --stack-name {STACK}")
+    heading = lines[1].partition("(docs/09, ")[2].partition(")")[0]
+    assert f"\n## {heading}\n" in (ROOT / "docs" / "09-deploying-and-operating.md").read_text()
 
 
 def test_a_canary_in_flight_shows_its_share(describe: Describe) -> None:

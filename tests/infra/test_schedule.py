@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from infra.environment import Environment
@@ -65,6 +66,22 @@ def test_the_version_in_use_is_invoked_twice_before_it_becomes_inactive(
     assert runs["DestinationConfig"] == {"OnFailure": {"Destination": {"Fn::GetAtt": [queue, "Arn"]}}}
     assert runs["MaximumRetryAttempts"] == 1
     assert alias in config["DependsOn"]  # Lambda knows no such qualifier before
+
+
+@EVERY
+def test_the_query_for_dead_letters_reads_the_logs_of_every_function_that_sends_some(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    template = synthesised.service[environment.name]
+    configs = properties(template, "AWS::Lambda::EventInvokeConfig")
+    senders = [template["Resources"][config["FunctionName"]["Ref"]]["Properties"] for config in configs]
+    logs = {json.dumps(sender["LoggingConfig"]["LogGroup"]) for sender in senders}
+    assert len(logs) == 2
+    parameters = {one["Name"]: json.dumps(one["Value"]) for one in properties(template, "AWS::SSM::Parameter")}
+    definitions = properties(synthesised.watch[environment.name], "AWS::Logs::QueryDefinition")
+    [query] = [one for one in definitions if one["Name"].endswith("/DeadLetters")]
+    names = [f"/gleaner/{environment.name}/watched/{group['Ref']}" for group in query["LogGroupNames"]]
+    assert {parameters[name] for name in names} == logs
 
 
 def test_a_function_without_a_snapshot_is_not_kept_awake(synthesised: Synthesis) -> None:

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     |(?P<number>\d+[smhd]?)|(?P<symbol>!=|>=|<=|[-=<>,()*+/\[\]]))""",
     re.VERBOSE,
 )
-_OWN_FIELDS = frozenset(["@timestamp", "@message"])  # of every line
+_OWN_FIELDS = frozenset(["@timestamp", "@message", "@log"])  # of every line
 _COMPARED = re.compile(r"""([\w.]+)\s*(?:=|like)\s*("[^"]*"|/(?:[^/\\]|\\.)+/)""")
 
 

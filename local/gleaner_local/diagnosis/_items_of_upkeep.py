@@ -20,8 +20,11 @@ _WATCHING = (
     ),
     Item(
         title="Somebody is notified",
-        look='`aws sns list-subscriptions --query "Subscriptions[].[Endpoint, SubscriptionArn]" --output text`',
-        expected="An ARN beside the address of the record, not `PendingConfirmation`.",
+        look='`aws sns list-subscriptions --query "Subscriptions[].[Endpoint, SubscriptionArn]" --output text`, then '
+        "`aws cloudwatch set-alarm-state --alarm-name ALARM_NAME --state-value ALARM --state-reason test` with a name "
+        "from `aws cloudwatch describe-alarms --alarm-name-prefix gleaner-ENV-watch`.",
+        expected="An ARN beside the address of the record, not `PendingConfirmation`, and a message there within "
+        "minutes. If it is missing, `aws cloudwatch describe-alarm-history --alarm-name ALARM_NAME` has the reason.",
         where=EMAIL,
     ),
     Item(

@@ -39,7 +39,7 @@ TABLES = {
     "UsageTable": schema.USAGE,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
-SERVICE_OUTPUTS = ("ApiUrl", "QueryFunctionName", "PruneFunctionName")
+SERVICE_OUTPUTS = ("ApiUrl", "QueryFunctionName", "PruneFunctionName", "DeadLettersUrl")
 WATCH_OUTPUTS = ("DashboardUrl",)
 _ACCOUNT = "AWS account"
 _CONFIGURATION = "configuration"
