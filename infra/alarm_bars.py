@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from infra.bounds import check_positive, check_whole
+from infra.limits import Quota
 
 _HOUR, _DAY, _WEEK = 60, 24 * 60, 7 * 24 * 60  # minutes
 _ALL = 100  # percent
@@ -21,8 +22,6 @@ def _check_period(name: str, minutes: int, periods: int = 1) -> Iterator[str]:
     longest, text = (_DAY, "one day of periods below an hour") if minutes < _HOUR else (_WEEK, "seven days of periods")
     if minutes * periods > longest:
         yield f"{name}: CloudWatch evaluates at most {text}. Lower minutes or periods."
-
-from infra.limits import Quota
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
