@@ -145,6 +145,7 @@ def test_the_deployment_asks_nothing_for_which_the_role_would_have_to_read_more(
     steps = _steps(_read(FOLDER / "deploy-environment.yml"))
     [deploy] = [step["run"] for step in steps if "make deploy" in step.get("run", "")]
     assert "--require-approval never" in deploy
+    assert 'PINECONE_INDEX_HOST="$PINECONE_INDEX_HOST"' in deploy  # make takes it from the command line only
 
 
 def _evaluate(condition: str, needs: dict[str, str], deploy: str | None, cancelled: bool = False) -> bool:
