@@ -31,6 +31,11 @@ CDK := $(BIN)/python -m infra.cdk
 STACK ?= *
 CDK_FLAGS ?=
 STACKS = "gleaner-$(ENV)/$(STACK)"
+# Not the variable of the shell, which `gleaner ingest` reads, too: it would repoint any environment.
+INDEX_HOST :=
+ifeq ($(origin PINECONE_INDEX_HOST),command line)
+INDEX_HOST += $(if $(PINECONE_INDEX_HOST),--index-host $(PINECONE_INDEX_HOST))
+endif
 
 .PHONY: help run setup test check clients workflows audit e2e bench synth diff bootstrap pipeline deploy destroy pins
 
@@ -93,7 +98,7 @@ pipeline: .venv/infra.stamp ## let GitHub's workflows deploy ENV=... (by hand, o
 	$(CDK) deploy "gleaner-pipeline/$(ENV)" $(CDK_FLAGS)
 
 deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service|watch or all; see docs/09
-	$(BIN)/python -m infra.deploy $(ENV) "$(STACK)" $(if $(PINECONE_INDEX_HOST),--index-host $(PINECONE_INDEX_HOST)) $(CDK_FLAGS)
+	$(BIN)/python -m infra.deploy $(ENV) "$(STACK)" $(INDEX_HOST) $(CDK_FLAGS)
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it
 	$(CDK) destroy $(STACKS) $(CDK_FLAGS)

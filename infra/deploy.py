@@ -11,18 +11,19 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import cdk, rollout
 from infra.account import open_session
-from infra.created_stacks import STACKS, as_context, find_created
+from infra.created_stacks import STACKS, ProtectedRemains, as_context, find_created
 from infra.environment import Environment
 from infra.environments import ENVIRONMENTS
 
 RunCdk = Callable[[list[str]], int]
+Serve = Callable[[], int]
 _ALL = "*"
 _DATA, _SERVICE, _WATCH = STACKS
 
@@ -33,8 +34,14 @@ class Deployment:
 
     environment: str
     stack: str
-    index_host: str | None
+    index_host: str | None  # None: the one that is deployed
     arguments: Sequence[str]  # of `cdk deploy`
+
+    @property
+    def deploys_data(self) -> bool:
+        """Whether the stack is deployed that takes the host: it comes with the service unless that comes alone."""
+        alone = any(argument in ("--exclusively", "-e") for argument in self.arguments)
+        return self.stack in (_ALL, _DATA) or (self.stack == _SERVICE and not alone)
 
     def served(self) -> list[str]:
         """The arguments of `cdk deploy` for what callers use; none for the alarms alone."""
@@ -45,6 +52,12 @@ class Deployment:
         outputs = ["--outputs-file", f"cdk.out/outputs-{self.environment}.json"]
         return [*stacks, *outputs, *self._parameters(), *self.arguments]
 
+    def protecting(self, stacks: set[str]) -> list[str]:
+        """The arguments for these stacks and no others. The file of outputs stays, which this would cut to theirs."""
+        prefix = f"gleaner-{self.environment}"
+        names = (stack.removeprefix(f"{prefix}-") for stack in sorted(stacks))
+        return [*(f"{prefix}/{name}" for name in names), "--exclusively", *self.arguments]
+
     def watch(self) -> list[str]:
         """The arguments for the alarms; none if they are not to be deployed."""
         if self.stack not in (_ALL, _WATCH):
@@ -54,27 +67,29 @@ class Deployment:
         return [f"gleaner-{self.environment}/{_WATCH}", "--exclusively", *assembly, *self.arguments]
 
     def _parameters(self) -> list[str]:
-        if not self.index_host:
+        if not self.index_host or not self.deploys_data:
             return []
         # Index consoles show the host without https://.
         host = self.index_host if "://" in self.index_host else f"https://{self.index_host}"
         return ["--parameters", f"gleaner-{self.environment}-{_DATA}:PineconeIndexHost={host}"]
 
 
-def deploy(deployment: Deployment, *, run_cdk: RunCdk, serve: RunCdk, report: Callable[[], object]) -> int:
-    """Deploy what callers use by `serve`, `report` the new version, then deploy the alarms; returns the exit status.
+def deploy(deployment: Deployment, *, run_cdk: RunCdk, serve: Serve, report: Callable[[], object]) -> int:
+    """`serve` what callers use, `report` the new version, then deploy the alarms; returns the exit status.
 
-    `run_cdk` and `serve` take arguments of the CDK's command line, of which `serve` deploys.
+    `run_cdk` takes arguments of the CDK's command line.
     """
-    if served := deployment.served():
-        status = serve(served)
-        if deployment.stack in (_ALL, _SERVICE):
+    if deployment.served():
+        status = serve()
+        if deployment.stack in (_ALL, _SERVICE) and status != cdk.INTERRUPTED:
             report()
         if status != 0:
             return status
     watch = deployment.watch()
     if not watch or (status := run_cdk(["deploy", *watch])) == 0:
         return 0
+    if status == cdk.INTERRUPTED:
+        return status
     name = deployment.environment
     return _refuse(
         f"gleaner-{name}-watch is not deployed: its alarms, dashboard and saved queries are as they were, or missing. "
@@ -82,21 +97,24 @@ def deploy(deployment: Deployment, *, run_cdk: RunCdk, serve: RunCdk, report: Ca
     )
 
 
-def deploy_kept(name: str, arguments: Sequence[str], *, cloudformation: Any, run_cdk: RunCdk) -> int:
-    """Run `cdk deploy` with these arguments for an environment that keeps its data; returns the exit status.
+def deploy_kept(deployment: Deployment, *, cloudformation: Any, run_cdk: RunCdk) -> int:
+    """Deploy what callers use of an environment that keeps its data; returns the exit status.
 
     A stack is created without protection, so that a failed creation can be rolled back and repeated. Once a deployment
-    has created stacks, a second one protects them. Raises BotoCoreError and ClientError.
+    has created stacks, also one that failed with another stack, a second one protects them. Raises BotoCoreError,
+    ClientError and ProtectedRemains.
     """
+    name = deployment.environment
     created = find_created(name, cloudformation)
-    status = run_cdk(["deploy", *_pass(created), *arguments])
-    if status != 0:
+    status = run_cdk(["deploy", *_pass(created), *deployment.served()])
+    if status == cdk.INTERRUPTED:
         return status
     now_created = find_created(name, cloudformation)
-    if now_created == created:
+    if not (new := now_created - created):
         return status
-    print(f"Protecting {', '.join(sorted(now_created - created))} against deletion ...", flush=True)
-    return run_cdk(["deploy", *_pass(now_created), *arguments])
+    print(f"Protecting {', '.join(sorted(new))} against deletion ...", flush=True)
+    protected = run_cdk(["deploy", *_pass(now_created), *deployment.protecting(new)])
+    return status or protected
 
 
 def _pass(created: set[str]) -> list[str]:
@@ -110,14 +128,28 @@ def main(arguments: list[str]) -> int:
     if environment is None:
         names = ", ".join(one.name for one in ENVIRONMENTS)
         return _refuse(f"There is no environment {deployment.environment}; infra/environments.py has {names}.")
-    if environment.keep_data and any(argument.partition("=")[0] == "--profile" for argument in deployment.arguments):
-        # Only the CDK would use it: the stacks would be looked for in another account.
-        return _refuse("Name the profile in AWS_PROFILE instead of passing --profile.")
+    if objection := _object(deployment):
+        return _refuse(objection)
+    deployment = replace(deployment, index_host=deployment.index_host or environment.pinecone_index_host)
     try:
-        serve = _serve_kept(environment) if environment.keep_data else _serve
+        serve = _serve(deployment, keep_data=environment.keep_data)
         return deploy(deployment, run_cdk=cdk.main, serve=serve, report=lambda: _report(environment))
+    except KeyboardInterrupt:  # while nothing but AWS is asked; infra.cdk waits for its own
+        return cdk.INTERRUPTED
+    except ProtectedRemains as error:
+        return _refuse(str(error))
     except (BotoCoreError, ClientError) as error:
         return _refuse(f"AWS gives no usable answer: {error}")
+
+
+def _object(deployment: Deployment) -> str | None:
+    """What is wrong with the arguments; None: nothing."""
+    if any(argument.partition("=")[0] == "--profile" for argument in deployment.arguments):
+        # Only the CDK would use it: stacks and the new version would be looked for in another account.
+        return "Name the profile in AWS_PROFILE instead of passing --profile."
+    if deployment.index_host and not deployment.deploys_data:
+        return "The host of the index is the DataStack's, which this does not deploy. Use STACK=data for it."
+    return None
 
 
 def _parse(arguments: list[str]) -> Deployment:
@@ -129,14 +161,12 @@ def _parse(arguments: list[str]) -> Deployment:
     return Deployment(environment=own.environment, stack=own.stack, index_host=own.index_host, arguments=others)
 
 
-def _serve(arguments: list[str]) -> int:
-    return cdk.main(["deploy", *arguments])
-
-
-def _serve_kept(environment: Environment) -> RunCdk:
+def _serve(deployment: Deployment, *, keep_data: bool) -> Serve:
+    if not keep_data:
+        return lambda: cdk.main(["deploy", *deployment.served()])
     client = open_session().client("cloudformation")
     os.environ["AWS_REGION"] = client.meta.region_name  # the CDK has more ways to choose one
-    return lambda arguments: deploy_kept(environment.name, arguments, cloudformation=client, run_cdk=cdk.main)
+    return lambda: deploy_kept(deployment, cloudformation=client, run_cdk=cdk.main)
 
 
 def _report(environment: Environment) -> int:

@@ -24,7 +24,9 @@ class Pipeline:
     repository: str
     repository_id: int
     branch: str = "main"
-    has_provider: bool = False  # the account knows GitHub already: it can have one provider of an address only
+    # Environments whose account knows GitHub already, such as by the stack of another region: an account can have one
+    # provider of an address only. The stack `gleaner-pipeline-provider` makes it for the others.
+    provider_exists_for: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for names that GitHub does not give, and patterns in their place."""

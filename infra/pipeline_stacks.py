@@ -29,11 +29,16 @@ class PipelineStage(Stage):
         for one, other in permutations(environments, 2):
             if other.startswith(f"{one}-"):
                 raise ValueError(f"{other}: the pipeline's role for {one} would include it. Rename one of them.")
-        provider = None if pipeline.has_provider else ProviderStack(self, "provider")
-        for environment in environments:
-            stack = DeployerStack(self, environment, pipeline=pipeline, environment=environment)
-            if provider is not None:
-                stack.add_stack_dependency(provider)
+        if unknown := set(pipeline.provider_exists_for) - set(environments):
+            raise ValueError(f"provider_exists_for names what is no environment: {', '.join(sorted(unknown))}.")
+        deployers = {
+            environment: DeployerStack(self, environment, pipeline=pipeline, environment=environment)
+            for environment in environments
+        }
+        if without := [name for name in environments if name not in pipeline.provider_exists_for]:
+            provider = ProviderStack(self, "provider")
+            for name in without:
+                deployers[name].add_stack_dependency(provider)
         Tags.of(self).add("project", "gleaner")
 
 

@@ -67,12 +67,15 @@ class QueryApi(Construct):
     ) -> None:
         super().__init__(scope, id)
         self._environment = environment
+        # One permission for all methods: a policy takes 20,480 bytes, which one for each of them would exceed.
         self._integration = apigateway.LambdaIntegration(
-            handler, allow_test_invoke=False, timeout=Duration.seconds(environment.integration_timeout_seconds)
+            handler,
+            scope_permission_to_method=False,
+            timeout=Duration.seconds(environment.integration_timeout_seconds),
         )
         self._streamed = apigateway.LambdaIntegration(
             handler,
-            allow_test_invoke=False,
+            scope_permission_to_method=False,
             response_transfer_mode=apigateway.ResponseTransferMode.STREAM,
             timeout=Duration.seconds(environment.query.timeout_seconds),
         )
@@ -87,6 +90,7 @@ class QueryApi(Construct):
             authorizer_code=authorizer_code,
         )
         self._add_routes()
+        self._allow_stage_only()
         add_gateway_responses(
             self.api,
             cors_origins=environment.cors_origins,
@@ -163,6 +167,11 @@ class QueryApi(Construct):
         resources = (child for child in root.node.find_all() if isinstance(child, apigateway.Resource))
         for resource in (root, *resources):
             self._add_guarded(resource, "ANY", self._integration)
+
+    def _allow_stage_only(self) -> None:
+        """Narrow the permission to the stage: the construct also allows test calls, which no authorizer checks."""
+        (permission,) = (child for child in self.api.node.children if isinstance(child, lambda_.CfnPermission))
+        permission.source_arn = self.api.arn_for_execute_api(stage=self._environment.name)
 
     def _check_body(self) -> dict[str, Any]:
         """The options of a method that takes a question."""

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(FOLDER.glob("*.yml"))
 EVERY = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 DEPLOYS = "$/.github/workflows/deploy-environment.yml"
+RESULTS = ("success", "failure", "cancelled", "skipped")  # of a job
 # Events that give strangers' code the rights of the repository.
 RISKY_EVENTS = {"pull_request_target", "workflow_run", "issue_comment", "issues", "repository_dispatch"}
 
@@ -88,14 +91,32 @@ def test_only_pushes_to_main_are_deployed_by_themselves() -> None:
     jobs = workflow["jobs"]
     deployed = {name: job for name, job in jobs.items() if job["uses"] == DEPLOYS}
     assert list(deployed) == [environment.name for environment in ENVIRONMENTS]
-    before = "check"
+    before = ["check"]
     for name, job in deployed.items():
-        assert job["needs"] == before
+        assert ([job["needs"]] if isinstance(job["needs"], str) else job["needs"]) == before
         assert job["with"] == {"environment": name}
-        assert f"contains(fromJSON(vars.DEPLOY || '[]'), '{name}')" in job["if"]
-        assert "always()" not in job["if"]
-        assert name == "dev" or "!failure() && !cancelled()" in job["if"]
-        before = name
+        before = [*before, name]
+
+
+@pytest.mark.parametrize("name", [environment.name for environment in ENVIRONMENTS])
+def test_an_environment_is_offered_only_for_what_passed_all_before_it(name: str) -> None:
+    job = _read(FOLDER / "deploy.yml")["jobs"][name]
+    earlier = [environment.name for environment in ENVIRONMENTS]
+    earlier = earlier[: earlier.index(name)]
+    for check, *results in product(RESULTS, repeat=1 + len(earlier)):
+        needs = {"check": check} | dict(zip(earlier, results, strict=True))
+        for deploy in (None, "[]", json.dumps([name]), json.dumps([*earlier, name])):
+            expected = check == "success" and not set(results) & {"failure", "cancelled"} and name in (deploy or "")
+            # Only a job whose needs all succeeded runs without a status function in its condition.
+            implied = "cancelled()" in job["if"] or set(needs.values()) == {"success"}
+            assert (implied and _evaluate(job["if"], needs, deploy)) == expected, (needs, deploy)
+            assert not _evaluate(job["if"], needs, deploy, cancelled=True) or "cancelled()" not in job["if"]
+
+
+def test_the_next_push_cancels_no_check_of_main() -> None:
+    concurrency = _read(FOLDER / "ci.yml")["concurrency"]
+    assert concurrency["group"] == "check-${{ github.event_name == 'pull_request' && github.ref || github.sha }}"
+    assert concurrency["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
 
 
 def test_a_deployment_needs_the_environment_and_meets_no_other() -> None:
@@ -124,6 +145,19 @@ def test_the_deployment_asks_nothing_for_which_the_role_would_have_to_read_more(
     steps = _steps(_read(FOLDER / "deploy-environment.yml"))
     [deploy] = [step["run"] for step in steps if "make deploy" in step.get("run", "")]
     assert "--require-approval never" in deploy
+    assert 'PINECONE_INDEX_HOST="$PINECONE_INDEX_HOST"' in deploy  # make takes it from the command line only
+
+
+def _evaluate(condition: str, needs: dict[str, str], deploy: str | None, cancelled: bool = False) -> bool:
+    """The value of a condition, of GitHub's expressions as far as they are those of Python in other words.
+
+    docs.github.com/actions: evaluate expressions in workflows and actions.
+    """
+    text = re.sub(r"needs\.(\w+)\.result", r"needs['\1']", condition.strip().removeprefix("${{").removesuffix("}}"))
+    for theirs, ours in (("&&", " and "), ("||", " or "), ("!", " not "), ("vars.DEPLOY", "deploy")):
+        text = text.replace(theirs, ours)
+    functions = {"cancelled": lambda: cancelled, "contains": lambda items, item: item in items, "fromJSON": json.loads}
+    return bool(eval(" ".join(text.split()), {"needs": needs, "deploy": deploy, **functions}))  # noqa: S307
 
 
 def _read(file: Path) -> Workflow:

@@ -80,6 +80,13 @@ TUNED = replace(
     openai_reasoning_effort="low",
     perplexity_base_url="https://search.example.org",
 )
+ALL_ROUTES = replace(
+    STAGING,
+    name="allroutesunderanameofmanyletters",
+    chat_page=True,
+    docs_routes=True,
+    cors_origins=("https://a.example",),
+)
 STARTED = replace(DEV, name="started", query=replace(DEV.query, snap_start=False))
 PATIENT = replace(STAGING, name="patient", integration_timeout_seconds=120, query_deadline_seconds=110)
 NAMES = [environment.name for environment in ENVIRONMENTS]
@@ -108,7 +115,7 @@ class Synthesis:
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_SPECIAL = (WITH_EMAIL, RESERVED, TUNED, STARTED, PATIENT, UNPRICED)
+_SPECIAL = (WITH_EMAIL, RESERVED, TUNED, ALL_ROUTES, STARTED, PATIENT, UNPRICED)
 # Half of the processor works for a synthesis at a time, so two processes of a test run each make one of these.
 _ASSEMBLIES = {"deployed": (*ENVIRONMENTS, TWIN, *_WITH_CALLERS), "variants": (*_AT_DOMAINS, *_SPECIAL)}
 ALL = tuple(chain.from_iterable(_ASSEMBLIES.values()))

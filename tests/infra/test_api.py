@@ -109,22 +109,6 @@ def test_streamed_questions_are_checked_as_others_are(synthesised: Synthesis, en
 
 
 @EVERY
-def test_the_gateway_may_invoke_the_function_for_streamed_questions(
-    synthesised: Synthesis, environment: Environment
-) -> None:
-    # InvokeWithResponseStream needs this action, too (its page in Lambda's API reference).
-    permissions = properties(synthesised.service[environment.name], "AWS::Lambda::Permission")
-    allowed = {
-        part.rpartition("/POST")[2]
-        for permission in permissions
-        if permission["Action"] == "lambda:InvokeFunction" and "Fn::Join" in permission.get("SourceArn", "")
-        for part in permission["SourceArn"]["Fn::Join"][1]
-        if isinstance(part, str) and "/POST" in part
-    }
-    assert {path.replace("{session_id}", "*") for path in STREAMED} <= allowed
-
-
-@EVERY
 def test_the_stage_is_throttled_and_logged(synthesised: Synthesis, environment: Environment) -> None:
     template = synthesised.service[environment.name]
     assert one(template, "AWS::ApiGateway::RestApi")["EndpointConfiguration"] == {"Types": ["REGIONAL"]}

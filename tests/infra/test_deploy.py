@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from gleaner_local.aws import ministack
 from infra import cdk, deploy
-from infra.created_stacks import CREATED_STACKS, find_created
+from infra.created_stacks import CREATED_STACKS, ProtectedRemains, find_created
 from infra.deploy import Deployment, deploy_kept
+from infra.environments import DEV
 
 DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
 GOOD = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
@@ -50,7 +52,8 @@ class Cdk:
     """
 
     client: Any
-    templates: dict[str, Any]  # what the run deploys, by stack, in this order
+    templates: dict[str, Any]  # what a run deploys that names no stacks exclusively, in this order
+    status: int = 7  # after a failure
     runs: list[list[str]] = field(default_factory=list)
 
     def __call__(self, arguments: list[str]) -> int:
@@ -58,7 +61,9 @@ class Cdk:
         assert arguments[:2] == ["deploy", "--context"]
         name, _, created = arguments[2].partition("=")
         assert name == CREATED_STACKS
-        return 0 if all(self._deploy(stack, stack in created.split(",")) for stack in self.templates) else 1
+        named = [argument.replace("/", "-") for argument in arguments if argument.startswith("gleaner-prod/")]
+        stacks = named if "--exclusively" in arguments else list(self.templates)
+        return 0 if all(self._deploy(stack, stack in created.split(",")) for stack in stacks) else self.status
 
     def _deploy(self, stack: str, protected: bool) -> bool:
         status = {one["StackName"]: one["StackStatus"] for one in self.client.describe_stacks()["Stacks"]}.get(stack)
@@ -77,22 +82,52 @@ class Cdk:
 
 def test_a_first_deployment_that_fails_can_be_repeated(cloudformation: Any) -> None:
     broken = Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD})
-    assert _deploy(broken) == 1
-    assert _protection(cloudformation) == {DATA: False, SERVICE: False}
-    assert len(broken.runs) == 1  # nothing is protected after a failure
+    assert _deploy(broken) == 7
+    assert _protection(cloudformation) == {DATA: True, SERVICE: False}  # what was created has data to lose
+    assert broken.runs[1][3:] == ["gleaner-prod/data", "--exclusively"]
     repaired = Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})
     assert _deploy(repaired, "--force") == 0
     assert _protection(cloudformation) == {DATA: True, SERVICE: True}
-    assert [run[3:] for run in repaired.runs] == [["--force"]] * 2
+    assert repaired.runs[0][3:5] == ["gleaner-prod/data", "gleaner-prod/service"]
+    assert repaired.runs[1][3:] == ["gleaner-prod/service", "--exclusively", "--force"]
     assert _deploy(again := Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})) == 0
     assert len(again.runs) == 1  # and it stays so in each later deployment
     assert _protection(cloudformation) == {DATA: True, SERVICE: True}
 
 
+def test_a_first_deployment_protects_all_that_it_created(cloudformation: Any) -> None:
+    assert _deploy(run := Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})) == 0
+    assert _protection(cloudformation) == {DATA: True, SERVICE: True}
+    # Nor is the file of outputs written again, with those of fewer stacks.
+    assert run.runs[1][3:] == ["gleaner-prod/data", "gleaner-prod/service", "--exclusively"]
+
+
+def test_an_interrupted_deployment_starts_nothing_more(cloudformation: Any) -> None:
+    assert _deploy(run := Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD}, status=cdk.INTERRUPTED)) == 130
+    assert len(run.runs) == 1
+    assert _deploy(Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})) == 0
+    assert _protection(cloudformation) == {DATA: True, SERVICE: True}
+
+
+def test_credentials_that_may_not_release_what_is_left_are_told_how(cloudformation: Any) -> None:
+    cloudformation.create_stack(StackName=DATA, TemplateBody=json.dumps(BAD), EnableTerminationProtection=True)
+    _settle(cloudformation, DATA)
+    denying = boto3.client("cloudformation")
+
+    def deny(**_: object) -> None:
+        message = "User is not authorized to perform: cloudformation:UpdateTerminationProtection"
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, "UpdateTerminationProtection")
+
+    denying.meta.events.register("before-call.cloudformation.UpdateTerminationProtection", deny)
+    with pytest.raises(ProtectedRemains) as raised:
+        _deploy(Cdk(denying, {DATA: GOOD}))
+    assert f"--no-enable-termination-protection --stack-name {DATA}" in str(raised.value)
+
+
 def test_the_data_stack_is_protected_before_there_is_a_service(cloudformation: Any) -> None:
     assert _deploy(Cdk(cloudformation, {DATA: GOOD})) == 0
     assert _protection(cloudformation) == {DATA: True}
-    assert _deploy(Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD})) == 1
+    assert _deploy(Cdk(cloudformation, {DATA: GOOD, SERVICE: BAD})) == 7
     assert _protection(cloudformation) == {DATA: True, SERVICE: False}
 
 
@@ -117,9 +152,12 @@ def test_other_environments_are_left_alone(cloudformation: Any) -> None:
     [
         (["nowhere", "*"], "dev, staging, prod"),
         (["prod", "*", "--profile", "p"], "AWS_PROFILE"),
+        (["dev", "*", "--profile=p"], "AWS_PROFILE"),
+        (["dev", "watch", "--index-host", "x"], "STACK=data"),
+        (["dev", "service", "--index-host", "x", "--exclusively"], "STACK=data"),
         (["prod", "*"], "AWS gives no"),
     ],
-    ids=["unknown", "profile", "no account"],
+    ids=["unknown", "profile", "profile of dev", "host for alarms", "host for the service", "no account"],
 )
 def test_what_cannot_be_deployed_is_refused_in_one_line(
     arguments: list[str],
@@ -177,6 +215,34 @@ def test_without_a_host_the_deployed_one_is_kept() -> None:
     assert "PineconeIndexHost" not in "".join(runs)
 
 
+def test_the_host_of_the_record_is_given_unless_another_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its default is of no use after the first deployment: the CDK then has CloudFormation use the previous value.
+    record = replace(DEV, pinecone_index_host="https://of-record.pinecone.io")
+    monkeypatch.setattr(deploy, "ENVIRONMENTS", (record,))
+    given = "gleaner-dev-data:PineconeIndexHost="
+    assert f"{given}https://of-record.pinecone.io" in _main(monkeypatch, "dev", "data")[0]
+    assert f"{given}https://x.io" in _main(monkeypatch, "dev", "data", "--index-host", "x.io")[0]
+    assert given not in "".join(_main(monkeypatch, "dev", "watch")[0])
+    assert given not in "".join(_main(monkeypatch, "dev", "service", "--exclusively")[0])
+
+
+def test_the_service_can_go_back_without_its_data(cloudformation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # An earlier DataStack lacks exports that the running service imports.
+    _deploy(Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD}))
+    runs = _main(monkeypatch, "prod", "service", "--exclusively", "--context", "canary=off")
+    created = ["--context", f"{CREATED_STACKS}={DATA},{SERVICE}"]
+    outputs = ["--outputs-file", "cdk.out/outputs-prod.json"]
+    flags = ["--exclusively", "--context", "canary=off"]
+    assert runs == [["deploy", *created, "gleaner-prod/service", *outputs, *flags]]
+
+
+@pytest.mark.parametrize("stack", ["*", "service", "watch"])
+def test_an_interrupted_deployment_says_and_starts_nothing_more(stack: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, runs = _run(_deployment(stack), fails=f"gleaner-dev/{stack.replace('*', 'service')}", status=130)
+    assert (status, len(runs)) == (130, 1)
+    assert not capsys.readouterr().err
+
+
 def test_flags_reach_the_cdk() -> None:
     _, (served, _, watch) = _run(_deployment("*"))
     assert served.endswith("--force") and watch.endswith("--force")
@@ -186,19 +252,37 @@ def _deployment(stack: str, index_host: str | None = None) -> Deployment:
     return Deployment(environment="dev", stack=stack, index_host=index_host, arguments=["--force"])
 
 
-def _run(deployment: Deployment, fails: str = "nothing") -> tuple[int, list[str]]:
-    """The status, and what was run; the CDK fails with 3 for the stack `fails`."""
+def _run(deployment: Deployment, fails: str = "nothing", status: int = 3) -> tuple[int, list[str]]:
+    """The status, and what was run; the CDK ends with `status` for the stack `fails`."""
     runs: list[str] = []
 
     def run(arguments: list[str]) -> int:
         runs.append(" ".join(arguments).removeprefix("deploy "))
-        return 3 if fails in arguments else 0
+        return status if fails in arguments else 0
 
-    return deploy.deploy(deployment, run_cdk=run, serve=run, report=lambda: runs.append("report")), runs
+    def serve() -> int:
+        return run(deployment.served())
+
+    return deploy.deploy(deployment, run_cdk=run, serve=serve, report=lambda: runs.append("report")), runs
+
+
+def _main(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[list[str]]:
+    """What the CDK is told to do by a deployment that succeeds."""
+    runs: list[list[str]] = []
+
+    def run(told: list[str]) -> int:
+        runs.append(told)
+        return 0
+
+    monkeypatch.setattr(cdk, "main", run)
+    monkeypatch.setattr(deploy, "_report", lambda _: 0)
+    assert deploy.main(list(arguments)) == 0
+    return runs
 
 
 def _deploy(run: Cdk, *arguments: str) -> int:
-    return deploy_kept("prod", arguments, cloudformation=run.client, run_cdk=run)
+    deployment = Deployment(environment="prod", stack="*", index_host=None, arguments=arguments)
+    return deploy_kept(deployment, cloudformation=run.client, run_cdk=run)
 
 
 def _never(arguments: list[str]) -> int:

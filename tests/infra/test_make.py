@@ -22,6 +22,14 @@ def test_a_deployment_gets_the_stack_the_host_and_the_flags() -> None:
     assert "--index-host" not in command
 
 
+def test_the_host_of_the_shell_repoints_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PINECONE_INDEX_HOST", "https://other.pinecone.io")
+    monkeypatch.setenv("INDEX_HOST", "--index-host https://other.pinecone.io")
+    assert "other.pinecone.io" not in _command("deploy", "ENV=prod")
+    assert "--index-host" not in _command("deploy", "ENV=prod", "PINECONE_INDEX_HOST=")
+    assert "--index-host x.pinecone.io" in _command("deploy", "PINECONE_INDEX_HOST=x.pinecone.io")
+
+
 def test_flags_reach_the_cdk() -> None:
     assert '"gleaner-prod/service" --force' in _command("destroy", "ENV=prod", "STACK=service", "CDK_FLAGS=--force")
 

@@ -161,19 +161,29 @@ def test_github_becomes_an_identity_provider_unless_it_is_one(assembly: Path, tm
     provider = one(_template(assembly, "provider"), "AWS::IAM::OIDCProvider")
     assert provider["Url"] == f"https://{ISSUER}"
     assert provider["ClientIdList"] == ["sts.amazonaws.com"]
-    existing = _synthesise(tmp_path, replace(PIPELINE, has_provider=True))
+    existing = _synthesise(tmp_path, replace(PIPELINE, provider_exists_for=NAMES))
     assert not list(existing.glob("*provider*.template.json"))
     assert one(_template(existing, "prod"), "AWS::IAM::Role") == one(_template(assembly, "prod"), "AWS::IAM::Role")
 
 
-def test_the_roles_come_after_the_provider(assembly: Path) -> None:
+@pytest.mark.parametrize("exists_for", [(), ("prod",), ("dev", "staging")])
+def test_the_roles_come_after_the_provider_where_it_does_not_exist(
+    assembly: Path, tmp_path: Path, exists_for: tuple[str, ...]
+) -> None:
+    if exists_for:
+        assembly = _synthesise(tmp_path, replace(PIPELINE, provider_exists_for=exists_for))
     artifacts = json.loads((assembly / "manifest.json").read_text())["artifacts"]
     [provider] = [id for id in artifacts if "provider" in id and not id.endswith(".assets")]
     for name in NAMES:
         [stack] = [artifact for id, artifact in artifacts.items() if id.startswith(f"gleanerpipeline{name}")
                    and artifact["type"] == "aws:cloudformation:stack"]  # fmt: skip
-        assert provider in stack["dependencies"]
+        assert (provider in stack["dependencies"]) == (name not in exists_for)
         assert stack["properties"]["stackName"] == f"gleaner-pipeline-{name}"
+
+
+def test_a_provider_for_an_unknown_environment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="preview"):
+        _synthesise(tmp_path, replace(PIPELINE, provider_exists_for=("prod", "preview")))
 
 
 @pytest.mark.slow
