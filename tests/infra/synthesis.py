@@ -82,7 +82,7 @@ TUNED = replace(
 )
 ALL_ROUTES = replace(
     STAGING,
-    name="allroutesunderanameofmanyletters",
+    name="everyroutewithin",
     chat_page=True,
     docs_routes=True,
     cors_origins=("https://a.example",),
