@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
 HOST = "https://gleaner-x.svc.pinecone.io"
-KEPT = {"tables": 4, "pools": 1, "logs": 3}
+KEPT = {"tables": 6, "pools": 1, "logs": 3}
 TAKEN = "/taken"  # a parameter that exists, so that no stack can create it
 # The emulator has neither CodeDeploy nor AWS WAF.
 BARE_PROD = replace(PROD, canary=None, firewall=None)
