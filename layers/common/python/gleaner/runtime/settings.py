@@ -24,6 +24,7 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _PATH = re.compile(r"(?:/[a-z0-9-]+)+")
+_MAX_PRICE = 1_000_000  # USD; the store cannot count what some greater ones come to
 _FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
 _REQUIRED = (
@@ -243,4 +244,4 @@ def _read_price(env: Mapping[str, str], name: str) -> float | None:
 
 
 def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_PRICE
