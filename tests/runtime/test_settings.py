@@ -53,6 +53,17 @@ def test_an_amount_that_the_store_cannot_count_is_refused(name: str, value: str)
         Settings.from_env(COMPLETE | PRICES | {name: value})
 
 
+def test_money_that_never_adds_up_is_not_limited() -> None:
+    free = {
+        "OPENAI_PRICES": '{"input": 0, "cached_input": 0, "output": 0}',
+        "WEB_SEARCH_PRICE": "0",
+        "USD_PER_DAY": "1",
+    }
+    with pytest.raises(ConfigurationError, match="if all of them are 0"):
+        Settings.from_env(COMPLETE | free)
+    assert Settings.from_env(COMPLETE | free | {"WEB_SEARCH_PRICE": "0.01"}).quota.caller == Limits(usd=1)
+
+
 def test_a_streamed_question_has_no_less_time_than_another() -> None:
     longer = COMPLETE | {"QUERY_DEADLINE_SECONDS": "300"}
     assert Settings.from_env(longer).stream_deadline_seconds == 300

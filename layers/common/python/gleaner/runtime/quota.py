@@ -44,16 +44,16 @@ class Quota:
     admins_exempt: bool = False  # admins are counted, but never refused
 
 
-def read_quota(env: Mapping[str, str], *, has_prices: bool) -> Quota:
+def read_quota(env: Mapping[str, str], *, counts_money: bool) -> Quota:
     """Read the limits; variables that are not set limit nothing.
 
     Raises ConfigurationError, also for a limit of money without the prices by which money is counted.
     """
     caller, environment = (_read_limits(env, names) for names in (_OF_CALLERS, _OF_ENVIRONMENT))
-    if not has_prices and (caller.usd, environment.usd) != (None, None):
+    if not counts_money and (caller.usd, environment.usd) != (None, None):
         raise ConfigurationError(
             f"{_OF_CALLERS[1]} and {_OF_ENVIRONMENT[1]} need OPENAI_PRICES and WEB_SEARCH_PRICE, "
-            "without which the cost of a question is not known."
+            "without which, or if all of them are 0, no question is known to cost anything."
         )
     return Quota(caller=caller, environment=environment, admins_exempt=read_switch(env, "QUOTA_ADMINS_EXEMPT"))
 

@@ -109,7 +109,7 @@ class Settings:
             usage_table=env["USAGE_TABLE"],
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=prices,
-            quota=read_quota(env, has_prices=prices.are_complete),
+            quota=read_quota(env, counts_money=prices.count_money),
             default_kb_id=read_default_kb_id(env),
             query_deadline_seconds=(query_seconds := read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0)),
             stream_deadline_seconds=read_positive(env, "STREAM_DEADLINE_SECONDS", max(60.0, query_seconds)),
