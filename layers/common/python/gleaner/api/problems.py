@@ -135,7 +135,8 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
     if error_type is None:
         return internal(error, query_id=query_id)
     log(error)
-    seconds, quota = _RETRY_AFTER.get(error_type), None
+    seconds = _RETRY_AFTER.get(error_type)
+    quota: QuotaOf | None = None
     if isinstance(error, errors.QuotaExceeded):
         seconds, quota = error.retry_after, "caller" if error.of_caller else "environment"
     headers = {} if seconds is None else {"Retry-After": str(seconds)}
