@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from infra.bounds import check_positive, check_whole
 
+# What the service accepts (gleaner.runtime.quota says why); a test compares them.
+MAX_QUESTIONS_PER_DAY = 1_000_000_000
+MIN_USD_PER_DAY, MAX_USD_PER_DAY = 1e-8, 1e9
 SEARCHES_PER_QUESTION = 3  # at most, in each namespace: LoopLimits.knowledge_base_searches
 
 
@@ -80,6 +83,10 @@ class Quota:
                 raise ValueError("Quota: a caller may not use more in a day than the environment.")
         if any(limit is not None and int(limit) != limit for limit in of_questions):
             raise ValueError("Quota: questions are counted in whole numbers.")
+        if any(limit is not None and limit > MAX_QUESTIONS_PER_DAY for limit in of_questions):
+            raise ValueError(f"Quota: at most {MAX_QUESTIONS_PER_DAY:,} questions can be counted.")
+        if any(limit is not None and not MIN_USD_PER_DAY <= limit <= MAX_USD_PER_DAY for limit in of_usd):
+            raise ValueError(f"Quota: a limit of money is {MIN_USD_PER_DAY:.8f} to {MAX_USD_PER_DAY:,.0f} USD.")
         if self.admins_exempt and (*of_questions, *of_usd) == (None,) * 4:
             raise ValueError("Quota: without limits there is nothing from which admins_exempt exempts.")
 

@@ -16,6 +16,7 @@ from gleaner.answering.exchange import Asker, QuestionRequest
 from gleaner.answering.plain import complete_plainly
 from gleaner.answering.question import Services, answer_question
 from gleaner.errors import (
+    DeadlineExceeded,
     GleanerError,
     MandatoryToolMissing,
     ModelUnavailable,
@@ -274,6 +275,17 @@ def test_without_the_store_nothing_is_asked_beyond_the_first_call_where_there_is
     faulty.heals()
     assert ask(services).text == "Merged. [kb-1]"
     assert use(items)[0] == 1
+
+
+def test_a_store_that_hangs_holds_no_question_beyond_its_deadline(
+    settings: dict[str, str], model: ScriptedModel, faulty: FaultyStore
+) -> None:
+    services, _ = build(settings | {"AWS_ENDPOINT_URL_DYNAMODB": faulty.url}, QUESTIONS_PER_DAY="9")
+    faulty.fails("hangs", lambda call, _: settings["USAGE_TABLE"] in call.tables)
+    model.plays(converse)
+    with pytest.raises(DeadlineExceeded):  # the store fails only after its own time for a response
+        ask(services, seconds=1, is_kept=False)
+    assert len(model.requests) == 1
 
 
 @pytest.mark.slow

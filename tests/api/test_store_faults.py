@@ -270,3 +270,14 @@ def test_a_store_that_refuses_connections_is_a_problem_long_before_the_deadline(
     key_seconds = time.monotonic() - started_at
     assert model.requests == []  # no question is processed without the record of its key
     assert max(question_seconds, key_seconds) < DEADLINE_SECONDS - 8
+
+
+@pytest.mark.parametrize("path", ["/api/usage", "/api/sessions", "/api/keywords", "/api/documents", "/v1/models"])
+def test_a_store_that_hangs_is_a_problem_and_not_waited_for_until_the_deadline(
+    environment: dict[str, str], faulty: FaultyStore, path: str
+) -> None:
+    client = Client(make_api(environment | {"AWS_ENDPOINT_URL_DYNAMODB": faulty.url}))
+    faulty.fails("hangs", lambda *_: True)
+    status, _ = client.request("GET", path)
+    assert status == 503
+    assert faulty.fault_count <= 2 * len({call.tables for call in faulty.calls})  # each asked for again once

@@ -86,7 +86,17 @@ def test_every_door_counts_a_question_once_and_refuses_the_next_in_its_form(
             assert response["multiValueHeaders"]["x-should-retry"] == ["false"]
         else:
             assert (body["type"], body["detail"]) == ("urn:gleaner:problem:quota-exceeded", USED_UP)
+            assert body["quota"] == "caller"
     assert usage(limited)["questions"] == 1
+
+
+def test_a_refusal_says_that_the_quota_of_all_is_used_up(settings: dict[str, str], model: ScriptedModel) -> None:
+    model.plays(converse)
+    client = Client(make_api(settings | {"ENVIRONMENT_QUESTIONS_PER_DAY": "1"}))
+    assert post(client, "/api/chat/query")["statusCode"] == 200
+    for path, streams in (("/api/chat/query", False), ("/api/chat/stream", True)):
+        assert json.loads(post(client, path, streams=streams)["body"])["quota"] == "environment"
+    assert "quota" not in json.loads(post(client, "/api/chat/query", {})["body"])
 
 
 def test_a_clients_model_reads_that_the_quota_is_used_up(limited: Client) -> None:
@@ -167,8 +177,17 @@ def test_callers_see_their_own_use(limited: Client, settings: dict[str, str]) ->
     own = usage(limited)
     assert (own["questions"], own["estimated_usd"]) == (1, pytest.approx(cost))
     assert usage(limited, "bob")["questions"] == 0
-    without_prices = usage(Client(make_api(settings)))
-    assert (without_prices["estimated_usd"], without_prices["limits"]) == (None, {"questions": None, "usd": None})
+
+
+NO_COST = {"OPENAI_PRICES": '{"input": 0, "cached_input": 0, "output": 0}', "WEB_SEARCH_PRICE": "0"}
+
+
+@pytest.mark.parametrize("prices", [{}, {"OPENAI_PRICES": PRICES["OPENAI_PRICES"]}, NO_COST], ids=["none", "half", "0"])
+def test_no_cost_is_shown_without_prices_by_which_money_is_counted(
+    settings: dict[str, str], prices: dict[str, str]
+) -> None:
+    report = usage(Client(make_api(settings | prices)))
+    assert (report["estimated_usd"], report["limits"]) == (None, {"questions": None, "usd": None})
 
 
 def _midnight(now: datetime) -> datetime:

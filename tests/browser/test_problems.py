@@ -17,9 +17,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("failed_requests_are_exp
 RETRY, EDIT, SETTINGS = "Try again", "Change the question", "Settings"
 
 
-def refuse(kind: str, status: int, **headers: str) -> object:
+def refuse(kind: str, status: int, *, more: dict[str, str] | None = None, **headers: str) -> object:
     """A handler of requests that answers with a problem, as the service or API Gateway does."""
     problem = {"type": f"urn:gleaner:problem:{kind}", "title": kind, "status": status, "detail": "No.", "query_id": "r"}
+    problem |= more or {}
 
     def handle(route: Route) -> None:
         route.fulfill(status=status, headers=headers, content_type="application/problem+json", body=json.dumps(problem))
@@ -32,7 +33,7 @@ def refuse(kind: str, status: int, **headers: str) -> object:
     [
         ("model-unavailable", 503, "The language model cannot be reached", [RETRY, EDIT]),
         ("deadline-exceeded", 504, "There was not enough time", [RETRY, EDIT]),
-        ("quota-exceeded", 429, "The questions for today are used up.", [EDIT, SETTINGS]),
+        ("quota-exceeded", 429, "What you may ask in a day is used up; the settings show what you used.", [SETTINGS]),
         ("throttled", 429, "Too many questions at once.", [RETRY, EDIT]),
         ("unauthorized", 401, "enter an API key", [EDIT, SETTINGS]),
         ("unknown-session", 404, "does not exist any more", [EDIT, "Start a new conversation"]),
@@ -47,9 +48,19 @@ def test_a_refused_question_says_why_and_what_to_do(
     alert = browser_page.get_by_role("alert")
     expect(alert).to_contain_text(sentence)
     expect(alert.get_by_role("button")).to_have_text(ways)
+    if EDIT not in ways:
+        return
     alert.get_by_role("button", name=EDIT).click()
     expect(browser_page.locator("#question")).to_have_value(QUESTION)
     expect(browser_page.locator(".turn")).to_have_count(0)
+
+
+def test_what_all_used_up_is_not_said_of_the_reader(browser_page: Page) -> None:
+    browser_page.route("**/chat/stream", refuse("quota-exceeded", 429, more={"quota": "environment"}))
+    ask(browser_page)
+    alert = browser_page.get_by_role("alert")
+    expect(alert).to_contain_text("What everybody together may ask here in a day is used up.")
+    expect(alert.get_by_role("button")).to_have_count(0)
 
 
 def test_a_long_wait_is_told_as_a_time(browser_page: Page) -> None:
@@ -57,7 +68,9 @@ def test_a_long_wait_is_told_as_a_time(browser_page: Page) -> None:
     browser_page.route("**/chat/stream", refuse("quota-exceeded", 429, **headers))
     ask(browser_page)
     tomorrow = datetime.now() + timedelta(days=1)
-    expect(browser_page.get_by_role("alert")).to_contain_text(f"(from {tomorrow.day} {tomorrow:%b}, ")
+    expect(browser_page.get_by_role("alert")).to_contain_text(
+        f"what you used. Ask again from {tomorrow.day} {tomorrow:%b}, "
+    )
 
 
 def test_a_model_that_is_down_is_asked_again(browser_page: Page, model: ScriptedModel) -> None:

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-How = Literal["throttled", "conflict", "error", "page", "down", "lost"]
+How = Literal["throttled", "conflict", "error", "page", "down", "lost", "hangs"]
 
 _WRITES = frozenset(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"])
 # docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
@@ -40,12 +40,16 @@ Choose = Callable[[StoreCall, int], bool]
 
 
 class FaultyStore:
-    """Chosen calls fail before they reach DynamoDB; with `lost` they reach it, and only the answer is lost."""
+    """Chosen calls fail before they reach DynamoDB; with `lost` they reach it, and only the answer is lost.
+
+    With `hangs` there is no answer, until the store stops.
+    """
 
     def __init__(self, target: str) -> None:
         """`target` is the URL of DynamoDB. Until `start`, connections are refused."""
         self._target = urlsplit(target)
         self._lock = threading.Lock()
+        self.is_stopped = threading.Event()
         self._how: How = "error"
         self._choose: Choose = lambda *_: False
         self.calls: list[StoreCall] = []
@@ -65,6 +69,7 @@ class FaultyStore:
         self._thread.start()
 
     def stop(self) -> None:
+        self.is_stopped.set()
         if self._thread.is_alive():
             self._server.shutdown()
         self._server.server_close()
@@ -108,7 +113,9 @@ def _handler(store: FaultyStore) -> type[BaseHTTPRequestHandler]:
             fault = store.pick_fault(call)
             if fault is None:
                 self._answer(*store.forward(self.headers, body))
-            elif fault in ("down", "lost"):
+            elif fault in ("down", "lost", "hangs"):
+                if fault == "hangs":
+                    store.is_stopped.wait()
                 if fault == "lost":
                     store.forward(self.headers, body)
                 self.close_connection = True

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gleaner.runtime import quota
 from gleaner.runtime.pricing import ModelPrices, Prices, expected_usd
+from infra import limits
 from infra.alarm_bars import SpendingBar
 from infra.environment import Authorizer, Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
@@ -23,22 +25,22 @@ USD = st.floats(min_value=0.01, max_value=10_000)
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS, ids=lambda environment: environment.name)
 def test_every_environment_limits_questions_and_money_of_each_caller_and_of_all(environment: Environment) -> None:
-    quota = environment.quota
-    assert quota.questions_per_day and quota.usd_per_day
-    assert quota.environment_questions_per_day and quota.environment_usd_per_day
+    of_day = environment.quota
+    assert of_day.questions_per_day and of_day.usd_per_day
+    assert of_day.environment_questions_per_day and of_day.environment_usd_per_day
     # A day of dear questions reaches the limit of money first, one of cheap questions that of questions.
     model = MODELS[environment.openai_model]
     prices = ModelPrices(input=model.input, cached_input=model.cached_input, output=model.output)
     dear = expected_usd(Prices(model=prices, web_search=WEB_ANSWER))
-    assert dear * quota.questions_per_day > quota.usd_per_day > dear * 10
-    assert dear * quota.environment_questions_per_day > quota.environment_usd_per_day
+    assert dear * of_day.questions_per_day > of_day.usd_per_day > dear * 10
+    assert dear * of_day.environment_questions_per_day > of_day.environment_usd_per_day
 
 
 @EVERY
 def test_only_api_keys_have_usage_plans(synthesised: Synthesis, environment: Environment) -> None:
     plans = properties(synthesised.service[environment.name], "AWS::ApiGateway::UsagePlan")
-    limits = [plan.get("Quota", {}).get("Limit") for plan in plans]
-    assert limits == ([environment.throttle.quota_per_day] if environment.authorizer is Authorizer.API_KEY else [])
+    of_plans = [plan.get("Quota", {}).get("Limit") for plan in plans]
+    assert of_plans == ([environment.throttle.quota_per_day] if environment.authorizer is Authorizer.API_KEY else [])
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,10 @@ def test_only_api_keys_have_usage_plans(synthesised: Synthesis, environment: Env
         ({"environment_usd_per_day": float("inf")}, "positive"),
         ({"environment_questions_per_day": -5}, "positive"),
         ({"questions_per_day": 1.5}, "whole"),
+        ({"questions_per_day": 10**50}, "at most 1,000,000,000 questions"),
+        ({"environment_questions_per_day": 10**9 + 1}, "at most 1,000,000,000 questions"),
+        ({"usd_per_day": 1e-9}, "0.00000001 to 1,000,000,000 USD"),
+        ({"environment_usd_per_day": 1e130}, "0.00000001 to 1,000,000,000 USD"),
         ({"questions_per_day": 11, "environment_questions_per_day": 10}, "more in a day than the environment"),
         ({"usd_per_day": 2.0, "environment_usd_per_day": 1.0}, "more in a day than the environment"),
         ({"admins_exempt": True}, "nothing from which"),
@@ -59,6 +65,11 @@ def test_only_api_keys_have_usage_plans(synthesised: Synthesis, environment: Env
 def test_a_quota_that_cannot_work_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Quota(**changes)
+
+
+def test_a_record_takes_the_limits_that_the_service_takes() -> None:
+    assert limits.MAX_QUESTIONS_PER_DAY == quota.MAX_QUESTIONS
+    assert (limits.MIN_USD_PER_DAY, limits.MAX_USD_PER_DAY) == (quota.MIN_USD, quota.MAX_USD)
 
 
 @pytest.mark.parametrize(

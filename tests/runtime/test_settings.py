@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ COMPLETE = {
     "ACCESS_TABLE": "e",
     "USAGE_TABLE": "e",
 }
+PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 1, "output": 1}', "WEB_SEARCH_PRICE": "0"}
 
 
 def test_defaults() -> None:
@@ -39,11 +40,28 @@ def test_defaults() -> None:
 def test_nothing_is_limited_by_default_and_money_where_prices_are_known() -> None:
     quota = Settings.from_env(COMPLETE).quota
     assert not (quota.caller.exist or quota.environment.exist or quota.admins_exempt)
-    prices = {"OPENAI_PRICES": '{"input": 1, "cached_input": 1, "output": 1}', "WEB_SEARCH_PRICE": "0"}
-    limited = Settings.from_env(COMPLETE | prices | {"USD_PER_DAY": "2.5", "ENVIRONMENT_QUESTIONS_PER_DAY": "7"}).quota
+    limited = Settings.from_env(COMPLETE | PRICES | {"USD_PER_DAY": "2.5", "ENVIRONMENT_QUESTIONS_PER_DAY": "7"}).quota
     assert (limited.caller, limited.environment) == (Limits(usd=2.5), Limits(questions=7))
     with pytest.raises(ConfigurationError, match="WEB_SEARCH_PRICE"):
-        Settings.from_env(COMPLETE | {"OPENAI_PRICES": prices["OPENAI_PRICES"], "USD_PER_DAY": "2"})
+        Settings.from_env(COMPLETE | {"OPENAI_PRICES": PRICES["OPENAI_PRICES"], "USD_PER_DAY": "2"})
+
+
+@pytest.mark.parametrize("name", ["USD_PER_DAY", "ENVIRONMENT_USD_PER_DAY"])
+@pytest.mark.parametrize("value", ["1e130", "1e-130", "1e-9", "1e10"])
+def test_an_amount_that_the_store_cannot_count_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name} must be at least 0.00000001 and at most 1,000,000,000"):
+        Settings.from_env(COMPLETE | PRICES | {name: value})
+
+
+def test_money_that_never_adds_up_is_not_limited() -> None:
+    free = {
+        "OPENAI_PRICES": '{"input": 0, "cached_input": 0, "output": 0}',
+        "WEB_SEARCH_PRICE": "0",
+        "USD_PER_DAY": "1",
+    }
+    with pytest.raises(ConfigurationError, match="if all of them are 0"):
+        Settings.from_env(COMPLETE | free)
+    assert Settings.from_env(COMPLETE | free | {"WEB_SEARCH_PRICE": "0.01"}).quota.caller == Limits(usd=1)
 
 
 def test_a_streamed_question_has_no_less_time_than_another() -> None:
@@ -81,6 +99,10 @@ def test_the_error_names_all_missing_variables() -> None:
         ("QUESTIONS_PER_DAY", "0"),
         ("QUESTIONS_PER_DAY", "1.5"),
         ("ENVIRONMENT_QUESTIONS_PER_DAY", "many"),
+        ("QUESTIONS_PER_DAY", "1e50"),
+        ("ENVIRONMENT_QUESTIONS_PER_DAY", "1000000001"),
+        ("WEB_SEARCH_PRICE", "1e50"),
+        ("OPENAI_PRICES", '{"input": 1e130, "cached_input": 0.1, "output": 2}'),
         ("USD_PER_DAY", "2"),  # without prices
         ("ENVIRONMENT_USD_PER_DAY", "2"),
         ("QUOTA_ADMINS_EXEMPT", "yes"),
@@ -198,9 +220,25 @@ def list_read(read: Callable[[dict[str, str]], object]) -> set[str]:
 
 
 def list_documented(*chapters: str) -> set[str]:
-    """Return the variables in the tables of these chapters of the handbook."""
-    rows = [line for name in chapters for line in (DOCS / name).read_text().splitlines() if line.startswith("| `")]
-    return {name for row in rows for name in re.findall("`([A-Z_]+)`", row.split("|")[1])}
+    """Return the variables in the tables of these chapters of the handbook, as a reader sees them.
+
+    A row belongs to a table only below its header and its rule, without a line between that is not a row (GitHub
+    Flavored Markdown, "Tables").
+    """
+    return {name for chapter in chapters for name in list_variables((DOCS / chapter).read_text())}
+
+
+def list_variables(markdown: str) -> Iterator[str]:
+    is_in_table = False
+    for line in markdown.splitlines():
+        is_in_table = re.fullmatch(r"\|( *:?-+:? *\|)+", line) is not None or (is_in_table and line.startswith("|"))
+        if is_in_table:
+            yield from re.findall("`([A-Z_]+)`", line.split("|")[1])
+
+
+def test_rows_after_an_empty_line_are_not_in_the_table() -> None:
+    table = "| Variable | Meaning |\n|---|---|\n| `A` | a |\n| `B` | b |\n\n| `C` | c |\n"
+    assert list(list_variables(table)) == ["A", "B"]
 
 
 def test_the_tables_of_the_handbook_list_exactly_the_variables_that_are_read() -> None:

@@ -29,16 +29,28 @@ NO_CONNECTION = [
 ]
 
 
-@pytest.mark.parametrize("error", NO_CONNECTION)
-def test_a_connection_that_cannot_be_made_is_retried_for_half_of_the_time(error: BotoCoreError) -> None:
+@pytest.mark.parametrize("error", [*NO_CONNECTION, ReadTimeoutError(endpoint_url=URL)])
+def test_a_store_that_takes_no_connection_or_gives_no_answer_is_asked_again_for_half_of_the_time(
+    error: BotoCoreError,
+) -> None:
     retry_after = retry_within(Deadline.after(0.2), "table")
     assert retry_after(error) == 0.0
     time.sleep(0.11)
     assert retry_after(error) is None
 
 
-@pytest.mark.parametrize("error", [ReadTimeoutError(endpoint_url=URL), ConnectionClosedError(endpoint_url=URL)])
-def test_a_lost_response_is_retried_as_long_as_there_is_time(error: BotoCoreError) -> None:
+def test_no_answer_is_awaited_for_long_even_if_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    retry_after = retry_within(Deadline.after(300), "table")
+    now += 3
+    assert retry_after(ReadTimeoutError(endpoint_url=URL)) == 0.0
+    now += 3
+    assert retry_after(ReadTimeoutError(endpoint_url=URL)) is None
+
+
+def test_a_lost_response_is_retried_as_long_as_there_is_time() -> None:
+    error = ConnectionClosedError(endpoint_url=URL)
     retry_after = retry_within(Deadline.after(0.02), "table")
     time.sleep(0.03)
     assert retry_after(error) == 0.0  # `with_retries` ends at the deadline

@@ -19,7 +19,8 @@ _BY_KEY = "key:"  # begins the id of a caller with an API key
 _MAX_KEY_LENGTH = 200  # longer tokens are of other services, and too long for a key of a table
 _LOOKUP_SECONDS = 5.0
 
-_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})  # of what this machine computes itself
+# What this machine computes itself costs nothing, unless the operator sets prices: to see how a quota of money works.
+_NO_PRICES = json.dumps({"input": 0, "cached_input": 0, "output": 0})
 
 
 class Part(StrEnum):
@@ -57,8 +58,8 @@ def local_variables(part: Part, env: Mapping[str, str]) -> dict[str, str]:
     """The variables of the query function for a part that this machine serves, besides its address."""
     if part is Part.MODEL:
         api = env.get("OPENAI_API") or "responses"
-        return {"OPENAI_MODEL": MODEL, "OPENAI_API": api, "OPENAI_PRICES": _NO_PRICES}
-    return {"WEB_SEARCH_PRICE": "0"} if part is Part.WEB else {}
+        return {"OPENAI_MODEL": MODEL, "OPENAI_API": api, "OPENAI_PRICES": env.get("OPENAI_PRICES") or _NO_PRICES}
+    return {"WEB_SEARCH_PRICE": env.get("WEB_SEARCH_PRICE") or "0"} if part is Part.WEB else {}
 
 
 def function_settings(env: Mapping[str, str]) -> Settings:

@@ -234,8 +234,8 @@ class _Areas:
         from gleaner.api.usage import UsageRoutes
 
         settings = self._settings
-        has_prices = settings.prices.model is not None
-        return UsageRoutes(self._stores.usage, settings.quota, self._current, has_prices=has_prices).routes()
+        prices = settings.prices
+        return UsageRoutes(self._stores.usage, settings.quota, self._current, counts_money=prices.count_money).routes()
 
     def _load_passages(self) -> Sequence[Route]:
         return self._passages.routes()

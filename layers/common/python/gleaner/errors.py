@@ -144,11 +144,15 @@ class AnswerRefused(GleanerError):
 
 
 class QuotaExceeded(GleanerError):
-    """The quota of the day is used up. The same question may be asked again after `retry_after` seconds."""
+    """The quota of the day is used up. The same question may be asked again after `retry_after` seconds.
 
-    def __init__(self, message: str, *, retry_after: int) -> None:
+    `of_caller`: it is that of the caller, and not that of all callers together.
+    """
+
+    def __init__(self, message: str, *, retry_after: int, of_caller: bool) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.of_caller = of_caller
 
 
 class DeadlineExceeded(GleanerError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from gleaner.errors import DeadlineExceeded
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.quota import Limits
 from gleaner.stores.usage import Account, Limit, UsageStore
@@ -32,11 +33,15 @@ class Reservation:
         self.limits = limits
         self._query_id = query_id
         self._expected_usd = expected_usd
+        self._deadline = deadline
         self._refusal = executor.submit(self._reserve, deadline)
 
     def wait(self) -> Limit | None:
-        """The limit that refuses the question. Raises StoreUnavailable or DeadlineExceeded."""
-        return self._refusal.result()
+        """The limit that refuses the question. Raises StoreUnavailable, or DeadlineExceeded at the end of its time."""
+        try:
+            return self._refusal.result(timeout=max(0.0, self._deadline.remaining()))
+        except TimeoutError as error:
+            raise DeadlineExceeded("The store did not count the question in time.") from error
 
     def is_held(self) -> bool:
         """Whether the question is reserved, as far as the store tells; waits until it does."""

@@ -132,4 +132,4 @@ class Admission:
 def _to_error(reservation: Reservation, limit: Limit) -> QuotaExceeded:
     is_own = reservation.account.caller_id is not None
     reason = _CALLER_REFUSALS[limit].format(limits=reservation.limits) if is_own else _ENVIRONMENT_REFUSAL
-    return QuotaExceeded(f"{reason} {_ADVICE}", retry_after=seconds_to_reset(utc_now()))
+    return QuotaExceeded(f"{reason} {_ADVICE}", retry_after=seconds_to_reset(utc_now()), of_caller=is_own)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Literal
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, Field
@@ -18,6 +19,7 @@ CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:gleaner:problem:"
 
 Kind = tuple[HTTPStatus, str]  # status and slug
+QuotaOf = Literal["caller", "environment"]
 
 # Problems that the application itself answers with, before or after a handler runs.
 VALIDATION_FAILED: Kind = (HTTPStatus.BAD_REQUEST, "validation-failed")
@@ -91,6 +93,9 @@ class Problem(BaseModel):
     detail: str
     query_id: str
     errors: list[InvalidField] = Field(default=[], description="Only for the type validation-failed.")
+    quota: QuotaOf | None = Field(
+        default=None, description="Only for the type quota-exceeded: whose is used up, or absent if it is an API key's."
+    )
 
 
 def problem(
@@ -100,8 +105,9 @@ def problem(
     query_id: str,
     invalid: Sequence[InvalidField] = (),
     headers: dict[str, str] | None = None,
+    quota: QuotaOf | None = None,
 ) -> Response[str]:
-    """A problem response; `invalid` lists the invalid fields.
+    """A problem response; `invalid` lists the invalid fields, `quota` says whose is used up.
 
     `detail` and `invalid` may repeat parts of the request, and clients log problems, so both are redacted.
     """
@@ -113,6 +119,7 @@ def problem(
         detail=redact(detail),
         query_id=query_id,
         errors=[InvalidField(field=redact(item.field), message=redact(item.message)) for item in invalid],
+        quota=quota,
     )
     return Response(
         status_code=status.value,
@@ -128,9 +135,12 @@ def from_error(error: errors.GleanerError, *, query_id: str) -> Response[str]:
     if error_type is None:
         return internal(error, query_id=query_id)
     log(error)
-    seconds = error.retry_after if isinstance(error, errors.QuotaExceeded) else _RETRY_AFTER.get(error_type)
+    seconds = _RETRY_AFTER.get(error_type)
+    quota: QuotaOf | None = None
+    if isinstance(error, errors.QuotaExceeded):
+        seconds, quota = error.retry_after, "caller" if error.of_caller else "environment"
     headers = {} if seconds is None else {"Retry-After": str(seconds)}
-    return problem(TABLE[error_type], str(error), query_id=query_id, headers=headers)
+    return problem(TABLE[error_type], str(error), query_id=query_id, headers=headers, quota=quota)
 
 
 def log(error: errors.GleanerError) -> None:

@@ -14,7 +14,10 @@ from gleaner.model import utc_now
 from gleaner.runtime.quota import Limits, Quota, resets_at
 from gleaner.stores.usage import Account, CallerUsage, DayUsage, UsageStore
 
-_TO_USD = "Estimated, with what questions in flight are expected to cost; null if the service knows no prices."
+_TO_USD = (
+    "Estimated, with what questions in flight are expected to cost; null if the service does not know both prices, or "
+    "all are 0."
+)
 
 
 class UsageLimits(BaseModel):
@@ -41,7 +44,10 @@ class CallerUsageItem(BaseModel):
 
 
 class UsageReport(Usage):
-    """The caller's own use; for admins also that of the environment, and of each caller who asked today."""
+    """The caller's own use; for admins also that of the environment, and of each caller who asked today.
+
+    A caller without questions asked some that were refused or given back.
+    """
 
     day: str = Field(description="The date in UTC.")
     resets_at: str = Field(description="When counting begins anew, as ISO 8601 in UTC.")
@@ -53,11 +59,11 @@ class UsageReport(Usage):
 class UsageRoutes:
     """GET /api/usage."""
 
-    def __init__(self, usage: UsageStore, quota: Quota, current: Current, *, has_prices: bool) -> None:
+    def __init__(self, usage: UsageStore, quota: Quota, current: Current, *, counts_money: bool) -> None:
         self._usage = usage
         self._quota = quota
         self._current = current
-        self._has_prices = has_prices
+        self._counts_money = counts_money
 
     def routes(self) -> list[Route]:
         """The route."""
@@ -100,4 +106,4 @@ class UsageRoutes:
         )
 
     def _usd(self, usage: DayUsage) -> float | None:
-        return usage.usd if self._has_prices else None
+        return usage.usd if self._counts_money else None

@@ -30,9 +30,11 @@ class Prices:
     web_search: float | None = None  # USD per search, for searches without a stated cost
 
     @property
-    def are_complete(self) -> bool:
-        """Whether the cost of every question can be estimated."""
-        return self.model is not None and self.web_search is not None
+    def count_money(self) -> bool:
+        """Whether questions have a known cost that is not always 0, as that of a model on this machine may be."""
+        if self.model is None or self.web_search is None:
+            return False
+        return max(self.model.input, self.model.cached_input, self.model.output, self.web_search) > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

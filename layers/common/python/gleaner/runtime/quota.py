@@ -12,6 +12,11 @@ from gleaner.runtime.variables import read_optional_positive, read_switch
 
 _OF_CALLERS = ("QUESTIONS_PER_DAY", "USD_PER_DAY")
 _OF_ENVIRONMENT = ("ENVIRONMENT_QUESTIONS_PER_DAY", "ENVIRONMENT_USD_PER_DAY")
+# A number of DynamoDB has at most 38 digits. Within these bounds sums have at most 18, to the digits that are counted.
+MAX_QUESTIONS = 1_000_000_000
+MAX_USD = 1_000_000_000.0
+USD_DIGITS = 8  # behind the point, to which costs are counted
+MIN_USD = 10.0**-USD_DIGITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +44,16 @@ class Quota:
     admins_exempt: bool = False  # admins are counted, but never refused
 
 
-def read_quota(env: Mapping[str, str], *, has_prices: bool) -> Quota:
+def read_quota(env: Mapping[str, str], *, counts_money: bool) -> Quota:
     """Read the limits; variables that are not set limit nothing.
 
     Raises ConfigurationError, also for a limit of money without the prices by which money is counted.
     """
     caller, environment = (_read_limits(env, names) for names in (_OF_CALLERS, _OF_ENVIRONMENT))
-    if not has_prices and (caller.usd, environment.usd) != (None, None):
+    if not counts_money and (caller.usd, environment.usd) != (None, None):
         raise ConfigurationError(
             f"{_OF_CALLERS[1]} and {_OF_ENVIRONMENT[1]} need OPENAI_PRICES and WEB_SEARCH_PRICE, "
-            "without which the cost of a question is not known."
+            "without which, or if all of them are 0, no question is known to cost anything."
         )
     return Quota(caller=caller, environment=environment, admins_exempt=read_switch(env, "QUOTA_ADMINS_EXEMPT"))
 
@@ -57,6 +62,10 @@ def _read_limits(env: Mapping[str, str], names: tuple[str, str]) -> Limits:
     questions, usd = (read_optional_positive(env, name) for name in names)
     if questions is not None and not questions.is_integer():
         raise ConfigurationError(f"{names[0]} must be a whole number.")
+    if questions is not None and questions > MAX_QUESTIONS:
+        raise ConfigurationError(f"{names[0]} must be at most {MAX_QUESTIONS:,}.")
+    if usd is not None and not MIN_USD <= usd <= MAX_USD:
+        raise ConfigurationError(f"{names[1]} must be at least {MIN_USD:.{USD_DIGITS}f} and at most {MAX_USD:,.0f}.")
     return Limits(questions=None if questions is None else int(questions), usd=usd)
 
 

@@ -24,6 +24,7 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _PATH = re.compile(r"(?:/[a-z0-9-]+)+")
+_MAX_PRICE = 1_000_000  # USD; the store cannot count what some greater ones come to
 _FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
 _REQUIRED = (
@@ -108,7 +109,7 @@ class Settings:
             usage_table=env["USAGE_TABLE"],
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=prices,
-            quota=read_quota(env, has_prices=prices.are_complete),
+            quota=read_quota(env, counts_money=prices.count_money),
             default_kb_id=read_default_kb_id(env),
             query_deadline_seconds=(query_seconds := read_positive(env, "QUERY_DEADLINE_SECONDS", 25.0)),
             stream_deadline_seconds=read_positive(env, "STREAM_DEADLINE_SECONDS", max(60.0, query_seconds)),
@@ -243,4 +244,4 @@ def _read_price(env: Mapping[str, str], name: str) -> float | None:
 
 
 def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_PRICE

@@ -13,6 +13,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     EndpointConnectionError,
     ProxyConnectionError,
+    ReadTimeoutError,
 )
 
 from gleaner.runtime.deadline import Deadline
@@ -22,6 +23,10 @@ logger = logging.getLogger(__name__)
 # Connections that cannot be made are retried for so long. A question makes several calls in a row, and each of them
 # may wait: the sum must leave time to report that the store is down.
 _MAX_OUTAGE_SECONDS = 2.0
+# Requests that get no answer at all are sent again for so long: one response may be lost, but a store that answers
+# nothing would otherwise hold every reader until the deadline. With the time that a response is waited for, one request
+# is sent again.
+_MAX_SILENCE_SECONDS = 4.0
 
 _THROTTLED = frozenset(["ThrottlingException", "ProvisionedThroughputExceededException", "RequestLimitExceeded"])
 _TRANSIENT_ERRORS = _THROTTLED | {
@@ -32,9 +37,7 @@ _TRANSIENT_ERRORS = _THROTTLED | {
 }
 _THROTTLED_REASONS = frozenset(["ThrottlingError", "ProvisionedThroughputExceeded"])
 _TRANSIENT_REASONS = _THROTTLED_REASONS | {"TransactionConflict"}
-_LOST_RESPONSES = frozenset(
-    ["ReadTimeoutError", "ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"]
-)
+_LOST_RESPONSES = frozenset(["ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"])
 # No connection was made, so nothing was executed. SSLError is left out: an open connection can raise it, too.
 _NO_CONNECTION = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError)
 _CONDITION_FAILED = "ConditionalCheckFailed"
@@ -86,10 +89,10 @@ def log_throttling(table: str, operation: str, response: Any) -> None:
 def retry_within(deadline: Deadline, table: str) -> Callable[[Exception], float | None]:
     """Build the `retry_after` of one call (see `retries.with_retries`): 0 for a transient error, else None.
 
-    Connections that cannot be made are retried for half of the time, and for a few seconds at most. That requests to
-    `table` are throttled is logged once for each call: alarms count these lines.
+    Connections that cannot be made, and requests that are not answered, are retried for half of the time, and for a few
+    seconds at most. That requests to `table` are throttled is logged once for each call: alarms count these lines.
     """
-    outage = deadline.part(_MAX_OUTAGE_SECONDS)
+    outage, silence = deadline.part(_MAX_OUTAGE_SECONDS), deadline.part(_MAX_SILENCE_SECONDS)
     has_logged = False
 
     def retry_after(error: Exception) -> float | None:
@@ -97,7 +100,12 @@ def retry_within(deadline: Deadline, table: str) -> Callable[[Exception], float 
         if not has_logged and isinstance(error, ClientError) and _is_throttled(error):
             has_logged = True
             log_throttling(table, error.operation_name, error.response)
-        is_transient = outage.remaining() > 0 if isinstance(error, _NO_CONNECTION) else _is_transient(error)
+        if isinstance(error, _NO_CONNECTION):
+            is_transient = outage.remaining() > 0
+        elif isinstance(error, ReadTimeoutError):
+            is_transient = silence.remaining() > 0
+        else:
+            is_transient = _is_transient(error)
         return 0.0 if is_transient else None
 
     return retry_after

@@ -9,14 +9,13 @@ from enum import StrEnum
 from typing import Any
 
 from gleaner.runtime.deadline import Deadline
-from gleaner.runtime.quota import Limits
+from gleaner.runtime.quota import USD_DIGITS, Limits
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 
 KEPT_DAYS = 35  # after which DynamoDB deletes an account
 _MAX_LATE_DAYS = 3  # it does so within a few days
 _EVERYONE = "*"  # the caller of the environment's account; no caller has this id
-_USD_DIGITS = 8
 _SET = "SET #caller_id = :caller_id, #expires_at = :expires_at"  # with every write that may make the item
 _TOKEN_LENGTH = 12  # 48 bits; an account has at most some hundred questions in flight
 
@@ -177,4 +176,4 @@ def _token(query_id: str) -> str:
 
 
 def _round(usd: float) -> float:
-    return round(usd, _USD_DIGITS) + 0.0  # the sum turns -0.0 into 0.0, which every store takes
+    return round(usd, USD_DIGITS) + 0.0  # the sum turns -0.0 into 0.0, which every store takes

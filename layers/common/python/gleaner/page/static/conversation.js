@@ -1,7 +1,7 @@
 /** The conversation: turns that are asked, answered, stopped, and opened again. */
 import { Problem, ask, call } from "./api.js";
 import { button, el, fill } from "./dom.js";
-import { isWorthRetry, leadsToSettings, showProblem } from "./problems.js";
+import { isWorthEditing, isWorthRetry, leadsToSettings, showProblem } from "./problems.js";
 import { t } from "./texts.js";
 import { Turn } from "./turn.js";
 
@@ -63,7 +63,7 @@ export class Conversation {
       });
     return [
       isWorthRetry(problem) && way(t.retry, () => this.ask(question, asked)),
-      way(t.editQuestion, () => this.composer.edit(question)),
+      isWorthEditing(problem) && way(t.editQuestion, () => this.composer.edit(question)),
       leadsToSettings(problem) && button(t.settings, this.page.showSettings),
       problem.kind === "unknown-session" && way(t.startAnew, this.page.startNew),
     ];

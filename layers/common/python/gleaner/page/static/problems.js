@@ -16,15 +16,20 @@ const SETTINGS = new Set(["unauthorized", "not-allowed", "unknown-knowledge-base
 /** Whether it is worth asking the same again. */
 export const isWorthRetry = (error) => !FINAL.has(error.kind);
 
-/** Whether the way on is in the settings. */
-export const leadsToSettings = (error) => SETTINGS.has(error.kind);
+/** Whether it may help to ask something else. */
+export const isWorthEditing = (error) => error.kind !== "quota-exceeded";
+
+/** Whether the way on is in the settings. They show the reader's own use alone. */
+export const leadsToSettings = (error) => SETTINGS.has(error.kind) && !isOfAll(error);
+
+const isOfAll = (error) => error.quota === "environment";
 
 function describe(error) {
   if (!(error instanceof Problem)) return t.unknownProblem;
-  const said = t.problems[error.kind] ?? `${t.unknownProblem} ${error.message}`;
-  return said + (error.retryAfter ? ` (${wait(error.retryAfter)})` : "");
+  const said = t.problems[isOfAll(error) ? `${error.kind}-by-all` : error.kind] ?? `${t.unknownProblem} ${error.message}`;
+  return error.retryAfter ? `${said} ${wait(error.retryAfter)}` : said;
 }
 
 const LONG = 600; // seconds, which nobody counts down: from here on the time says more
 
-const wait = (seconds) => (seconds < LONG ? t.seconds(seconds) : t.from(showTime(Date.now() + seconds * 1000)));
+const wait = (seconds) => (seconds < LONG ? `(${t.seconds(seconds)})` : t.askAgainFrom(showTime(Date.now() + seconds * 1000)));
