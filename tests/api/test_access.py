@@ -82,7 +82,7 @@ def test_a_listed_caller_without_knowledge_bases_may_use_none(settings: dict[str
     assert client.request("GET", "/api/documents", caller="mary")[0] == 403
     assert client.request("GET", "/api/keywords", caller="mary") == (200, {"keywords": [], "next_cursor": None})
     models = client.request("GET", "/v1/models", caller="mary")[1]["data"]
-    assert [one["id"] for one in models] == ["gleaner-plain"]
+    assert models == []
     assert model.requests == []
 
 
@@ -127,7 +127,7 @@ def _task(client: Client) -> int:
 DOORS: dict[str, Callable[[Client], int]] = {
     "query": lambda client: client.post(CHAT, QUESTION)[0],
     "stream": lambda client: client.follow(QUESTION)[0],
-    "session": lambda client: client.post(f"/api/sessions/{new_session(client)}/chat", QUESTION)[0],
+    "session": lambda client: client.post("/api/sessions", {})[0],
     "completion": _completion,
     "title": _task,
     "models": lambda client: client.request("GET", "/v1/models")[0],
@@ -136,11 +136,6 @@ DOORS: dict[str, Callable[[Client], int]] = {
     "documents": lambda client: client.request("GET", "/api/documents")[0],
     "tools of MCP": lambda client: client.send(mcp_event(mcp_request("tools/list")))["statusCode"],
 }
-
-
-def new_session(client: Client) -> str:
-    session_id: str = client.post("/api/sessions", {})[1]["session_id"]
-    return session_id
 
 
 def mcp_event(message: JsonObject) -> JsonObject:
@@ -155,6 +150,16 @@ def test_a_table_that_cannot_be_read_closes_every_door(
     model.plays()
     client = Client(make_api(settings | {"ACCESS_TABLE": "missing"}))
     assert DOORS[door](client) == 503
+    assert model.requests == []
+
+
+def test_a_table_that_cannot_be_read_stops_questions_in_sessions(
+    settings: dict[str, str], model: ScriptedModel
+) -> None:
+    model.plays()
+    session_id = Client(make_api(settings)).post("/api/sessions", {})[1]["session_id"]
+    client = Client(make_api(settings | {"ACCESS_TABLE": "missing"}))
+    assert client.post(f"/api/sessions/{session_id}/chat", QUESTION)[0] == 503
     assert model.requests == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Container
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Router, request_response
 
 from gleaner.api.protocols.openai_errors import SHOULD_RETRY, to_error
+from gleaner.model import CALLER_PATTERN
 from gleaner.runtime.response_stream import is_streamed
 from gleaner_local.aws import _upload_rights, _web_pages
 from gleaner_local.aws._proxy_event import to_event
@@ -25,6 +27,7 @@ from gleaner_local.aws._streamed_response import StreamedResponse
 from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
 
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
+MAX_KEY_LENGTH = 200  # of AWS's ids of API keys; longer tokens are of other services, and too long for a table's key
 ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
 _UPLOAD_METHODS = ("POST", "DELETE")
 _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
@@ -50,6 +53,12 @@ WRONG_METHOD = GatewayResponse(405, "method-not-allowed", f"This address takes {
 TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
 FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
+UNUSABLE_KEY = GatewayResponse(
+    400,
+    "validation-failed",
+    f"No API key looks like this x-api-key: it has at most {MAX_KEY_LENGTH} characters, no white space and no "
+    "comma at the end.",
+)
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
 UPLOAD_PATH = "/local/documents"  # a route that no gateway on AWS has
@@ -98,8 +107,8 @@ def _proxy_endpoint(
 
     async def proxy(request: Request) -> Response:
         request_id = str(uuid.uuid4())
-        if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
-            return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
+        if (refusal := _find_refusal(request, origins)) is not None:
+            return _error_response(refusal, request_id, cross_origin=False)
         try:
             body = await _read_body(request)
         except ClientDisconnect:
@@ -136,8 +145,8 @@ def _whole_response(request: Request, result: dict[str, Any], find_down: Callabl
 def _upload_endpoint(take_upload: Endpoint, invoke: Invoke, origins: Collection[str]) -> Endpoint:
     async def upload(request: Request) -> Response:
         request_id = str(uuid.uuid4())
-        if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
-            return _error_response(GatewayResponse(403, "not-allowed", objection), request_id, cross_origin=False)
+        if (refusal := _find_refusal(request, origins)) is not None:
+            return _error_response(refusal, request_id, cross_origin=False)
         if request.method not in _UPLOAD_METHODS:
             return _error_response(WRONG_METHOD, request_id, cross_origin=False)
         listing = to_event(_upload_rights.to_listing(request), b"", request_id)
@@ -149,6 +158,18 @@ def _upload_endpoint(take_upload: Endpoint, invoke: Invoke, origins: Collection[
         return await take_upload(request) if listed["statusCode"] == HTTPStatus.OK else to_response(listed)
 
     return upload
+
+
+def _find_refusal(request: Request, origins: Collection[str]) -> GatewayResponse | None:
+    """Why a request does not reach the function, if it does not."""
+    if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
+        return GatewayResponse(403, "not-allowed", objection)
+    return None if is_usable_key(request.headers.get("x-api-key", "")) else UNUSABLE_KEY
+
+
+def is_usable_key(key: str) -> bool:
+    """Whether a key can be the id of a caller that the list of callers may hold; an empty one is that of nobody."""
+    return not key or (len(key) <= MAX_KEY_LENGTH and re.fullmatch(CALLER_PATTERN, f"key:{key}") is not None)
 
 
 def _failure_response(failure: HandlerFailed, request_id: str, *, cross_origin: bool) -> Response:

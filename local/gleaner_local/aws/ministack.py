@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 import botocore.session
 
-from gleaner.stores import schema
+from gleaner.stores import dynamodb, schema
 from gleaner.stores.schema import TableSchema
 from gleaner_local.aws._ministack_process import MinistackProcess
 
@@ -149,6 +149,11 @@ TABLES = {
 def table_schemas(env: Mapping[str, str]) -> dict[str, TableSchema]:
     """The schemas of the tables, by the names that the environment gives them."""
     return {env[variable]: table for variable, table in TABLES.items()}
+
+
+def table_client(endpoint_url: str) -> DynamoDBClient:
+    """A client for `Table`, which does not wait for a local DynamoDB that hangs."""
+    return session().client("dynamodb", endpoint_url=endpoint_url, config=dynamodb.LIMITS)
 
 
 def admin_client(endpoint_url: str) -> DynamoDBClient:

@@ -11,23 +11,37 @@ OPTIONAL = "perplexity"
 FIELDS = (*REQUIRED, OPTIONAL)
 
 
-def read_fields(client: Any, arn: str) -> dict[str, Any] | None:
-    """The fields of the secret, also unknown ones; empty if it is no JSON object, and None if it has no value yet.
+def read_value(client: Any, arn: str) -> str | None:
+    """The secret's text, empty if it is binary, and None if it has no value yet.
 
     A secret without a version is created by CloudFormation where the template has no value for it, and Secrets Manager
     then reports ResourceNotFoundException for the value, as for a secret that does not exist. Raises BotoCoreError and
     ClientError.
     """
     try:
-        value = client.get_secret_value(SecretId=arn).get("SecretString", "")
+        value: str = client.get_secret_value(SecretId=arn).get("SecretString", "")
     except client.exceptions.ResourceNotFoundException:
         client.describe_secret(SecretId=arn)  # raises the same if there is no such secret
         return None
+    return value
+
+
+def parse_fields(value: str) -> dict[str, Any] | None:
+    """The fields of the secret's text, also unknown ones; None if it is no JSON object."""
     try:
         fields = json.loads(value)
-    except ValueError:
-        return {}
-    return fields if isinstance(fields, dict) else {}
+    except (ValueError, RecursionError):  # the latter if it is nested too deeply
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def read_fields(client: Any, arn: str) -> dict[str, Any] | None:
+    """The fields of the secret; empty if it is no JSON object, and None if it has no value yet.
+
+    Raises what `read_value` raises.
+    """
+    value = read_value(client, arn)
+    return None if value is None else parse_fields(value) or {}
 
 
 def write_fields(client: Any, arn: str, fields: Mapping[str, Any]) -> None:

@@ -2,72 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
+from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import terminal
-from gleaner_local.commands.options import AllOrKbIds, AnyEnvironmentName, AsJson, KbIds, ServiceDataDir, Subject
+from gleaner_local.commands.options import AnyEnvironmentName, AsJson, KbIds, KbIdsOrNone, ServiceDataDir, Subject
 
 if TYPE_CHECKING:
     from gleaner.stores.access import AccessStore, Grant
 
 _SECONDS = 20.0
 _EFFECT = "Functions that have just asked notice it within a minute."
-_UNLISTED = "Callers that are not listed may use all knowledge bases, or none where UNLISTED_CALLERS is none."
+_NEW = "It was not listed before."
+_UNLISTED = {
+    None: "Callers that are not listed may use all knowledge bases, or none where UNLISTED_CALLERS is none.",
+    True: "Callers that are not listed may use all knowledge bases.",
+    False: "Callers that are not listed may use no knowledge base.",
+}
 
 
 def allow(subject: Subject, kb_ids: KbIds, env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
     """Let a caller use knowledge bases. A caller that was not listed is limited to them."""
-    store, deadline = _open(env, data_dir), Deadline.after(_SECONDS)
-    is_new = store.allow(subject, frozenset(kb_ids), deadline=deadline)
-    _print_grant(store, subject, deadline)
-    print(f"It was not listed before. {_EFFECT}" if is_new else _EFFECT)
+    with _open(env, data_dir) as (store, _, deadline):
+        is_new = store.allow(subject, frozenset(kb_ids), deadline=deadline)
+        _print_grant(store, subject, deadline)
+    print(f"{_NEW} {_EFFECT}" if is_new else _EFFECT)
 
 
 def revoke(
     subject: Subject,
-    kb_ids: AllOrKbIds = None,
+    kb_ids: KbIdsOrNone = None,
     env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
+    takes_all: Annotated[bool, typer.Option("--all", help="Take all of them, without asking.")] = False,
 ) -> None:
     """Take knowledge bases from a caller, or all of them. The caller stays listed, even without any."""
-    store, deadline = _open(env, data_dir), Deadline.after(_SECONDS)
-    if not kb_ids:
-        store.revoke_all(subject, deadline=deadline)
-    elif not store.revoke(subject, frozenset(kb_ids), deadline=deadline):
-        name = terminal.show_line(subject)
-        typer.echo(
-            f"{name} is not listed, so there is nothing to take from it. `gleaner callers revoke {name}` bars it.",
-            err=True,
-        )
-        raise typer.Exit(1)
-    _print_grant(store, subject, deadline)
-    print(_EFFECT)
+    name, is_new = terminal.show_line(subject), False
+    _require_intent(name, kb_ids, takes_all=takes_all)
+    with _open(env, data_dir) as (store, _, deadline):
+        if not kb_ids:
+            is_new = store.revoke_all(subject, deadline=deadline)
+        elif not store.revoke(subject, frozenset(kb_ids), deadline=deadline):
+            advice = f"`gleaner callers revoke {name} --all` bars it."
+            typer.echo(f"{name} is not listed, so there is nothing to take from it. {advice}", err=True)
+            raise typer.Exit(1)
+        _print_grant(store, subject, deadline)
+    print(f"{_NEW} {_EFFECT}" if is_new else _EFFECT)
+
+
+def _require_intent(name: str, kb_ids: Sequence[str] | None, *, takes_all: bool) -> None:
+    """Have it confirmed that a caller loses everything: a forgotten word must not do that."""
+    if bool(kb_ids) and takes_all:
+        raise typer.BadParameter("name knowledge bases or give --all, not both")
+    if kb_ids or takes_all:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("name the knowledge bases to take, or give --all to take all of them")
+    typer.confirm(f"Take all knowledge bases from {name}?", abort=True, err=True)
 
 
 def unlist(subject: Subject, env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
     """Remove a caller from the list, so that it may use what unlisted callers may use."""
-    store, name = _open(env, data_dir), terminal.show_line(subject)
-    if not store.unlist(subject, deadline=Deadline.after(_SECONDS)):
-        typer.echo(f"{name} is not listed.", err=True)
-        raise typer.Exit(1)
-    print(f"{name} is not listed any more. {_UNLISTED} {_EFFECT}")
+    name = terminal.show_line(subject)
+    with _open(env, data_dir) as (store, rule, deadline):
+        if not store.unlist(subject, deadline=deadline):
+            typer.echo(f"{name} is not listed.", err=True)
+            raise typer.Exit(1)
+    print(f"{name} is not listed any more. {rule} {_EFFECT}")
 
 
 def list_grants(env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None, as_json: AsJson = False) -> None:
     """List the callers with the knowledge bases that they may use."""
-    grants = _open(env, data_dir).list(deadline=Deadline.after(_SECONDS))
+    with _open(env, data_dir) as (store, rule, deadline):
+        grants = store.list(deadline=deadline)
     if as_json:
         print(terminal.format_json({"callers": [_to_fields(grant) for grant in grants]}))
         return
     for grant in grants:
         print(_describe(grant.subject, grant.kb_ids))
-    print(_UNLISTED if grants else f"No caller is listed. {_UNLISTED}")
+    print(rule if grants else f"No caller is listed. {rule}")
 
 
 def add_to(callers: typer.Typer) -> None:
@@ -78,12 +100,22 @@ def add_to(callers: typer.Typer) -> None:
     callers.command("unlist")(unlist)
 
 
-def _open(env: str | None, data_dir: Path | None) -> AccessStore:
+@contextmanager
+def _open(env: str | None, data_dir: Path | None) -> Iterator[tuple[AccessStore, str, Deadline]]:
+    """The list, what holds for callers that it lacks, and the time for it. Explains a table that gives no answer."""
     from gleaner_local.service.access_table import find_deployed_access, find_local_access  # loads the SDK of AWS
 
     if env is not None and data_dir is not None:
         raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --env")
-    return find_local_access(data_dir or DEFAULT_DATA_DIR) if env is None else find_deployed_access(env)
+    if env is None:
+        store, unlisted_may_use_all = find_local_access(data_dir or DEFAULT_DATA_DIR)
+    else:
+        store, unlisted_may_use_all = find_deployed_access(env), None
+    try:
+        yield store, _UNLISTED[unlisted_may_use_all], Deadline.after(_SECONDS)
+    except (StoreUnavailable, DeadlineExceeded) as error:
+        doctor = "gleaner doctor" if env is None else f"gleaner doctor --env {env}"
+        raise CallFailed(f"The table of callers gives no usable answer: {error} `{doctor}` says more.") from error
 
 
 def _print_grant(store: AccessStore, subject: str, deadline: Deadline) -> None:

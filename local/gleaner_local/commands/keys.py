@@ -13,13 +13,17 @@ import typer
 
 from gleaner_local.clients.credentials import fits_a_header
 from gleaner_local.clients.http_api import CallFailed
-from gleaner_local.clients.keys_secret import FIELDS, REQUIRED, keys_of, read_fields, write_fields
+from gleaner_local.clients.keys_secret import FIELDS, REQUIRED, keys_of, parse_fields, read_value, write_fields
 from gleaner_local.commands.options import EnvironmentName
 
 app = typer.Typer(no_args_is_help=True, help="The API keys of a deployed environment.")
 
 _OUTPUT = "ApiKeysSecretArn"
 _SHAPE = '{"openai": "KEY", "pinecone": "KEY", "perplexity": "KEY"}'
+_UNUSABLE = (
+    "The value before was no JSON object, so it was unusable and nothing of it was kept. "
+    "It stays readable as the version AWSPREVIOUS."
+)
 _MAX_KEY_CHARS = 1000  # Perplexity's and OpenAI's have less than 200
 
 
@@ -40,16 +44,21 @@ def put(
     ] = None,
 ) -> None:
     """Write API keys into the environment's secret. Those that are not given are kept, and none is shown."""
+    from_file = None if file is None else _read(file)
     with _explain_aws_errors():
         client, arn = _open_secret(env)
-        before = read_fields(client, arn)
-        given = _ask(keys_of(before)) if file is None else _read(file)
-        after = {**(before or {}), **given}
-        if after == (before or {}):
+        value = read_value(client, arn)
+        before = parse_fields(value or "") or {}
+        given = _ask(keys_of(before)) if from_file is None else from_file
+        changed = {name: key for name, key in given.items() if key != before.get(name, "")}
+        after = before | changed
+        if not changed:
             print("Nothing was changed.")
         else:
             write_fields(client, arn, after)
-            print(_describe_change(given, keys_of(before), env))
+            print(_describe_change(changed, keys_of(before), env))
+            if value is not None and parse_fields(value) is None:
+                print(_UNUSABLE)
     missing = [name for name in REQUIRED if name not in keys_of(after)]
     if missing:
         print(f"Still missing: {', '.join(missing)}. Until then questions get 503 api-keys-unavailable.")
@@ -100,7 +109,7 @@ def _read(file: Path) -> dict[str, str]:
         fields = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise CallFailed(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter if it is nested too deeply
         raise CallFailed(f"It is not JSON in UTF-8. It must look like {_SHAPE}.") from None
     if not isinstance(fields, dict) or not fields:
         raise CallFailed(f"It must be a JSON object with fields, such as {_SHAPE}.")
@@ -113,18 +122,25 @@ def _check_key(name: str, key: object) -> str:
     if not isinstance(key, str):
         raise CallFailed(f"The key of {name} must be a string.")
     key = key.strip()
-    if not fits_a_header(key) or " " in key or len(key) > _MAX_KEY_CHARS:
+    if len(key) > _MAX_KEY_CHARS:
+        raise CallFailed(
+            f"The key of {name} has {len(key):,} characters. No key has more than {_MAX_KEY_CHARS:,}. Copy it again."
+        )
+    if not fits_a_header(key) or " " in key:
         raise CallFailed(f"The key of {name} holds what no key has, such as a space or a line break. Copy it again.")
     return key
 
 
-def _describe_change(given: Mapping[str, str], present: Mapping[str, str], env: str) -> str:
-    written = [name for name in FIELDS if given.get(name)]
-    removed = [name for name in FIELDS if given.get(name) == "" and name in present]
+def _describe_change(changed: Mapping[str, str], present: Mapping[str, str], env: str) -> str:
+    """What was written or removed, and what follows; `present` are the keys that were there."""
+    written = [name for name in FIELDS if changed.get(name)]
+    removed = [name for name in FIELDS if changed.get(name) == ""]
     parts = [f"{verb} {', '.join(names)}" for verb, names in (("wrote", written), ("removed", removed)) if names]
-    sentence = " and ".join(parts) or "wrote empty fields"
-    return (
-        f"{sentence[0].upper()}{sentence[1:]} in the secret of {env}.\n"
-        "Functions that found no usable keys read the secret at the next question, the others within 5 minutes.\n"
-        "Revoke an old key at its provider only then. docs/09 says how to have a new key used at once."
-    )
+    sentence = " and ".join(parts)
+    lines = [
+        f"{sentence[0].upper()}{sentence[1:]} in the secret of {env}.",
+        "Functions that found no usable keys read the secret at the next question, the others within 5 minutes.",
+    ]
+    if changed.keys() & present.keys():
+        lines.append("Revoke an old key at its provider only then. docs/09 says how to have a new key used at once.")
+    return "\n".join(lines)

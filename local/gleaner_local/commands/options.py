@@ -15,6 +15,8 @@ from gleaner_local.command_line import DEFAULT_DATA_DIR
 
 _MAX_GROUP_LENGTH = 128  # of a name, in Cognito
 
+_MAX_SUBJECT_BYTES = 2_000  # a key of DynamoDB has 2,048, of which some stand before the id in other tables
+
 
 def _check_url(value: str | None) -> str | None:
     if value is None:
@@ -63,6 +65,8 @@ def _check_environment(value: str | None) -> str | None:
 def _check_subject(value: str) -> str:
     group = value.removeprefix(GROUP_PREFIX)
     is_group = group != value and re.fullmatch(rf"\S{{1,{_MAX_GROUP_LENGTH}}}", group)
+    if len(value.encode()) > _MAX_SUBJECT_BYTES:
+        raise typer.BadParameter(f"no caller has an id of more than {_MAX_SUBJECT_BYTES:,} bytes")
     if not (is_group or value == ANONYMOUS or re.fullmatch(CALLER_PATTERN, value)):
         raise typer.BadParameter(f"name a caller as key:ID, cognito:SUB, iam:ARN, group:NAME or {ANONYMOUS}")
     return value
@@ -110,9 +114,9 @@ Subject = Annotated[
     ),
 ]
 KbIds = Annotated[list[str], typer.Argument(metavar="KB", help="Knowledge bases.", callback=_check_kb_ids)]
-AllOrKbIds = Annotated[
+KbIdsOrNone = Annotated[
     list[str] | None,
-    typer.Argument(metavar="KB", help="Knowledge bases; all of them if none is named.", callback=_check_kb_ids),
+    typer.Argument(metavar="KB", help="Knowledge bases.", callback=_check_kb_ids),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]
 _Environment = typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from botocore.exceptions import NoRegionError
+
 from gleaner.errors import ConfigurationError
 from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
@@ -24,7 +26,7 @@ from gleaner_local.diagnosis._stream import check_stream
 from gleaner_local.diagnosis._table_upkeep import check_upkeep
 from gleaner_local.diagnosis._tables import check_tables
 from gleaner_local.diagnosis._watch import ALARM, ALARMS, check_alarms, check_schedule, check_watched
-from gleaner_local.diagnosis.aws import Account, aws_findings
+from gleaner_local.diagnosis.aws import Account, aws_findings, explain_error
 from gleaner_local.diagnosis.finding import Finding, Origin, State, note, ok, problem
 from gleaner_local.diagnosis.http_api import SUBJECT as API
 from gleaner_local.diagnosis.http_api import check_api
@@ -42,6 +44,7 @@ DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
 SERVICE_OUTPUTS = ("ApiUrl", "QueryFunctionName", "PruneFunctionName", "DeadLettersUrl")
 WATCH_OUTPUTS = ("DashboardUrl",)
 _ACCOUNT = "AWS account"
+_NO_REGIONS = (None, "aws-global")  # what a client of STS has where no region is set
 _CONFIGURATION = "configuration"
 _RECORD = "of the environment's record in infra/environments.py"
 _SIGNED_BY_IAM = "Callers sign their requests with IAM credentials, which this command cannot do."
@@ -118,6 +121,8 @@ class EnvironmentCheck:
 
     def _check_identity(self) -> Iterator[Finding]:
         client = self._account.client("sts")
+        if client.meta.region_name in _NO_REGIONS:  # STS alone answers without one
+            yield explain_error(_ACCOUNT, NoRegionError())
         identity = client.get_caller_identity()
         principal = identity["Arn"].rpartition(":")[2]
         yield ok(_ACCOUNT, f"{identity['Account']} in {client.meta.region_name}, as {principal}.")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 from gleaner.stores import dynamodb
 from gleaner.stores.access import AccessStore
@@ -17,6 +16,7 @@ from gleaner_local.aws import ministack
 from gleaner_local.errors import CannotStart
 from gleaner_local.service.parts import Part
 from gleaner_local.service.running import running_service
+from infra.account import open_session
 
 OUTPUT = "AccessTable"  # of the DataStack
 _LIMITS = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 2})
@@ -29,13 +29,16 @@ def find_deployed_access(environment: str) -> AccessStore:
     """
     stack = f"gleaner-{environment}-data"
     try:
-        client = boto3.Session().client("cloudformation", config=_LIMITS)
+        session = open_session()
+        client = session.client("cloudformation", config=_LIMITS)
         (description,) = client.describe_stacks(StackName=stack)["Stacks"]
-        table = dynamodb.connect(endpoint_url=None)
+        table = session.client("dynamodb", config=dynamodb.LIMITS)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "unknown")
         region = client.meta.region_name
         raise CannotStart(f"The stack {stack} cannot be read in {region} ({code}). {_check(environment)}") from error
+    except NoRegionError as error:
+        raise CannotStart("No AWS region is set. Set AWS_REGION to the region of the deployment.") from error
     except BotoCoreError as error:
         raise CannotStart(
             f"AWS gives no answer about {stack} ({type(error).__name__}). {_check(environment)}"
@@ -50,13 +53,16 @@ def _check(environment: str) -> str:
     return f"`gleaner doctor --env {environment}` says more."
 
 
-def find_local_access(data_dir: Path) -> AccessStore:
-    """The table of the service that uses `data_dir`. Raises CannotStart if none runs, and NotReady."""
+def find_local_access(data_dir: Path) -> tuple[AccessStore, bool | None]:
+    """The table of the service that uses `data_dir`, and whether unlisted callers may use all knowledge bases there.
+
+    The latter is None if a service of an earlier version does not tell. Raises CannotStart if none runs, and NotReady.
+    """
     state = running_service(data_dir)
     if "access_table" not in state:
         start = command_line.format_command("serve", data_dir=data_dir)
         raise CannotStart(f"No service uses {data_dir}. Start one with `{start}`, or name an environment with --env.")
     local = state["local"].get(Part.TABLES.value)
     remote = os.environ.get(Part.TABLES.value)  # as the service was started
-    client = ministack.admin_client(local) if local else dynamodb.connect(endpoint_url=remote)
-    return AccessStore(Table(client, state["access_table"]))
+    client = ministack.table_client(local) if local else dynamodb.connect(endpoint_url=remote)
+    return AccessStore(Table(client, state["access_table"])), state.get("unlisted_may_use_all")

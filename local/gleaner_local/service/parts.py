@@ -16,7 +16,6 @@ from gleaner_local.extractive.model import MODEL
 
 LOCAL_KEY = "local"  # the local servers accept any key, but the SDKs require one
 _BY_KEY = "key:"  # begins the id of a caller with an API key
-_MAX_KEY_LENGTH = 200  # longer tokens are of other services, and too long for a key of a table
 _LOOKUP_SECONDS = 5.0
 
 # What this machine computes itself costs nothing, unless the operator sets prices: to see how a quota of money works.
@@ -81,7 +80,7 @@ class NamedKeys(Container[str]):
 
     def __contains__(self, key: object) -> bool:
         """Whether it is one; also if the table cannot be read, as the function says then."""
-        if not isinstance(key, str) or not 0 < len(key) <= _MAX_KEY_LENGTH:
+        if not isinstance(key, str) or not key or not api_gateway.is_usable_key(key):
             return False
         caller = f"{_BY_KEY}{key}"
         try:

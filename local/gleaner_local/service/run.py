@@ -213,6 +213,7 @@ class LocalService:
             "local": self._local_addresses,
             "deadline_seconds": self.deadline_seconds,
             "access_table": function_env["ACCESS_TABLE"],
+            "unlisted_may_use_all": function_settings(function_env).unlisted_may_use_all,
         }
         self._stack.callback(running.announce(self._data_dir, state))
 
@@ -220,7 +221,7 @@ class LocalService:
         settings = function_settings(function_env)
         address = settings.dynamodb_endpoint_url
         client = (
-            ministack.admin_client(address)
+            ministack.table_client(address)
             if Part.TABLES.value in self._local_addresses and address
             else dynamodb.connect(endpoint_url=address)
         )

@@ -155,6 +155,25 @@ def test_requests_to_names_and_addresses_of_this_machine_are_answered(client: ht
     assert client.get("/", headers={"Host": host}).status_code == 201
 
 
+@pytest.mark.parametrize("key", ["a" * 20_000, "a" * 201, "a b", "mary,"])
+@pytest.mark.parametrize("path", ["/api/sessions", "/v1/models"])
+def test_what_can_be_no_id_of_a_key_is_refused(
+    client: httpx.Client, events: list[dict[str, Any]], path: str, key: str
+) -> None:
+    response = client.get(path, headers={"x-api-key": key})
+    assert (response.status_code, response.json()["type"]) == (400, "urn:gleaner:problem:validation-failed")
+    assert "x-api-key" in response.json()["detail"]
+    assert events == []
+
+
+@pytest.mark.parametrize("key", ["a" * 200, "mary", "m,ary", "a:b"])
+def test_what_the_list_of_callers_may_hold_is_a_key(
+    client: httpx.Client, events: list[dict[str, Any]], key: str
+) -> None:
+    client.get("/api/sessions", headers={"x-api-key": key})
+    assert events[0]["requestContext"]["identity"]["apiKeyId"] == key
+
+
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", "[::1"],

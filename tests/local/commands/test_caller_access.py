@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from typer.testing import CliRunner, Result
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
-from gleaner_local.commands import program
+from gleaner_local.clients.http_api import CallFailed
+from gleaner_local.commands import caller_access, program
 from gleaner_local.errors import CannotStart
 from gleaner_local.service import running
 from gleaner_local.service.parts import Part
@@ -79,7 +81,7 @@ def test_a_caller_is_limited_and_freed_again(here: list[str]) -> None:
     assert lines("revoke", MARY, "biology", *here)[0] == "key:mary may use physics."
     assert lines("allow", MARY, "art", *here)[0] == "key:mary may use art, physics."
     assert lines("list", *here)[0] == "key:mary may use art, physics."
-    assert lines("revoke", MARY, *here)[0] == "key:mary may use no knowledge base."
+    assert lines("revoke", MARY, "--all", *here)[0] == "key:mary may use no knowledge base."
     assert "not listed any more" in lines("unlist", MARY, *here)[0]
     assert lines("list", *here)[0].startswith("No caller is listed.")
 
@@ -93,7 +95,7 @@ def test_the_list_is_json_for_programs(here: list[str]) -> None:
 def test_who_is_not_listed_loses_nothing_by_name(here: list[str]) -> None:
     done = run("revoke", MARY, "biology", *here)
     assert (done.exit_code, lines("list", *here)[0][:19]) == (1, "No caller is listed")
-    assert "gleaner callers revoke key:mary" in done.output
+    assert "gleaner callers revoke key:mary --all" in done.output
     assert run("unlist", MARY, *here).exit_code == 1
 
 
@@ -101,6 +103,76 @@ def test_who_is_not_listed_loses_nothing_by_name(here: list[str]) -> None:
 def test_what_is_no_caller_is_refused(here: list[str], caller: str) -> None:
     done = run("allow", caller, "biology", *here)
     assert done.exit_code == 2 and "key:ID" in done.output
+
+
+@pytest.mark.parametrize("arguments", [(), ("biology", "--all")])
+def test_nobody_loses_everything_for_a_forgotten_word(here: list[str], arguments: tuple[str, ...]) -> None:
+    lines("allow", MARY, "biology", *here)
+    done = run("revoke", MARY, *arguments, *here)
+    assert done.exit_code == 2 and "--all" in done.output
+    assert lines("list", *here)[0] == "key:mary may use biology."
+
+
+@pytest.mark.parametrize(("typed", "left"), [("y\n", "no knowledge base"), ("\n", "biology")])
+def test_a_terminal_asks_before_all_is_taken(
+    here: list[str], monkeypatch: pytest.MonkeyPatch, typed: str, left: str
+) -> None:
+    lines("allow", MARY, "biology", *here)
+    monkeypatch.setattr("typer.testing._NamedTextIOWrapper.isatty", lambda _stream: True, raising=False)
+    CliRunner().invoke(program.app, ["callers", "revoke", MARY, *here], input=typed)
+    assert lines("list", *here)[0] == f"key:mary may use {left}."
+
+
+def test_a_caller_that_was_not_there_is_barred_with_a_word(here: list[str]) -> None:
+    assert "It was not listed before." in lines("revoke", "key:typo", "--all", *here)[1]
+    assert "It was not listed before." not in lines("revoke", "key:typo", "--all", *here)[1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [(None, "where UNLISTED_CALLERS is none"), (True, "all knowledge bases."), (False, "no knowledge")],
+)
+def test_the_service_says_what_unlisted_callers_may_use(
+    settings: dict[str, str], tmp_path: Path, rule: bool | None, said: str
+) -> None:
+    with running.acquire_lock(tmp_path):
+        local = {Part.TABLES.value: settings["AWS_ENDPOINT_URL_DYNAMODB"]}
+        known = {} if rule is None else {"unlisted_may_use_all": rule}
+        running.announce(tmp_path, {"local": local, "access_table": settings["ACCESS_TABLE"]} | known)
+        [line] = lines("list", "--data-dir", str(tmp_path))
+    assert said in line
+
+
+def test_an_id_that_no_table_can_hold_is_refused(here: list[str]) -> None:
+    for caller in (f"key:{'a' * 3000}", f"key:{'ü' * 1100}"):
+        done = run("allow", caller, "biology", *here)
+        assert done.exit_code == 2 and "2,000 bytes" in " ".join(done.output.split())
+
+
+def test_a_table_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller_access, "_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as hanging, running.acquire_lock(tmp_path):
+        local = {Part.TABLES.value: f"http://127.0.0.1:{hanging.getsockname()[1]}"}
+        running.announce(tmp_path, {"local": local, "access_table": "access"})
+        done = run("list", "--data-dir", str(tmp_path))
+    assert isinstance(done.exception, CallFailed)
+    assert "The table of callers gives no usable answer" in str(done.exception)
+
+
+def test_a_missing_region_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    done = run("list", "--env", "dev")
+    assert isinstance(done.exception, CannotStart) and "AWS_REGION" in str(done.exception)
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_the_region_is_read_as_the_aws_cli_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    assert lines("list", "--env", "dev")
 
 
 @pytest.mark.parametrize("command", ["allow", "revoke"])

@@ -158,6 +158,26 @@ def test_an_empty_string_removes_a_key_and_the_same_keys_write_nothing(deployed:
     assert deployed.versions() == versions
 
 
+def test_a_key_that_is_not_there_is_not_removed(deployed: Deployed) -> None:
+    deployed.holds(json.dumps({"openai": OPENAI, "pinecone": PINECONE}))
+    assert "Nothing was changed" in shown(deployed.put("--file", "-", text='{"perplexity": ""}'))
+    assert deployed.versions() == 1
+
+
+def test_old_keys_are_to_be_revoked_where_there_were_some(deployed: Deployed) -> None:
+    assert "Revoke" not in shown(deployed.put("--file", "-", text=json.dumps(KEYS)))
+    result = deployed.put("--file", "-", text=json.dumps({"openai": "another"}))
+    assert "Revoke an old key" in shown(result) and "unusable" not in shown(result)
+
+
+def test_a_file_is_read_before_aws_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in (("AWS_DEFAULT_REGION", ""), ("AWS_CONFIG_FILE", "/nonexistent")):
+        monkeypatch.setenv(name, value)
+    path = tmp_path / "none.json"
+    result = CliRunner().invoke(program.app, ["keys", "put", "--env", "dev", "--file", str(path)])
+    assert f"{path} cannot be read" in str(result.exception)
+
+
 def test_required_keys_that_are_still_missing_are_named(deployed: Deployed) -> None:
     result = deployed.put("--file", "-", text=json.dumps({"perplexity": PERPLEXITY}))
     assert "Still missing: openai, pinecone" in shown(result)
@@ -167,7 +187,9 @@ def test_required_keys_that_are_still_missing_are_named(deployed: Deployed) -> N
 @pytest.mark.parametrize("value", ["not JSON", '["a"]', '"text"', "null"])
 def test_a_value_of_another_shape_is_replaced(deployed: Deployed, value: str) -> None:
     deployed.holds(value)
-    assert deployed.put("--file", "-", text=json.dumps(KEYS)).exit_code == 0
+    result = deployed.put("--file", "-", text=json.dumps(KEYS))
+    assert result.exit_code == 0
+    assert "unusable" in shown(result) and "AWSPREVIOUS" in shown(result) and "Revoke" not in shown(result)
     assert deployed.value() == KEYS
     previous = deployed.client.get_secret_value(SecretId=deployed.arn, VersionStage="AWSPREVIOUS")
     assert previous["SecretString"] == value
@@ -187,7 +209,8 @@ def test_a_value_of_another_shape_is_replaced(deployed: Deployed, value: str) ->
         (json.dumps({"pinecone": f"{PINECONE} {PINECONE}"}), "key of pinecone"),
         (json.dumps({"pinecone": f"{PINECONE}\n{PINECONE}"}), "key of pinecone"),
         (json.dumps({"pinecone": f"{PINECONE}ü"}), "key of pinecone"),
-        (json.dumps({"pinecone": PINECONE * 200}), "key of pinecone"),
+        (json.dumps({"pinecone": PINECONE + "a" * (1001 - len(PINECONE))}), "pinecone has 1,001 characters"),
+        ("[" * 200_000, "not JSON"),
     ],
 )
 def test_another_shape_is_refused_without_showing_it(deployed: Deployed, text: str, reason: str) -> None:

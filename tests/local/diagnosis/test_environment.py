@@ -142,6 +142,16 @@ def test_without_credentials_the_stored_address_is_still_checked(
     assert next(finding.state for finding in api) is State.OK
 
 
+def test_a_missing_region_is_named_beside_missing_credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE", "REGION", "DEFAULT_REGION", "ENDPOINT_URL"):
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    region, credentials = problems(environment("dev", tmp_path))
+    assert "AWS_REGION" in region and "aws configure" in credentials
+
+
 def _client_error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "token secret-token"}}, "DescribeTable")
 

@@ -120,6 +120,7 @@ class _Areas:
             self._idempotent,
             self._current,
             metrics=self._metrics,
+            default_kb_id=self._settings.default_kb_id,
         )
 
     @cached_property
@@ -176,7 +177,13 @@ class _Areas:
         from gleaner.api.messages import MessageRoutes
 
         chat, conversations = self._chat, self._stores.conversations
-        return MessageRoutes(conversations, chat.answer, self._idempotent, self._current).routes()
+        return MessageRoutes(
+            conversations,
+            chat.answer,
+            self._idempotent,
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+        ).routes()
 
     def _load_tool_calls(self) -> Sequence[Route]:
         from gleaner.api.tool_calls import ToolCallRoutes

@@ -262,7 +262,7 @@ def require_knowledge_base(kb_id: str, services: Services, deadline: Deadline) -
         return  # the search will fail in the same way and report it to the model
     if not exists:
         raise UnknownKnowledgeBase(
-            f"There is no knowledge base {kb_id!r}. Ingest documents into it, or leave kb_id out."
+            f"There is no knowledge base {kb_id!r}: nothing has been loaded into it. Load documents or name another."
         )
 
 

@@ -15,6 +15,9 @@ from gleaner.model import ANONYMOUS, GROUP_PREFIX
 KnowledgeBases = frozenset[str] | None  # None: all
 ADMIN_GROUP = "admin"  # a group of the Cognito user pool
 _GROUPS = "cognito:groups"
+_NONE_ALLOWED = (
+    "You may use no knowledge base, so there is nothing to ask. Whoever runs this service can allow you some."
+)
 _SEPARATORS = frozenset(",[ ]")  # of the names of several groups in one text
 
 
@@ -31,10 +34,20 @@ class Caller:
         """The knowledge bases that the caller may use. Raises StoreUnavailable or DeadlineExceeded."""
         return self.find_kb_ids()
 
+    def may_use_any(self) -> bool:
+        """Whether there is any knowledge base that the caller may use. Raises StoreUnavailable or DeadlineExceeded."""
+        kb_ids = self.kb_ids
+        return kb_ids is None or bool(kb_ids)
+
     def require_admin(self) -> None:
         """Raises NotAllowed unless the caller is an admin."""
         if not self.is_admin:
             raise NotAllowed("Only admins may do this.")
+
+    def require_any_knowledge_base(self) -> None:
+        """Raises NotAllowed if the caller may use none at all, StoreUnavailable or DeadlineExceeded."""
+        if not self.may_use_any():
+            raise NotAllowed(_NONE_ALLOWED)
 
     def require_knowledge_base(self, kb_id: str) -> None:
         """Raises NotAllowed unless the caller may use this knowledge base, StoreUnavailable or DeadlineExceeded."""
@@ -44,7 +57,8 @@ class Caller:
         """All that the caller may use. Raises what `require_knowledge_base` raises."""
         kb_ids = self.kb_ids
         if kb_ids is not None and kb_id not in kb_ids:
-            raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id.")
+            named = f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id."
+            raise NotAllowed(named if kb_ids else _NONE_ALLOWED)
         return kb_ids
 
 

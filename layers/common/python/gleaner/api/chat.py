@@ -68,12 +68,14 @@ class ChatRoutes:
         current: Current,
         *,
         metrics: Metrics,
+        default_kb_id: str,
     ) -> None:
         self._answer_question = answer_question
         self._conversations = conversations
         self._idempotent = idempotent
         self._current = current
         self._metrics = metrics
+        self._default_kb_id = default_kb_id
 
     def routes(self) -> list[Route]:
         """The routes."""
@@ -114,8 +116,9 @@ class ChatRoutes:
             answer = self.answer(body)
             return Produced(to_chat_answer(answer), is_kept=answer.status is AnswerStatus.SUCCESS)
 
-        def recheck(stored: JsonObject) -> None:  # answers of a deleted session are not replayed
+        def recheck(stored: JsonObject) -> None:  # nor are answers of a deleted session replayed
             request = self._current()
+            request.caller.require_knowledge_base(body.kb_id or self._default_kb_id)
             self._conversations.get(stored["session_id"], request.caller.id, deadline=request.deadline)
 
         key = None if body.fresh else idempotency_key

@@ -34,7 +34,7 @@ CompletePlainly = Callable[[Sequence[Spoken], Asker, Deadline], "PlainAnswer"]
 _FAILURES = (
     UnknownModel,
     UnknownQuery,
-    *(error for error in ANSWER_FAILURES if error not in (NotAllowed, UnknownKnowledgeBase)),
+    *(error for error in ANSWER_FAILURES if error is not UnknownKnowledgeBase),
 )
 
 
@@ -73,9 +73,7 @@ class CompletionRoutes:
         emit = request.stream_as(ChatCompletionStream(body.model, with_usage=with_usage)) if body.stream else ignore
 
         def produce() -> Produced[ChatCompletion]:
-            if model.is_plain:
-                return self._write(body)
-            if chat_messages.read_client_task(body.messages):
+            if model.is_plain or chat_messages.read_client_task(body.messages):
                 self._require(model, body.model)
                 return self._write(body)
             answer = self._answer(body, model, emit)
@@ -83,6 +81,7 @@ class CompletionRoutes:
             return Produced(completion, is_kept=answer.status is AnswerStatus.SUCCESS)
 
         def recheck(stored: JsonObject) -> None:
+            self._require(model, body.model)
             self._recheck(stored["gleaner"], body.session_id)
 
         route = Endpoint.CREATE_COMPLETION.path
@@ -97,9 +96,13 @@ class CompletionRoutes:
             self._conversations.require_noted(caller_id, answer["query_id"], deadline=deadline)
 
     def _require(self, model: ModelName, name: str) -> None:
-        """Raises UnknownModel if the knowledge base of a model is not the caller's."""
+        """Raises UnknownModel if the knowledge base of a model is not the caller's, NotAllowed if none is."""
+        caller = self._current().caller
+        caller.require_any_knowledge_base()
+        if model.is_plain:
+            return
         try:
-            self._current().caller.require_knowledge_base(model.kb_id or self._default_kb_id)
+            caller.require_knowledge_base(model.kb_id or self._default_kb_id)
         except NotAllowed:
             raise unknown_model(name) from None
 
@@ -120,6 +123,7 @@ class CompletionRoutes:
         try:
             return self._chat.ask(question, emit)
         except (UnknownKnowledgeBase, NotAllowed):  # the same for a model that is not there and one of somebody else
+            caller.require_any_knowledge_base()
             raise unknown_model(body.model) from None
 
     def _write(self, body: CompletionRequest) -> Produced[ChatCompletion]:

@@ -188,8 +188,10 @@ class ReadingTools:
         )
 
     def _require(self, kb_id: str) -> None:
+        caller = self._current().caller
+        caller.require_any_knowledge_base()
         try:
-            self._current().caller.require_knowledge_base(kb_id)
+            caller.require_knowledge_base(kb_id)
         except NotAllowed as error:
             raise NotAllowed(f"You may not use the knowledge base {kb_id!r}. {TAKE_IDS}") from error
 

@@ -77,13 +77,20 @@ class MessageRoutes:
     """The routes below /api/sessions/{session_id}, except its tool calls."""
 
     def __init__(
-        self, conversations: ConversationStore, answer: Answerer, idempotent: IdempotentRunner, current: Current
+        self,
+        conversations: ConversationStore,
+        answer: Answerer,
+        idempotent: IdempotentRunner,
+        current: Current,
+        *,
+        default_kb_id: str,
     ) -> None:
         """`answer` answers a question of the current request."""
         self._conversations = conversations
         self._answer = answer
         self._idempotent = idempotent
         self._current = current
+        self._default_kb_id = default_kb_id
 
     def routes(self) -> list[Route]:
         """The routes."""
@@ -104,8 +111,9 @@ class MessageRoutes:
             turn = _to_turn_answer(session_id, answer, body.mode)
             return Produced(turn, is_kept=answer.status is AnswerStatus.SUCCESS)
 
-        def recheck(_stored: JsonObject) -> None:  # answers of a deleted session are not replayed
+        def recheck(_stored: JsonObject) -> None:  # nor are answers of a deleted session replayed
             request = self._current()
+            request.caller.require_knowledge_base(body.kb_id or self._default_kb_id)
             self._conversations.get(session_id, request.caller.id, deadline=request.deadline)
 
         route = Endpoint.ASK_IN_SESSION.path.replace("<session_id>", session_id)

@@ -52,6 +52,8 @@ class ModelRoutes:
         ]
 
     def _list(self) -> Response[ModelList]:
+        if not self._current().caller.may_use_any():
+            return ok(ModelList(data=[]))
         models = list_models(self._allowed(self._existing()), default_kb_id=self._default_kb_id)
         return ok(ModelList(data=[_to_model(str(name)) for name in models]))
 
@@ -64,7 +66,7 @@ class ModelRoutes:
     def _may_use(self, model: ModelName) -> bool:
         kb_id = model.kb_id or self._default_kb_id
         if model.is_plain:
-            return True
+            return self._current().caller.may_use_any()
         return bool(self._allowed([kb_id])) and (kb_id == self._default_kb_id or kb_id in self._existing())
 
     def _existing(self) -> set[str]:

@@ -14,7 +14,7 @@ from gleaner.api._pages import take_fitting
 from gleaner.api.request import STORE_FAILURES, Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, Limit, SessionId
-from gleaner.errors import InvalidCursor, KnowledgeBaseUnavailable, UnknownSession
+from gleaner.errors import InvalidCursor, KnowledgeBaseUnavailable, NotAllowed, UnknownSession
 from gleaner.model import new_id, utc_now
 from gleaner.stores.conversation_items import Session
 from gleaner.stores.conversations import ConversationStore
@@ -70,9 +70,10 @@ class SessionRoutes:
     def routes(self) -> list[Route]:
         """The routes."""
         listing, one = (InvalidCursor, *STORE_FAILURES), (UnknownSession, *STORE_FAILURES)
+        creating = (NotAllowed, *STORE_FAILURES)
         deleting = (KnowledgeBaseUnavailable, *one)  # what the session taught is in the vector index, too
         return [
-            Route(Endpoint.CREATE_SESSION, self._create, status=HTTPStatus.CREATED, raises=STORE_FAILURES),
+            Route(Endpoint.CREATE_SESSION, self._create, status=HTTPStatus.CREATED, raises=creating),
             Route(Endpoint.LIST_SESSIONS, self._list, raises=listing),
             Route(Endpoint.SHOW_SESSION, self._show, raises=one),
             Route(Endpoint.DELETE_SESSION, self._delete, status=HTTPStatus.NO_CONTENT, content={}, raises=deleting),
@@ -80,6 +81,7 @@ class SessionRoutes:
 
     def _create(self, body: Annotated[NewSession | None, Body()] = None) -> Response[SessionItem]:
         request, now = self._current(), utc_now()
+        request.caller.require_any_knowledge_base()  # nothing could be asked in it
         metadata = body.metadata if body else {}
         session = Session(
             session_id=new_id(), owner=request.caller.id, created_at=now, updated_at=now, metadata=metadata

@@ -80,10 +80,12 @@ class AccessStore:
         return self._write_if(removal, deadline)
 
     def revoke_all(self, subject: str, *, deadline: Deadline) -> bool:
-        """List a subject as one that may use nothing; returns False if it was listed so before."""
+        """List a subject as one that may use nothing; returns whether it was not listed before."""
         item = schema.subject_key(subject) | {"updated_at": utc_now()}
-        condition = "attribute_not_exists(#subject) OR attribute_exists(#kb_ids)"
-        return self._write_if(self._table.put(item, condition=condition), deadline)
+        while True:
+            for is_new, condition in ((True, "attribute_not_exists(#subject)"), (False, "attribute_exists(#subject)")):
+                if self._write_if(self._table.put(item, condition=condition), deadline):
+                    return is_new
 
     def unlist(self, subject: str, *, deadline: Deadline) -> bool:
         """Remove a subject from the list, so that the rule for unlisted callers holds; returns whether it was there."""

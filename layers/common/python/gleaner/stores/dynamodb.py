@@ -37,6 +37,15 @@ _NAME = re.compile(r"#(\w+)")
 _RETURN_EXISTING = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
+LIMITS = Config(  # of a client that does not retry by itself: `Table` retries within the deadline
+    connect_timeout=1,
+    read_timeout=3,
+    retries={"total_max_attempts": 1},
+    max_pool_connections=50,
+    user_agent="gleaner",  # botocore would otherwise build its own twice per request
+)
+
+
 class ConditionFailed(GleanerError):
     """Conditions of a write failed and nothing was written. `positions` are those of the failed actions.
 
@@ -322,11 +331,4 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
 
 def connect(*, endpoint_url: str | None) -> DynamoDBClient:
     """A DynamoDB client that does not retry by itself: `Table` retries within the deadline."""
-    config = Config(
-        connect_timeout=1,
-        read_timeout=3,
-        retries={"total_max_attempts": 1},
-        max_pool_connections=50,
-        user_agent="gleaner",  # botocore would otherwise build its own twice per request
-    )
-    return boto3.client("dynamodb", endpoint_url=endpoint_url, config=config)
+    return boto3.client("dynamodb", endpoint_url=endpoint_url, config=LIMITS)
