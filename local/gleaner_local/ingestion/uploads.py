@@ -17,9 +17,11 @@ from starlette.responses import JSONResponse, Response
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
+from gleaner_documents.plan import document_id
 from gleaner_documents.source_files import MAX_FILE_BYTES
-from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest, remove_document
+from gleaner_local.ingestion.run import IngestReport, ingest
 from gleaner_local.ingestion.waiting import Waiting
+from gleaner_local.ingestion.writing import IngestProgress, remove_document
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 _MAX_WAIT_SECONDS = (
@@ -84,7 +86,7 @@ class Uploads:
 
     def _forget(self, source_file_path: str, kb_id: str) -> int:
         with self._one_at_a_time:
-            return remove_document(source_file_path, kb_id=kb_id, knowledge_base=self._index())
+            return remove_document(document_id(source_file_path), kb_id=kb_id, knowledge_base=self._index())
 
     def _index(self) -> KnowledgeBase:
         if self._knowledge_base is None:

@@ -6,7 +6,7 @@ import re
 
 from pinecone import ApiError, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
-from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseFull, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
 
 TIMED_OUT = "The knowledge base did not answer in time."
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
@@ -52,7 +52,7 @@ def _translate_answer(error: ApiError) -> KnowledgeBaseUnavailable:
             retry_after=getattr(error, "retry_after", None),
         )
     if status == _FORBIDDEN and (error.error_code == "QUOTA_EXCEEDED" or _FULL.search(error.message)):
-        return KnowledgeBaseQuotaUsed(
+        return KnowledgeBaseFull(
             "The knowledge base is full: the Pinecone plan allows no more storage or namespaces (HTTP 403)."
         )
     if status in (_UNAUTHORIZED, _FORBIDDEN):
