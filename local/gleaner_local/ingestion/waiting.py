@@ -10,6 +10,7 @@ from gleaner.errors import KnowledgeBaseBusy
 
 # Limits count requests a second or tokens a minute, and Pinecone does not say when the next ones are free.
 _FIRST_SECONDS, _MAX_SECONDS = 2.0, 60.0
+_MAX_ASKED_SECONDS = 3_600.0  # longer than any limit of a minute; who is asked to wait for more had better come back
 _JITTER = 0.25  # of a wait, at most, so that several runs do not go on at once
 
 
@@ -33,7 +34,15 @@ class Waiting:
         self.waited_seconds = 0.0
 
     def __call__(self, error: KnowledgeBaseBusy, waits: int) -> None:
-        """Wait for the time after `waits` waits for the same request. Raises `error` if that exceeds `max_seconds`."""
+        """Wait for the time after `waits` waits for the same request.
+
+        Raises `error` if that exceeds `max_seconds`, or another KnowledgeBaseBusy if the service asks for over an hour.
+        """
+        if (error.retry_after or 0.0) > _MAX_ASKED_SECONDS:
+            raise KnowledgeBaseBusy(
+                "The knowledge base takes no more requests for now (HTTP 429) and asks to wait for more than an hour.",
+                retry_after=error.retry_after,
+            ) from error
         seconds = min(_MAX_SECONDS, _FIRST_SECONDS * 2.0 ** min(waits, 10))
         seconds = max(seconds, error.retry_after or 0.0) * (1 + random.uniform(0, _JITTER))  # noqa: S311 - not security
         if self._max_seconds is not None and self.waited_seconds + seconds > self._max_seconds:

@@ -123,6 +123,27 @@ def test_the_wait_is_as_long_as_the_service_asks(
     assert 61 <= clock.waits[0] <= 61 * 1.25
 
 
+@pytest.mark.parametrize("asked", ["99999999999999999999", "1e9", "Wed, 21 Oct 2065 07:28:00 GMT"])
+def test_a_wait_of_more_than_an_hour_is_not_begun(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path, asked: str
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute, limits.retry_after = 0, asked
+    code, output = run(docs, kb)
+    assert code == 1 and clock.waits == []
+    assert "asks to wait for more than an hour" in output
+
+
+@pytest.mark.parametrize("asked", ["inf", "1e400", "nan", "soon"])
+def test_a_time_to_wait_that_is_none_is_ignored(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path, asked: str
+) -> None:
+    limits, kb = limited
+    limits.tokens_per_minute, limits.retry_after = 1_200, asked
+    assert run(docs, kb)[0] == 0
+    assert clock.waits and max(clock.waits) <= 75
+
+
 def test_a_run_waits_no_longer_than_it_may(
     limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
 ) -> None:

@@ -6,6 +6,7 @@ import re
 
 from pinecone import ApiError, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
+from gleaner.clients._retry_after import parse_retry_after
 from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseFull, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
 
 TIMED_OUT = "The knowledge base did not answer in time."
@@ -49,7 +50,7 @@ def _translate_answer(error: ApiError) -> KnowledgeBaseUnavailable:
     if status == _TOO_MANY:
         return KnowledgeBaseBusy(
             "The knowledge base takes no more requests for now (HTTP 429).",
-            retry_after=getattr(error, "retry_after", None),
+            retry_after=parse_retry_after(error.headers or {}),  # the SDK reads no dates, and takes "inf" for a number
         )
     if status == _FORBIDDEN and (error.error_code == "QUOTA_EXCEEDED" or _FULL.search(error.message)):
         return KnowledgeBaseFull(
