@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -231,6 +232,18 @@ def test_a_full_index_takes_what_pruning_makes_room_for(
     assert code == 0, output
     assert "Removed docs/a.md" in output and "1 loaded, 2 unchanged, 1 removed; 4 chunks written" in output
     assert stored(kb) == 12
+
+
+def test_the_start_of_a_service_waits_for_each_request_only_so_long(
+    limited: tuple[LimitedIndex, KnowledgeBase], clock: Clock, docs: Path
+) -> None:
+    limits, kb = limited
+    console = Console(file=io.StringIO())
+    load = partial(ingest_and_report, [docs], kb_id="lamps", knowledge_base=kb, prune=False, console=console)
+    limits.tokens_per_minute = 0
+    assert load(max_wait_each=90) == 1 and clock.time <= 90
+    limits.tokens_per_minute = 600  # a document a minute: longer in all, but never for one request
+    assert load(max_wait_each=120) == 0 and clock.time > 120
 
 
 def test_a_renamed_file_is_not_lost_when_the_month_is_used_up(
