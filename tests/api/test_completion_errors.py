@@ -85,6 +85,9 @@ def test_every_field_of_openais_requests_is_used_refused_or_ignored() -> None:
         ({"model": ""}, "model", "must not be empty"),
         ({"model": 7}, "model", "must be a string"),
         ({"stream": "maybe"}, "stream", "true or false"),
+        ({"stream": "yes"}, "stream", "true or false"),
+        ({"stream": 1}, "stream", "true or false"),
+        ({"stream_options": {"include_usage": "on"}}, "stream_options.include_usage", "true or false"),
     ],
 )
 def test_what_cannot_be_given_is_refused_with_a_reason(

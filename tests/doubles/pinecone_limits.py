@@ -74,13 +74,17 @@ class LimitedIndex:
     now: Callable[[], float]
     tokens_per_minute: int = 10**9
     tokens_per_month: int = 10**9
+    is_full: Callable[[], bool] = lambda: False
     retry_after: str | None = None
     refused: int = 0
+    deletions: int = 0
     _month: int = 0
     _minute: list[tuple[float, int]] = field(default_factory=list)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
+        if scope["type"] == "http" and scope["path"].endswith("/delete"):
+            self.deletions += 1
         if scope["type"] != "http" or not scope["path"].endswith("/upsert"):
             await self.app(scope, receive, send)
             return
@@ -94,6 +98,8 @@ class LimitedIndex:
         await refusal(scope, receive, send)
 
     def _admit(self, tokens: int) -> Response | None:
+        if self.is_full():
+            return as_grpc(STORAGE, status=403, code=7)
         self._minute = [(at, count) for at, count in self._minute if at > self.now() - 60]
         if self._month + tokens > self.tokens_per_month:
             return as_grpc(TOKENS_A_MONTH)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import typer
 
+from gleaner_local.commands.main import INTERRUPTED
 from gleaner_local.ingestion.embedding_tokens import ERROR
 from gleaner_local.ingestion.estimate import LoadEstimate
 from infra.prices import PINECONE_EMBED_MILLION_TOKENS, PINECONE_PLANS, PINECONE_WRITE_MILLION
@@ -32,7 +33,12 @@ def confirm_load(estimate: LoadEstimate, say: Callable[[str], None], *, yes: boo
     if not _can_ask():
         say("Nobody can be asked here, so loading goes on. --yes leaves out this line.")
         return
-    typer.confirm("Load it?", abort=True)
+    try:
+        typer.confirm("Load it?", abort=True)
+    except typer.Abort as abort:
+        if isinstance(abort.__context__, KeyboardInterrupt):  # click makes one error of "no" and Ctrl-C
+            raise typer.Exit(INTERRUPTED) from abort
+        raise
 
 
 def _can_ask() -> bool:
@@ -64,6 +70,11 @@ def describe_load(estimate: LoadEstimate) -> Iterator[str]:
         yield (
             f"That is more than the Starter plan embeds in a month: it would take {math.ceil(estimate.tokens / MONTH)} "
             "months. Loading stops when a month is used up; the same command then continues in the next one."
+        )
+    if estimate.largest_tokens > MONTH:
+        yield (
+            f"{estimate.largest_document} alone is more than that (about {_round(estimate.largest_tokens):,} tokens), "
+            "and each run begins it again: the Starter plan never loads it. Divide it, or upgrade the plan."
         )
 
 

@@ -16,8 +16,9 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import GleanerError, InvalidInput
 from gleaner_local.commands import terminal
 from gleaner_local.ingestion.estimate import LoadEstimate
-from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+from gleaner_local.ingestion.run import IngestReport, ingest
 from gleaner_local.ingestion.waiting import Waiting
+from gleaner_local.ingestion.writing import IngestProgress
 
 _SECONDS_BETWEEN_LINES = 5.0
 _MAX_KINDS = 20
@@ -37,11 +38,12 @@ def ingest_and_report(
     console: Console | None = None,
     confirm: Confirm | None = None,
     max_wait: float | None = None,
+    max_wait_each: float | None = None,
 ) -> int:
     """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
 
-    While the index takes no more, this waits, for at most `max_wait` seconds in all. `confirm` is told what is to be
-    loaded, before anything is written, and how to print a line.
+    While the index takes no more, this waits, for at most `max_wait` seconds in all and `max_wait_each` for a request.
+    `confirm` is told what is to be loaded, before anything is written, and how to print a line.
     Returns the exit code: 0 if every given file was loaded or has nothing to read, else 1. Does not raise GleanerError.
     """
     out = console or Console(highlight=False)
@@ -50,7 +52,9 @@ def ingest_and_report(
             report = ingest(
                 paths,
                 kb_id=kb_id,
-                knowledge_base=knowledge_base.patient(Waiting(say=display.say_wait, max_seconds=max_wait)),
+                knowledge_base=knowledge_base.patient(
+                    Waiting(say=display.say_wait, max_seconds=max_wait, max_seconds_each=max_wait_each)
+                ),
                 prune=prune,
                 progress=display.show,
                 root=root,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gleaner_local.service.run import LocalService
 
 DEFAULT_PORT = 8000
+# For an index that takes nothing: longer than the minute of its limits. Questions are answered after it.
+_MAX_WAIT_SECONDS = 90.0
 _OF_HANDBOOK = "05-keywords-and-learning.md"  # the file that holds the answer to the suggested question
 
 
@@ -123,5 +125,12 @@ def _load_documents(paths: list[Path], data_dir: Path, knowledge_base: Knowledge
     from gleaner_local.commands.ingest_output import ingest_and_report
 
     claim_roots(data_dir, paths, kb_id, None)
-    ingest_and_report(paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False)
+    code = ingest_and_report(
+        paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False, max_wait_each=_MAX_WAIT_SECONDS
+    )
+    if code:
+        print(
+            "The service starts without what was not loaded; `gleaner ingest` tries it again.",
+            flush=True,
+        )
     stop_shared_process()

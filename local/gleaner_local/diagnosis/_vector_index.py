@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gleaner.clients import pinecone_failures
 from gleaner.clients.time_limit import run_within
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed
 from gleaner.model import ANSWERS_SUFFIX
 from gleaner_local.clients.pinecone_control import ControlFailed, PineconeControl
 from gleaner_local.diagnosis.finding import Finding, Origin, note, ok, problem, redact_address
 
 if TYPE_CHECKING:
-    from pinecone import DescribeIndexStatsResponse
+    from pinecone import ApiError, DescribeIndexStatsResponse
 
 SUBJECT = "vector index"
 _SECONDS = 5.0  # includes the SDK's own retries
@@ -32,7 +34,7 @@ def check_index(*, host: str, api_key: str, control_host: str | None, origin: Or
         index = Pinecone(api_key=api_key).index(host=host)
         stats = run_within(_SECONDS, lambda: index.describe_index_stats(timeout=_SECONDS))
     except ApiError as error:
-        yield _explain_refusal(where, error.status_code, origin)
+        yield _explain_refusal(where, error, origin)
         return
     except (PineconeError, TimeoutError):
         remedy = f"Check {origin.address}: `gleaner index create` prints the host, also of an existing index."
@@ -43,7 +45,12 @@ def check_index(*, host: str, api_key: str, control_host: str | None, origin: Or
         yield _judge_description(PineconeControl(api_key=api_key, host=control_host), host, origin)
 
 
-def _explain_refusal(where: str, status: int, origin: Origin) -> Finding:
+def _explain_refusal(where: str, error: ApiError, origin: Origin) -> Finding:
+    status, failure = error.status_code, pinecone_failures.translate(error)
+    if isinstance(failure, KnowledgeBaseQuotaUsed):
+        return problem(SUBJECT, str(failure), "Pinecone's console shows what is used.")
+    if isinstance(failure, KnowledgeBaseBusy):
+        return problem(SUBJECT, f"{where} is at its limit (HTTP {status}).", "Wait a minute, then check again.")
     if status in _REJECTED_KEY:
         remedy = f"Put a key of the index's project into {origin.key}."
         return problem(SUBJECT, f"{where} rejects the key (HTTP {status}).", remedy)

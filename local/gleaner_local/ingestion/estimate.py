@@ -24,6 +24,8 @@ class LoadEstimate:
     chunks: int = 0
     tokens: int = 0  # estimated, see embedding_tokens.py
     write_units: float = 0.0
+    largest_document: str = ""  # the name of its file
+    largest_tokens: int = 0
 
 
 def estimate_load(documents: Iterable[list[Record]]) -> LoadEstimate:
@@ -32,9 +34,13 @@ def estimate_load(documents: Iterable[list[Record]]) -> LoadEstimate:
     for records in documents:
         estimate.documents += 1
         estimate.chunks += len(records)
+        before = estimate.tokens
         for record in records:
             wire = to_wire(record)
             estimate.tokens += estimate_tokens(wire["text"])
             size = len(json.dumps(wire, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             estimate.write_units += (size + _VECTOR_BYTES) / _BYTES_OF_UNIT
+        if estimate.tokens - before > estimate.largest_tokens:
+            estimate.largest_tokens = estimate.tokens - before
+            estimate.largest_document = records[0].source_file_path
     return estimate

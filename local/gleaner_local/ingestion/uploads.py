@@ -6,6 +6,9 @@ import errno
 import logging
 import re
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +20,11 @@ from starlette.responses import JSONResponse, Response
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
+from gleaner_documents.plan import document_id
 from gleaner_documents.source_files import MAX_FILE_BYTES
-from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest, remove_document
+from gleaner_local.ingestion.run import IngestReport, ingest
 from gleaner_local.ingestion.waiting import Waiting
+from gleaner_local.ingestion.writing import IngestProgress, remove_document
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 _MAX_WAIT_SECONDS = (
@@ -39,7 +44,8 @@ class Uploads:
         self._data_dir = data_dir
         self._default_kb_id = ""
         self._knowledge_base: KnowledgeBase | None = None
-        self._one_at_a_time = threading.Lock()  # concurrent runs into one knowledge base are not supported
+        self._in_work: set[tuple[str, str]] = set()  # knowledge bases and documents
+        self._changed = threading.Condition()
 
     def open(self, knowledge_base: KnowledgeBase, default_kb_id: str) -> None:
         """Take files for this index from now on."""
@@ -83,8 +89,27 @@ class Uploads:
         return _problem(404, "unknown-document", f"The knowledge base holds no document {ROOT}/{name}.")
 
     def _forget(self, source_file_path: str, kb_id: str) -> int:
-        with self._one_at_a_time:
-            return remove_document(source_file_path, kb_id=kb_id, knowledge_base=self._index())
+        with self._claim(source_file_path, kb_id):
+            return remove_document(document_id(source_file_path), kb_id=kb_id, knowledge_base=self._index())
+
+    @contextmanager
+    def _claim(self, source_file_path: str, kb_id: str) -> Iterator[float]:
+        """Have a document alone, and yield the seconds that are left to wait for the index.
+
+        A run of one document touches no other one, so they need not wait for each other. Raises
+        KnowledgeBaseUnavailable if another request has the document for too long.
+        """
+        claimed, started = (kb_id, source_file_path), time.monotonic()
+        with self._changed:
+            if not self._changed.wait_for(lambda: claimed not in self._in_work, timeout=_MAX_WAIT_SECONDS):
+                raise KnowledgeBaseUnavailable("This document is still being loaded. Try again in a minute.")
+            self._in_work.add(claimed)
+        try:
+            yield max(0.0, _MAX_WAIT_SECONDS - (time.monotonic() - started))
+        finally:
+            with self._changed:
+                self._in_work.remove(claimed)
+                self._changed.notify_all()
 
     def _index(self) -> KnowledgeBase:
         if self._knowledge_base is None:
@@ -92,9 +117,8 @@ class Uploads:
         return self._knowledge_base
 
     def _load(self, path: Path, kb_id: str) -> JsonObject:
-        waiting = Waiting(say=_log_wait, max_seconds=_MAX_WAIT_SECONDS)
-        knowledge_base = self._index().patient(waiting)
-        with self._one_at_a_time:
+        with self._claim(f"{ROOT}/{path.name}", kb_id) as seconds:
+            knowledge_base = self._index().patient(Waiting(say=_log_wait, max_seconds=seconds))
             report = ingest([path], kb_id=kb_id, knowledge_base=knowledge_base, prune=False, progress=_say_nothing)
         outcome, reason = _outcome_of(report)
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -10,13 +11,15 @@ from gleaner.errors import KnowledgeBaseBusy
 
 # Limits count requests a second or tokens a minute, and Pinecone does not say when the next ones are free.
 _FIRST_SECONDS, _MAX_SECONDS = 2.0, 60.0
+_MAX_ASKED_SECONDS = 3_600.0  # longer than any limit of a minute; who is asked to wait for more had better come back
 _JITTER = 0.25  # of a wait, at most, so that several runs do not go on at once
 
 
 class Waiting:
     """What a patient knowledge base waits with: twice as long each time, or as long as the service asked.
 
-    `max_seconds` is how long a run may wait in all; None: until the service takes more, or somebody presses Ctrl-C.
+    `max_seconds` is how long a run may wait in all, and `max_seconds_each` for one request; None: until the service
+    takes more, or somebody presses Ctrl-C.
     """
 
     def __init__(
@@ -24,20 +27,37 @@ class Waiting:
         *,
         say: Callable[[float], None],
         max_seconds: float | None = None,
+        max_seconds_each: float | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`say` is told before each wait how many seconds it takes."""
         self._say = say
-        self._max_seconds = max_seconds
+        self._max_seconds = math.inf if max_seconds is None else max_seconds
+        self._max_seconds_each = math.inf if max_seconds_each is None else max_seconds_each
+        self._waited_for_request = 0.0
         self._sleep = sleep
         self.waited_seconds = 0.0
 
     def __call__(self, error: KnowledgeBaseBusy, waits: int) -> None:
-        """Wait for the time after `waits` waits for the same request. Raises `error` if that exceeds `max_seconds`."""
+        """Wait for the time after `waits` waits for the same request.
+
+        Raises `error` if that exceeds a maximum, or another KnowledgeBaseBusy if the service asks for over an hour.
+        """
+        if (error.retry_after or 0.0) > _MAX_ASKED_SECONDS:
+            raise KnowledgeBaseBusy(
+                "The knowledge base takes no more requests for now (HTTP 429) and asks to wait for more than an hour.",
+                retry_after=error.retry_after,
+            ) from error
         seconds = min(_MAX_SECONDS, _FIRST_SECONDS * 2.0 ** min(waits, 10))
         seconds = max(seconds, error.retry_after or 0.0) * (1 + random.uniform(0, _JITTER))  # noqa: S311 - not security
-        if self._max_seconds is not None and self.waited_seconds + seconds > self._max_seconds:
+        if waits == 0:
+            self._waited_for_request = 0.0
+        if (
+            self.waited_seconds + seconds > self._max_seconds
+            or self._waited_for_request + seconds > self._max_seconds_each
+        ):
             raise error
         self._say(seconds)
         self._sleep(seconds)
         self.waited_seconds += seconds
+        self._waited_for_request += seconds

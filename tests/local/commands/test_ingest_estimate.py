@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer import Exit, confirm
 from typer.testing import CliRunner, Result
 
 from gleaner_local.commands import ingest_estimate, program
-from gleaner_local.commands.ingest_estimate import describe_load
+from gleaner_local.commands.ingest_estimate import confirm_load, describe_load
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingestion.estimate import LoadEstimate
 from gleaner_local.servers import pinecone_server
@@ -82,7 +83,22 @@ def test_more_than_a_month_is_asked_about(
     answer_on_a_terminal(monkeypatch)
     result = ingest(book, tmp_path, host, stdin=f"{reply}\n")
     assert "more than the Starter plan embeds in a month: it would take 4 months" in result.output
+    assert "book.md alone is more than that" in result.output
     assert (result.exit_code == 0, bool(index.counts())) == (loads, loads)
+
+
+def test_an_interrupted_question_ends_as_any_interrupted_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(_prompt: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ingest_estimate, "MONTH", 100)
+    answer_on_a_terminal(monkeypatch)
+    monkeypatch.setitem(confirm.__globals__, "visible_prompt_func", interrupt)
+    with pytest.raises(Exit) as ended:
+        confirm_load(LoadEstimate(documents=1, chunks=2, tokens=400), lambda _line: None, yes=False)
+    assert ended.value.exit_code == 130
 
 
 def test_yes_asks_nothing(

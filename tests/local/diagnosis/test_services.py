@@ -21,6 +21,7 @@ from gleaner_local.diagnosis.http_api import check_api
 from gleaner_local.servers import openai_server, perplexity_server
 from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles.pinecone_control_plane import TEXT, ControlPlane
+from tests.doubles.pinecone_limits import QUERIES_A_SECOND, READS_A_MONTH, as_grpc
 
 KEY = "sk-secret-key"
 ORIGIN = Origin(key="THE_KEY", address="THE_ADDRESS", model="THE_MODEL")
@@ -122,6 +123,8 @@ def test_an_index_with_records_is_ok(index_host: str) -> None:
         (refusal(401), PROBLEM, "THE_KEY"),
         (refusal(404), PROBLEM, "THE_ADDRESS"),
         (HTMLResponse("<html>"), PROBLEM, "THE_ADDRESS"),
+        (as_grpc(QUERIES_A_SECOND), PROBLEM, "Wait a minute"),
+        (as_grpc(READS_A_MONTH), PROBLEM, "read units for this month is used up"),
     ],
 )
 def test_an_empty_or_unusable_index_is_reported(serve: Serve, answer: Response, state: State, word: str) -> None:

@@ -24,7 +24,8 @@ from gleaner_documents.plan import document_id
 from gleaner_documents.reading import read_document
 from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.ingestion.run import IngestProgress, IngestReport, ingest
+from gleaner_local.ingestion.run import IngestReport, ingest
+from gleaner_local.ingestion.writing import IngestProgress
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
 from tests.documents.small_pdf import make_pdf

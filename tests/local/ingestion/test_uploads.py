@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from gleaner.clients import pinecone
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseUnavailable
+from gleaner.model import Record
 from gleaner_local.aws import api_gateway
 from gleaner_local.aws.execution_environment import HandlerTooSlow
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -137,6 +140,33 @@ def test_a_document_is_removed_whole_and_alone(client: httpx.Client, knowledge_b
     again = remove(client, "wicks.md")
     assert (again.status_code, again.json()["type"]) == (404, "urn:gleaner:problem:unknown-document")
     assert send(client, "wicks.md", long).json()["outcome"] == "loaded"
+
+
+def test_a_document_that_waits_for_the_index_holds_up_no_other_one(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send(client, "wicks.md")
+    upsert, waits, goes_on = KnowledgeBase.upsert, threading.Event(), threading.Event()
+
+    def hold(self: KnowledgeBase, kb_id: str, records: Sequence[Record], **more: Any) -> None:
+        if records[0].source_file_path == "uploads/lamps.md":
+            waits.set()
+            goes_on.wait(30)
+        upsert(self, kb_id, records, **more)
+
+    monkeypatch.setattr(KnowledgeBase, "upsert", hold)
+    with ThreadPoolExecutor() as pool:
+        held = pool.submit(send, client, "lamps.md")
+        try:
+            assert waits.wait(30)
+            monkeypatch.setattr(uploads, "_MAX_WAIT_SECONDS", 0.05)
+            assert send(client, "oil.md").json()["outcome"] == "loaded"
+            assert remove(client, "wicks.md").status_code == 204
+            assert "still being loaded" in remove(client, "lamps.md").json()["detail"]
+        finally:
+            goes_on.set()
+        assert held.result().json()["outcome"] == "loaded"
+    assert remove(client, "lamps.md").status_code == 204
 
 
 def test_a_removal_that_broke_off_is_completed_by_the_next_one(

@@ -30,6 +30,7 @@ GleanerError
 │   ├── KnowledgeBaseUnavailable
 │   │   ├── KnowledgeBaseBusy      it takes no more requests or tokens for now
 │   │   └── KnowledgeBaseQuotaUsed an allowance of its plan is used up
+│   │       └── KnowledgeBaseFull  it may hold no more until something is removed
 │   ├── WebSearchUnavailable
 │   ├── StoreUnavailable      DynamoDB
 │   └── ApiKeysUnavailable    the secret with the API keys
@@ -187,6 +188,10 @@ class KnowledgeBaseBusy(KnowledgeBaseUnavailable):
 
 class KnowledgeBaseQuotaUsed(KnowledgeBaseUnavailable):
     """An allowance of the vector index's plan is used up, and waiting for some minutes does not help."""
+
+
+class KnowledgeBaseFull(KnowledgeBaseQuotaUsed):
+    """The vector index may hold no more, until something is removed from it."""
 
 
 class WebSearchUnavailable(ServiceUnavailable):

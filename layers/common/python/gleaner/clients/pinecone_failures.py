@@ -6,7 +6,8 @@ import re
 
 from pinecone import ApiError, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
-from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
+from gleaner.clients._retry_after import parse_retry_after
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseFull, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
 
 TIMED_OUT = "The knowledge base did not answer in time."
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
@@ -49,10 +50,10 @@ def _translate_answer(error: ApiError) -> KnowledgeBaseUnavailable:
     if status == _TOO_MANY:
         return KnowledgeBaseBusy(
             "The knowledge base takes no more requests for now (HTTP 429).",
-            retry_after=getattr(error, "retry_after", None),
+            retry_after=parse_retry_after(error.headers or {}),  # the SDK reads no dates, and takes "inf" for a number
         )
     if status == _FORBIDDEN and (error.error_code == "QUOTA_EXCEEDED" or _FULL.search(error.message)):
-        return KnowledgeBaseQuotaUsed(
+        return KnowledgeBaseFull(
             "The knowledge base is full: the Pinecone plan allows no more storage or namespaces (HTTP 403)."
         )
     if status in (_UNAUTHORIZED, _FORBIDDEN):

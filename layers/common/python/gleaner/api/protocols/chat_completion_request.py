@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationInfo, field_validator
 
 from gleaner.api.protocols.chat_messages import ChatMessageParam, check_messages
 from gleaner.api.protocols.model_names import MAX_MODEL_NAME
@@ -64,7 +64,7 @@ def _checked(name: str) -> Any:
 class StreamOptions(BaseModel):
     """How a stream is sent."""
 
-    include_usage: bool | None = Field(None, description="Ends with a chunk that has the usage, and no choices.")
+    include_usage: StrictBool | None = Field(None, description="Ends with a chunk that has the usage, and no choices.")
 
 
 class CompletionMetadata(BaseModel):
@@ -89,7 +89,7 @@ class CompletionRequest(BaseModel):
     )
     metadata: CompletionMetadata | None = None
     # How the answer is sent is no part of the question: whoever repeats it with the same Idempotency-Key may change it.
-    stream: bool | None = Field(False, exclude=True)
+    stream: StrictBool | None = Field(False, exclude=True)
     stream_options: StreamOptions | None = Field(None, exclude=True)
 
     audio: Any = _checked("audio")
