@@ -27,11 +27,13 @@ def check_index(*, host: str, api_key: str, control_host: str | None, origin: Or
 
     `control_host` is the address of the control plane; None is Pinecone's own, which knows only Pinecone's hosts.
     """
-    from pinecone import ApiError, Pinecone, PineconeError
+    from pinecone import ApiError, PineconeError
+
+    from gleaner.clients.pinecone_hits import LenientIndex  # a refusal comes at once, not after the SDK's repetitions
 
     where = redact_address(host)
     try:
-        index = Pinecone(api_key=api_key).index(host=host)
+        index = LenientIndex(api_key=api_key, host=host)
         stats = run_within(_SECONDS, lambda: index.describe_index_stats(timeout=_SECONDS))
     except ApiError as error:
         yield _explain_refusal(where, error, origin)
