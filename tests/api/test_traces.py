@@ -197,6 +197,7 @@ def test_a_second_question_has_a_segment_of_its_own(function: TracedFunction, mo
     assert names == [["language model", "knowledge base", "knowledge base", "language model"]] * 2  # two namespaces
 
 
+@pytest.mark.slow
 def test_failed_calls_are_traced_with_their_status(
     function: TracedFunction, model: ScriptedModel, web: ScriptedWeb
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_service_that_cannot_be_reached_is_traced(
     assert not [text for text in CONTENT if text in trace.text]
 
 
+@pytest.mark.slow
 def test_parallel_questions_do_not_mix_their_calls(
     settings: dict[str, str], model: ScriptedModel, web: ScriptedWeb, tmp_path: Path
 ) -> None:

@@ -175,6 +175,8 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt)
 from gleaner_local.commands.main import main
+
+pytestmark = pytest.mark.slow  # each asks a service by a process of its own
 main()
 """
 

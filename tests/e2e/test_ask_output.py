@@ -19,6 +19,8 @@ from gleaner_local.commands import program
 from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import ENVIRONMENT, GLEANER, one_line
 
+pytestmark = pytest.mark.slow  # each asks a service by a process of its own
+
 LONG = " ".join(f"word{number}" for number in range(60))
 TEXT = "Edit `__init__.py` and __init__.py in C:\\new\\!gate\\#1, see [this](https://a.example/x). [kb-1]"
 SOURCE = {

@@ -117,6 +117,7 @@ def test_without_a_canary_a_version_takes_over_at_once(synthesised: Synthesis) -
     assert not _alarms(template)
 
 
+@pytest.mark.slow
 def test_an_emergency_skips_the_canary_of_one_deployment_and_removes_nothing(
     synthesised: Synthesis, tmp_path: Path
 ) -> None:

@@ -74,6 +74,7 @@ def test_nothing_that_stays_has_a_fixed_name(synthesised: Synthesis, environment
             assert not [name for name in names if "AWS::StackId" not in json.dumps(name)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("created", [set(), {"gleaner-prod-data"}], ids=["none", "data"])
 def test_only_stacks_that_were_created_are_protected(tmp_path: Path, created: set[str]) -> None:
     templates, flags = _synthesise_with(created, tmp_path)

@@ -346,13 +346,7 @@ def test_an_interrupted_restoring_can_be_resumed(max_writes: int) -> None:
         machine.teardown()
 
 
-class LongerMachine(PruningMachine):
-    """The same with more examples and steps."""
-
-
-TestPruning = PruningMachine.TestCase
-TestPruning.settings = bounded(2, 8)
-TestPruningLonger = pytest.mark.slow(LongerMachine.TestCase)
-TestPruningLonger.settings = bounded(12, 12)
+TestPruning = pytest.mark.slow(PruningMachine.TestCase)
+TestPruning.settings = bounded(12, 12)
 TestPruningLong = pytest.mark.slow(LongMachine.TestCase)
 TestPruningLong.settings = bounded(3, 4)

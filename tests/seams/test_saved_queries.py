@@ -141,6 +141,7 @@ def _flatten(line: Mapping[str, Any] | list[Any], prefix: str = "") -> Iterator[
             yield f"{prefix}{name}", value
 
 
+@pytest.mark.slow
 def test_the_queries_name_fields_and_values_that_are_logged(lines: Lines) -> None:
     for name, query in saved_queries(DEV).items():
         flat = [dict(_flatten(line)) for log in query.logs for line in lines[log]]
@@ -154,6 +155,7 @@ def test_the_queries_name_fields_and_values_that_are_logged(lines: Lines) -> Non
             assert [one for one in values if re.match(pattern, one)], f"{name}: {field} is never {value}"
 
 
+@pytest.mark.slow
 def test_the_lines_of_a_question_lead_from_the_gateway_to_its_tool_calls(lines: Lines) -> None:
     gateway_id = proxy_event("POST", "/", "local")["requestContext"]["requestId"]
     of_questions = [line for line in lines["query_log"] if line.get("query_id")]
