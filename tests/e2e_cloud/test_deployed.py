@@ -267,7 +267,8 @@ def test_a_new_service_finds_the_index_and_the_keys(cloud: Cloud) -> None:
 
 def test_a_user_of_the_pool_can_sign_in_and_ask(cloud: Cloud) -> None:
     """Follow the steps of docs/15 with the API calls of its commands."""
-    environment = replace(cloud.environment, name="users", authorizer=Authorizer.COGNITO)
+    throttle = replace(cloud.environment.throttle, quota_per_day=None)  # it limits API keys
+    environment = replace(cloud.environment, name="users", authorizer=Authorizer.COGNITO, throttle=throttle)
     question = {"query": "How are duplicate keywords merged?"}
     with cloud.deploy_another(environment) as users:
         refusal = users.http.post(QUESTION, json=question)
