@@ -244,7 +244,7 @@ def test_a_write_to_a_locked_file_is_a_transient_error_and_changes_nothing(tmp_p
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ClientError, match="cannot write") as refusal:
             put(client, "two")
-        assert retry_within(Deadline.after(60))(refusal.value) == 0.0
+        assert retry_within(Deadline.after(60), "keywords")(refusal.value) == 0.0
         assert len(stored(client)) == 1
         other.execute("ROLLBACK")
         other.close()
@@ -263,7 +263,7 @@ def test_a_write_that_the_disk_refuses_is_a_permanent_error_and_changes_nothing(
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, unlimited[1]))
         with pytest.raises(ClientError, match="cannot write") as refusal:
             put(client, "two")
-        assert retry_within(Deadline.after(60))(refusal.value) is None
+        assert retry_within(Deadline.after(60), "keywords")(refusal.value) is None
         assert len(stored(client)) == 1
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited)
         put(client, "three")
