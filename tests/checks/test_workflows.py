@@ -113,6 +113,11 @@ def test_an_environment_is_offered_only_for_what_passed_all_before_it(name: str)
             assert not _evaluate(job["if"], needs, deploy, cancelled=True) or "cancelled()" not in job["if"]
 
 
+def test_every_push_is_checked_once() -> None:
+    pushes = {name: _read(FOLDER / f"{name}.yml")["on"]["push"] for name in ("ci", "deploy")}
+    assert pushes == {"ci": {"branches-ignore": ["main"]}, "deploy": {"branches": ["main"]}}
+
+
 def test_the_next_push_cancels_no_check_of_main() -> None:
     concurrency = _read(FOLDER / "ci.yml")["concurrency"]
     assert concurrency["group"] == "check-${{ github.event_name == 'pull_request' && github.ref || github.sha }}"
