@@ -22,6 +22,8 @@ from gleaner_local.commands.live_answer import split_blocks
 from gleaner_local.servers.asgi import AsgiServer
 from tests.e2e.commands import ENVIRONMENT, GLEANER
 
+pytestmark = pytest.mark.slow  # each asks a service by a process of its own
+
 BLOCKS = [
     "Keywords are merged by a **conditional write**. [kb-2]\n\n",
     "1. First. [kb-1]\n2. Second.\n\n   Still the second.\n\n",
@@ -175,8 +177,6 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt)
 from gleaner_local.commands.main import main
-
-pytestmark = pytest.mark.slow  # each asks a service by a process of its own
 main()
 """
 
