@@ -28,6 +28,7 @@ from gleaner_local.servers import pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from tests.api_description import ApiDescription
 from tests.doubles.event_stream import Reader, read_parts
+from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
 from tests.run_directory import share
@@ -288,3 +289,12 @@ def items(settings: dict[str, str]) -> Any:
         return [from_item(item) for item in response["Items"]]
 
     return read
+
+
+@pytest.fixture
+def faulty(settings: dict[str, str]) -> Iterator[FaultyStore]:
+    """A store between the tests and theirs that fails as it is told."""
+    store = FaultyStore(settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    store.start()
+    yield store
+    store.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -63,14 +62,6 @@ def use(items: Any, name: str | None = "key:ann") -> tuple[int, float]:
 def converse(request: dict[str, Any]) -> dict[str, Any]:
     """The turn that follows the last message, whoever else asks at the same time."""
     return calls(answer()) if request["messages"][-1]["role"] == "tool" else calls(search())
-
-
-@pytest.fixture
-def faulty(settings: dict[str, str]) -> Iterator[FaultyStore]:
-    faulty = FaultyStore(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    faulty.start()
-    yield faulty
-    faulty.stop()
 
 
 def test_an_answer_is_counted_at_what_it_cost(settings: dict[str, str], model: ScriptedModel, items: Any) -> None:

@@ -17,6 +17,7 @@ from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.wiring import build_services, build_stores
+from gleaner_local.aws.ministack import TABLES
 from tests.conftest import Client, make_api
 from tests.doubles.providers import (
     anthropic,
@@ -41,14 +42,6 @@ from tests.doubles.scripted_web import ScriptedWeb, result
 MERGING = "How are duplicates merged?"
 RELEASE = "When was Starlette 1.0 released?"
 KEYS = ("secret-openai-key", "secret-pinecone-key", "secret-perplexity-key")
-TABLES = (
-    "KEYWORDS_TABLE",
-    "CONVERSATIONS_TABLE",
-    "TOOL_CALLS_TABLE",
-    "IDEMPOTENCY_TABLE",
-    "ACCESS_TABLE",
-    "USAGE_TABLE",
-)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from gleaner.api.routes import Endpoint
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.sign_in import SignIn
+from gleaner_local.aws.ministack import TABLES
 from infra.environment import Environment, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from tests.infra.synthesis import (
@@ -29,14 +30,6 @@ from tests.infra.synthesis import (
     synthesis,
 )
 
-TABLES = (
-    "KEYWORDS_TABLE",
-    "CONVERSATIONS_TABLE",
-    "TOOL_CALLS_TABLE",
-    "IDEMPOTENCY_TABLE",
-    "ACCESS_TABLE",
-    "USAGE_TABLE",
-)
 REQUIRED = (*TABLES, "API_KEYS_SECRET_ARN")
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
 RULES = [environment.pruning for environment in ENVIRONMENTS]

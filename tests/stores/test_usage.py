@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -28,14 +28,6 @@ WRITERS = 32
 @pytest.fixture
 def store(settings: dict[str, str]) -> UsageStore:
     return _store(settings, settings["AWS_ENDPOINT_URL_DYNAMODB"])
-
-
-@pytest.fixture
-def faulty(settings: dict[str, str]) -> Iterator[FaultyStore]:
-    faulty = FaultyStore(settings["AWS_ENDPOINT_URL_DYNAMODB"])
-    faulty.start()
-    yield faulty
-    faulty.stop()
 
 
 def _store(settings: dict[str, str], url: str) -> UsageStore:
