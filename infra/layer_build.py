@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,14 +60,15 @@ def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR) -> Layer:
     compiler = find_python(target.python_version)
     content_hash = _content_hash(target, has_bytecode=compiler is not None)
     path = build_dir / content_hash
-    if not path.exists():
-        unfinished = build_dir / f"{content_hash}.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        _install(unfinished / "python", target)
-        _prune(unfinished / "python")
-        if compiler is not None:
-            _compile(unfinished / "python", compiler)
-        unfinished.rename(path)
+    with _locked(build_dir / f"{content_hash}.lock"):
+        if not path.exists():
+            unfinished = build_dir / f"{content_hash}.unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            _install(unfinished / "python", target)
+            _prune(unfinished / "python")
+            if compiler is not None:
+                _compile(unfinished / "python", compiler)
+            unfinished.rename(path)
     layer = Layer(path=path, content_hash=content_hash, size=_size(path), has_bytecode=compiler is not None)
     if layer.size > MAX_BYTES:
         raise RuntimeError(f"The layer has {layer.size / 1e6:.1f} MB; the limit is {MAX_BYTES / 1e6:.0f} MB.")
@@ -81,6 +84,15 @@ def describe(layer: Layer) -> str:
         f"{line}, WITHOUT bytecode: no Python {LAMBDA.python_version} was found to compile it. It works, but starts "
         f"more slowly. Install one (uv python install {LAMBDA.python_version}) or set LAYER_PYTHON to its path."
     )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time in: two that build the same layer would remove each other's files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _content_hash(target: Target, *, has_bytecode: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,12 @@ def test_an_unchanged_layer_is_not_rebuilt(layer: Layer) -> None:
     modified_at = layer.path.stat().st_mtime_ns
     assert layer_build.build() == layer
     assert layer.path.stat().st_mtime_ns == modified_at
+
+
+def test_two_builds_of_one_layer_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as executor:
+        first, second = (executor.submit(layer_build.build, layer_build.THIS_MACHINE, tmp_path) for _ in range(2))
+    assert first.result() == second.result()
 
 
 def _flags(bytecode: Path) -> int:
