@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from gleaner.model import JsonObject
 from gleaner.runtime.deadline import Deadline
@@ -41,17 +42,35 @@ def restart_without(settings: dict[str, str], *kb_ids: str) -> Client:
 def barred(request: pytest.FixtureRequest, settings: dict[str, str]) -> Client:
     if request.param == "revoked":
         return restart_without(settings)
+    return closed(settings)
+
+
+def closed(settings: dict[str, str]) -> Client:
+    """A process of an environment in which unlisted callers may use nothing."""
     return Client(make_api(settings | {"UNLISTED_CALLERS": "none"}))
 
 
 @pytest.mark.parametrize("text", [QUESTION, TITLE])
 @pytest.mark.parametrize("name", MODELS)
 def test_whoever_is_barred_costs_no_call_of_the_model(
-    barred: Client, model: ScriptedModel, name: str, text: str
+    settings: dict[str, str], model: ScriptedModel, name: str, text: str
 ) -> None:
     model.plays(says("paid"))
-    status, body = complete(barred, name, text)
+    status, body = complete(closed(settings), name, text)
     assert (status, body["error"]["code"], model.requests) == (403, "not-allowed", [])
+
+
+@pytest.mark.parametrize("turn", [calls(search()), says("Paid."), Response(status_code=401)])
+def test_whoever_was_barred_costs_a_process_one_call_of_the_model_at_most(
+    settings: dict[str, str], model: ScriptedModel, items: Any, turn: Any
+) -> None:
+    model.plays(turn, turn, turn)
+    client = restart_without(settings)
+    for _ in range(3):
+        status, body = complete(client, "gleaner")
+        assert (status, body["error"]["code"]) == (403, "not-allowed")
+    assert len(model.requests) <= 1
+    assert items("TOOL_CALLS_TABLE") == []  # nothing was searched
 
 
 def test_whoever_is_barred_is_offered_no_model(barred: Client) -> None:

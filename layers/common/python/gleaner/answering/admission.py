@@ -1,8 +1,8 @@
-"""Admits questions within the quotas of the day, and counts what they cost.
+"""Admits questions by what their callers may use and the quotas of the day, and counts what they cost.
 
-The reservation of a question runs beside the reading of its history and the first call of the model, so that no answer
-waits for it. Only where the question before was not admitted, nothing is asked until there is a reservation: a process
-asks the model at most once in vain after an admitted question. docs/decisions/0037-quotas-of-a-day.md has the reasons.
+Both run beside the reading of the history and the first call of the model, so that no answer waits for them. Only where
+the question before was not admitted, nothing is asked until this one is: a process asks the model at most once in vain
+after an admitted question. docs/decisions/0037-quotas-of-a-day.md and 0042 beside it have the reasons.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from gleaner.answering._access_check import AccessCheck
 from gleaner.answering._held_events import HeldEvents
 from gleaner.answering._reservation import Reservation
 from gleaner.answering.events import Sink, ignore
@@ -42,8 +43,13 @@ class Admissions:
         self._expected_usd = expected_usd(prices)
         self._doubtful: set[Account] = set()  # whose last question in this process was not admitted
 
-    def admit(self, asker: Asker, executor: Executor, deadline: Deadline) -> Admission:
-        """Begin to reserve a question in the accounts of its caller and of the environment."""
+    def admit(
+        self, asker: Asker, executor: Executor, deadline: Deadline, access: AccessCheck | None = None
+    ) -> Admission:
+        """Begin to reserve a question in the accounts of its caller and of the environment.
+
+        `access` is the check of a question whose caller is not known to be allowed it.
+        """
         day = utc_now().date()
         quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota
         accounts = {Account(day, asker.caller_id): quota.caller, Account(day): quota.environment}
@@ -57,16 +63,24 @@ class Admissions:
         )
         self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
         reservations = [reserve(account, limits) for account, limits in accounts.items()]
-        return Admission(reservations, self._doubtful, Background(executor, deadline))
+        return Admission(reservations, self._doubtful, Background(executor, deadline), access)
 
 
 class Admission:
-    """The place of one question in the quotas. Leaving the context gives it back unless its cost is written."""
+    """What lets one question in. Leaving the context gives its place in the quotas back unless its cost is written."""
 
-    def __init__(self, reservations: Sequence[Reservation], doubtful: set[Account], background: Background) -> None:
+    def __init__(
+        self,
+        reservations: Sequence[Reservation],
+        doubtful: set[Account],
+        background: Background,
+        access: AccessCheck | None,
+    ) -> None:
         """`doubtful`: accounts whose last question was not admitted, which this one may change."""
         self._reservations = reservations
         self._limited = [one for one in reservations if one.limits.exist]
+        self._access = access
+        self._conditions: list[Reservation | AccessCheck] = [*self._limited, *([access] if access else [])]
         self._doubtful = doubtful
         self._background = background
         self._held_events: HeldEvents | None = None
@@ -84,11 +98,11 @@ class Admission:
 
     def hold(self, emit: Sink) -> Sink:
         """Where events go that only an admitted question may show."""
-        if emit is ignore or not self._limited:
+        if emit is ignore or not self._conditions:
             return emit
         self._held_events = HeldEvents(emit)
-        for reservation in self._limited:
-            reservation.when_known(self._release_if_admitted)
+        for condition in self._conditions:
+            condition.when_known(self._release_if_admitted)
         return self._held_events
 
     def require_early(self) -> None:
@@ -97,10 +111,13 @@ class Admission:
             self.require()
 
     def require(self) -> None:
-        """Wait for the reservation, where there is a limit. Raises QuotaExceeded, StoreUnavailable or DeadlineExceeded.
+        """Wait for the access, and for the reservation where there is a limit.
 
-        A store that fails lets nothing through: questions would go uncounted, and could not be kept either.
+        Raises NotAllowed, QuotaExceeded, StoreUnavailable or DeadlineExceeded. A store that fails lets nothing through:
+        questions would go uncounted, and could not be kept either.
         """
+        if self._access is not None:
+            self._access.wait()
         for reservation in self._limited:
             self._doubtful.add(reservation.account)
             limit = reservation.wait()
@@ -121,11 +138,11 @@ class Admission:
             self._background.submit(f"usage of {usd:g} USD", write)
 
     def _settle_one(self, reservation: Reservation, usd: float, *, is_counted: bool) -> None:
-        is_admitted = all(one.is_held() for one in self._limited)
+        is_admitted = all(one.is_held() for one in self._conditions)
         reservation.settle(usd, is_counted=is_counted and is_admitted)
 
     def _release_if_admitted(self) -> None:
-        if self._held_events is not None and all(one.is_known() and one.is_held() for one in self._limited):
+        if self._held_events is not None and all(one.is_known() and one.is_held() for one in self._conditions):
             self._held_events.release()
 
 

@@ -51,6 +51,8 @@ class QuestionRequest:
     # Called with the question's knowledge base; returns those that the caller is limited to, None without a limit.
     # Raises NotAllowed, StoreUnavailable or DeadlineExceeded.
     admit: Callable[[str], frozenset[str] | None] = lambda _kb_id: None
+    # Says at once what `admit` will probably return or raise.
+    expect: Callable[[str], frozenset[str] | None] = lambda _kb_id: None
     is_fresh: bool = False  # stored web answers are not looked up, and no web search of others is shared
     history: tuple[EarlierMessage, ...] | None = None  # oldest first; read instead of the session's
     guidance: str | None = None  # what the client wishes of the answer's form; it stands below the service's own rules

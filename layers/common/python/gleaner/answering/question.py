@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 
+from gleaner.answering._access_check import AccessCheck
 from gleaner.answering._criteria import Criteria, assess
 from gleaner.answering._execution import CallOutcome
 from gleaner.answering._keeping import keep, load_history
@@ -86,8 +87,9 @@ def answer_question(
     """
     require_short(request.guidance)
     asker = Asker(caller_id=request.caller_id, query_id=query_id, is_admin=request.is_admin)
-    with services.admissions.admit(asker, services.io_executor, deadline) as admission:
-        return _answer(request, query_id, services, deadline, observe, admission.hold(emit), admission)
+    access = AccessCheck(request, request.kb_id or services.default_kb_id, services.io_executor)
+    with services.admissions.admit(asker, services.io_executor, deadline, access) as admission:
+        return _answer(request, query_id, services, deadline, observe, admission.hold(emit), admission, access)
 
 
 def _answer(
@@ -98,22 +100,25 @@ def _answer(
     observe: Callable[[Observation], None],
     emit: Sink,
     admission: Admission,
+    access: AccessCheck,
 ) -> Answer:
     started_at, asked_at = time.monotonic(), utc_now()
-    kb_id = request.kb_id or services.default_kb_id
-    access_check = services.io_executor.submit(request.admit, kb_id)
+    kb_id = access.kb_id
     kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
-    kb_ids = access_check.result()
-    kb_check.result()
+    kb_ids = access.begin()
+    _await_knowledge_base(kb_check, access)
     question = _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id))
     admission.require_early()
     workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
-    agent = Agent(
-        services.model, workspace, services.tool_executor, services.limits, recorder.record, emit, admission.require
-    )
+
+    def admit() -> None:
+        admission.require()
+        workspace.limit(access.wait())
+
+    agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit, admit)
     messages = build_conversation(workspace.question, history.messages)
     try:
         cost = _run(agent, messages, workspace, services, admission)
@@ -125,6 +130,7 @@ def _answer(
         agent.release.withdraw()
         workspace.background.flush()
         _clean_up(recorder, services, deadline, session_id=request.session_id)
+        access.wait()  # whoever is not admitted learns that, and not what became of the model's call
         raise
     finally:
         # If the session is deleted or the caller erased while the last records are written, after the turn or the note,
@@ -136,6 +142,15 @@ def _answer(
         observe(_to_observation(criteria, _cost(agent, workspace, services), workspace, started_at))
     emit(Answered(answer=answer))
     return answer
+
+
+def _await_knowledge_base(kb_check: Future[None], access: AccessCheck) -> None:
+    """Wait for the check of the knowledge base. Who may not use it is not told whether it exists."""
+    try:
+        kb_check.result()
+    except UnknownKnowledgeBase:
+        access.wait()
+        raise
 
 
 def _run(

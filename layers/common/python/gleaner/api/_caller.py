@@ -28,6 +28,7 @@ class Caller:
     id: str
     is_admin: bool = False
     find_kb_ids: Callable[[], KnowledgeBases] = lambda: None
+    recall_kb_ids: Callable[[], KnowledgeBases] = lambda: None
 
     @property
     def kb_ids(self) -> KnowledgeBases:
@@ -55,20 +56,35 @@ class Caller:
 
     def admit(self, kb_id: str) -> KnowledgeBases:
         """All that the caller may use. Raises what `require_knowledge_base` raises."""
-        kb_ids = self.kb_ids
-        if kb_ids is not None and kb_id not in kb_ids:
-            named = f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id."
-            raise NotAllowed(named if kb_ids else _NONE_ALLOWED)
-        return kb_ids
+        return _require(kb_id, self.kb_ids)
+
+    def expect(self, kb_id: str) -> KnowledgeBases:
+        """What `admit` will probably return, at once. Raises NotAllowed or StoreUnavailable if it will probably raise.
+
+        It admits nobody: a question asks the model on the strength of it while `admit` reads.
+        """
+        return _require(kb_id, self.recall_kb_ids())
+
+
+def _require(kb_id: str, kb_ids: KnowledgeBases) -> KnowledgeBases:
+    if kb_ids is not None and kb_id not in kb_ids:
+        named = f"You may not use the knowledge base {kb_id!r}. Name one of yours as kb_id."
+        raise NotAllowed(named if kb_ids else _NONE_ALLOWED)
+    return kb_ids
 
 
 def read_caller(
-    event: Mapping[str, Any], *, admins: frozenset[str], find_kb_ids: Callable[[Sequence[str]], KnowledgeBases]
+    event: Mapping[str, Any],
+    *,
+    admins: frozenset[str],
+    find_kb_ids: Callable[[Sequence[str]], KnowledgeBases],
+    recall_kb_ids: Callable[[Sequence[str]], KnowledgeBases] = lambda _subjects: None,
 ) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
     `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `find_kb_ids` finds the
     knowledge bases of a caller that is known by several names: its id, and its groups of a Cognito pool.
+    `recall_kb_ids` says what it found last.
     """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
@@ -83,10 +99,13 @@ def read_caller(
             groups = _read_groups(event, claims) if kind == "cognito" else ()
             is_admin = caller_id in admins or ADMIN_GROUP in (groups or ())
             if groups is None:  # one of them may be limited, so the caller may use nothing
-                return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=frozenset)
+                return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=frozenset, recall_kb_ids=frozenset)
             subjects = (caller_id, *dict.fromkeys(f"{GROUP_PREFIX}{group}" for group in groups))
-            return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=partial(find_kb_ids, subjects))
-    return Caller(id=ANONYMOUS, find_kb_ids=partial(find_kb_ids, (ANONYMOUS,)))
+            find, recall = partial(find_kb_ids, subjects), partial(recall_kb_ids, subjects)
+            return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=find, recall_kb_ids=recall)
+    subjects = (ANONYMOUS,)
+    find, recall = partial(find_kb_ids, subjects), partial(recall_kb_ids, subjects)
+    return Caller(id=ANONYMOUS, find_kb_ids=find, recall_kb_ids=recall)
 
 
 def _read_groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Sequence[str] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.access import AccessStore
 
@@ -27,6 +28,7 @@ class Access:
         self._unlisted = None if unlisted_may_use_all else frozenset[str]()
         self._clock = clock
         self._found: dict[tuple[str, ...], tuple[float, frozenset[str] | None]] = {}  # when, and what
+        self._is_down = False  # the last read failed
 
     def find(self, subjects: Sequence[str], *, deadline: Deadline) -> frozenset[str] | None:
         """What a caller may use, known as these `subjects`: its id and its groups. None: everything.
@@ -43,6 +45,20 @@ class Access:
             self._found[key] = now, kb_ids
         return kb_ids
 
+    def recall(self, subjects: Sequence[str]) -> frozenset[str] | None:
+        """What `find` returned last for a caller, however long ago, else what it returns for unlisted callers.
+
+        Only to begin with while `find` reads: it grants nothing. Raises StoreUnavailable if the last read failed.
+        """
+        if self._is_down:
+            raise StoreUnavailable("What callers may use could not be read.")
+        return self._found.get(tuple(subjects), (0.0, self._unlisted))[1]
+
     def _read(self, subjects: Sequence[str], deadline: Deadline) -> frozenset[str] | None:
-        grants = self._store.find(subjects, deadline=deadline)
+        try:
+            grants = self._store.find(subjects, deadline=deadline)
+        except (StoreUnavailable, DeadlineExceeded):
+            self._is_down = True
+            raise
+        self._is_down = False
         return frozenset().union(*(grant.kb_ids for grant in grants)) if grants else self._unlisted

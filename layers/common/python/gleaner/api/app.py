@@ -114,6 +114,7 @@ class Api:
                 event,
                 admins=self._settings.admin_callers,
                 find_kb_ids=lambda subjects: self._access.find(subjects, deadline=deadline),
+                recall_kb_ids=self._access.recall,
             ),
             deadline=deadline,
             lambda_context=context,

@@ -99,6 +99,10 @@ class Workspace:
         with self._lock:
             return [self._admit(passage) for passage in passages]
 
+    def limit(self, kb_ids: frozenset[str] | None) -> None:
+        """Set the knowledge bases that the caller is limited to; None: no limit."""
+        self.question = replace(self.question, kb_ids=kb_ids)
+
     def keyword_use(self, answer: WebAnswer | None) -> KeywordUse:
         """Return the context in which keywords of this query are indexed or counted."""
         question = self.question
