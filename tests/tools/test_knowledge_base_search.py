@@ -33,10 +33,7 @@ def client(settings: dict[str, str]) -> Client:
         knowledge_bases.upsert(kb_id, [record], timeout=5)
     limit_callers(settings, {"key:local": ["default_kb", OTHER], "key:single": ["default_kb"]})
     client = Client(make_api(settings))
-    for caller in (
-        "local",
-        "single",
-    ):  # what they may use is known: the first turn of a new caller does not wait for it
+    for caller in ("local", "single"):  # so that the first turn knows what they may use
         client.request("GET", "/api/documents", caller=caller)
     return client
 
