@@ -32,12 +32,18 @@ def client(settings: dict[str, str]) -> Client:
         )
         knowledge_bases.upsert(kb_id, [record], timeout=5)
     limit_callers(settings, {"key:local": ["default_kb", OTHER], "key:single": ["default_kb"]})
-    return Client(make_api(settings))
+    client = Client(make_api(settings))
+    for caller in (
+        "local",
+        "single",
+    ):  # what they may use is known: the first turn of a new caller does not wait for it
+        client.request("GET", "/api/documents", caller=caller)
+    return client
 
 
-def parameters(model: ScriptedModel) -> dict[str, Any]:
+def parameters(model: ScriptedModel, turn: int = 0) -> dict[str, Any]:
     """The parameters of the search as the model saw them."""
-    properties: dict[str, Any] = model.requests[0]["tools"][0]["function"]["parameters"]["properties"]
+    properties: dict[str, Any] = model.requests[turn]["tools"][0]["function"]["parameters"]["properties"]
     return properties
 
 
@@ -54,6 +60,14 @@ def test_kb_id_is_offered_to_callers_of_several(
     model.plays(calls(search()), GOOD)
     assert client.post("/api/chat/query", {"query": "How are duplicates merged?"}, caller=caller)[0] == 200
     assert parameters(model).get("kb_id", {}).get("enum") == values
+
+
+def test_kb_id_is_offered_with_the_second_turn_at_the_latest(
+    client: Client, settings: dict[str, str], model: ScriptedModel
+) -> None:
+    model.plays(calls(search()), GOOD)
+    assert Client(make_api(settings)).ask()[0] == 200
+    assert parameters(model, turn=1)["kb_id"]["enum"] == ["default_kb", OTHER]
 
 
 def test_another_knowledge_base_of_the_caller_is_searched(client: Client, model: ScriptedModel) -> None:
