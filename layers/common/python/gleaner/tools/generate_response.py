@@ -56,9 +56,7 @@ class AnswerArguments(Arguments):
     """The answer and its sources."""
 
     # Models write in this order, and an answer is shown while it comes only if its sources are known.
-    sources: Annotated[list[str], BeforeValidator(_read_ids)] = Field(
-        description="Ids of the passages used, the most important first."
-    )
+    sources: Annotated[list[str], BeforeValidator(_read_ids)]
     answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=_MAX_ANSWER_CHARS)]
     answered: Annotated[
         Answered | None,
@@ -68,8 +66,6 @@ class AnswerArguments(Arguments):
         WithJsonSchema({"type": "string", "enum": [value.value for value in Answered]}),
     ] = None
     confidence_score: Annotated[float | None, WrapValidator(_ignore_if_invalid)] = Field(None, ge=0, le=1)
-    used_internal_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
-    used_external_kb: Annotated[bool | None, WrapValidator(_ignore_if_invalid)] = False
 
 
 def read_partial(arguments: str) -> AnswerArguments | None:

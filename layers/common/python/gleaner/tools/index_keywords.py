@@ -52,9 +52,9 @@ Keywords = Annotated[
 class KeywordArguments(Arguments):
     """What to store, and under which keywords."""
 
-    keywords: Keywords = Field(min_length=1, description="3 to 10 keywords of 2 to 50 characters.")
-    answers: Any = Field(None, description="The question that the web answer answers, in general words.")
-    valid_for_hours: Any = Field(None, description="Hours until it may change; leave out for lasting facts.")
+    keywords: Keywords = Field(min_length=1)
+    answers: Annotated[Any, WithJsonSchema({"type": "string"})] = None
+    valid_for_hours: Annotated[Any, WithJsonSchema({"type": "number"})] = None
     perplexity_result_id: SkipJsonSchema[Any] = None  # not offered: models invent ids, and the latest answer is meant
 
 

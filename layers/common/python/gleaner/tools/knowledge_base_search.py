@@ -37,11 +37,9 @@ def _clamp_top_k(value: Any) -> int:
 class SearchArguments(Arguments):
     """What to search for."""
 
-    query: Query = Field(description="What to look for, as a question or phrase that stands on its own.")
+    query: Query
     kb_id: SkipJsonSchema[Any] = None  # offered by `_offer_knowledge_bases` alone
-    top_k: Annotated[int, BeforeValidator(_clamp_top_k)] = Field(
-        DEFAULT_TOP_K, ge=1, le=_MAX_TOP_K, description="How many passages to return."
-    )
+    top_k: Annotated[int, BeforeValidator(_clamp_top_k)] = Field(DEFAULT_TOP_K, ge=1, le=_MAX_TOP_K)
 
 
 def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:

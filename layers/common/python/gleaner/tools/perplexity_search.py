@@ -26,8 +26,8 @@ _MARK = re.compile(r"\[([0-9]{1,3})\]")  # longer numbers are years and the like
 class WebSearchArguments(Arguments):
     """What to ask the web."""
 
-    query: Query = Field(description="One precise question.")
-    context: Context | None = Field(None, description="What is needed to understand the question, if anything.")
+    query: Query
+    context: Context | None = None
 
 
 def _search(arguments: WebSearchArguments, workspace: Workspace) -> JsonObject:

@@ -54,7 +54,8 @@ class Tool(Generic[A]):
     def spec(self) -> ToolSpec:
         """Return the tool as the model sees it."""
         schema = self.arguments.model_json_schema(schema_generator=_PlainSchema)
-        return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=schema)
+        parameters = {name: schema[name] for name in ("type", "properties", "required")}
+        return ToolSpec(name=self.name, description=read_prompt(f"tool_{self.name}"), parameters=parameters)
 
     def parse(self, arguments: str) -> A:
         """Parse the arguments that the model wrote. The client has read JSON within JSON already; the rest is no guess.
@@ -75,6 +76,17 @@ class _PlainSchema(GenerateJsonSchema):
         plain = super().generate_inner(schema)
         for name in _NOT_OFFERED:
             plain.pop(name, None)
+        return plain
+
+    def nullable_schema(self, schema: Any) -> JsonSchemaValue:
+        """Leave null out: an optional parameter is left out instead, though null is understood, too."""
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: Any) -> JsonSchemaValue:
+        """Leave a default of null out, for the same reason."""
+        plain = super().default_schema(schema)
+        if plain.get("default", ...) is None:
+            del plain["default"]
         return plain
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
