@@ -207,7 +207,15 @@ class Answering:
                 return complete_plainly(messages, asker, services, deadline)
 
     def search(
-        self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline
+        self,
+        query: str,
+        kb_id: str | None,
+        *,
+        caller_id: str,
+        groups: frozenset[str],
+        query_id: str,
+        top_k: int,
+        deadline: Deadline,
     ) -> Sequence[Passage]:
         """See gleaner.answering.searching.search_passages."""
         with self._tracer.provider.in_subsegment("## search") as segment:
@@ -222,6 +230,7 @@ class Answering:
                     query,
                     kb_id,
                     caller_id=caller_id,
+                    groups=groups,
                     query_id=query_id,
                     top_k=top_k,
                     services=services,

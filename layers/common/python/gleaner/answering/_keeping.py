@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gleaner.answering.exchange import Answer, EarlierMessage, QuestionRequest
+from gleaner.groups import NOBODY, Groups, common_groups
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversation_items import Message, Session, Turn, cited_sources
@@ -21,6 +22,7 @@ class History:
 
     messages: Sequence[Message | EarlierMessage]
     is_first: bool
+    groups: Groups = ()  # whom what these messages rest on is for, as `common_groups` returns them
 
 
 def load_history(request: QuestionRequest, conversations: ConversationStore, deadline: Deadline) -> History:
@@ -31,7 +33,11 @@ def load_history(request: QuestionRequest, conversations: ConversationStore, dea
             request.session_id, request.caller_id, limit=_MAX_MESSAGES, deadline=deadline
         )
     sent = request.history
-    return History(stored if sent is None else sent[-_MAX_MESSAGES:], is_first=not stored)
+    if sent is None:
+        return History(stored, is_first=not stored, groups=common_groups(message.groups for message in stored))
+    # The client does not tell what its messages rest on. With groups, it may be documents of any of them.
+    groups = NOBODY if sent and request.find_groups() else ()
+    return History(sent[-_MAX_MESSAGES:], is_first=not stored, groups=groups)
 
 
 def keep(
@@ -72,4 +78,5 @@ def _to_turn(answer: Answer, session_id: str, request: QuestionRequest, asked_at
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
         sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
+        groups=answer.groups,
     )

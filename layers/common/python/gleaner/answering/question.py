@@ -101,12 +101,16 @@ def _answer(
 ) -> Answer:
     started_at, asked_at = time.monotonic(), utc_now()
     kb_id = request.kb_id or services.default_kb_id
-    access_check = services.io_executor.submit(request.admit, kb_id)
+    access_check = services.io_executor.submit(lambda: (request.admit(kb_id), request.find_groups()))
     kb_check = services.io_executor.submit(require_knowledge_base, kb_id, services, deadline)
     history = load_history(request, services.conversations, deadline)
-    kb_ids = access_check.result()
+    kb_ids, groups = access_check.result()
     kb_check.result()
-    question = _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id))
+    question = replace(
+        _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id)),
+        groups=groups,
+        earlier_groups=history.groups,
+    )
     admission.require_early()
     workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
@@ -227,17 +231,27 @@ def _passage_search(request: QuestionRequest, question: Question, services: Serv
     with_stored_answers = is_question and request.grounding is not Grounding.STRICT and not request.is_fresh
 
     def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        groups = question.groups
         if with_stored_answers:  # the model may search another knowledge base of the caller
-            return search_for(question.caller, kb_id, query, services, top_k=top_k, deadline=deadline)
-        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False)
+            return search_for(question.caller, groups, kb_id, query, services, top_k=top_k, deadline=deadline)
+        return services.retrieval.search(
+            kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False, groups=groups
+        )
 
     return search
 
 
 def search_for(
-    caller: str | None, kb_id: str, query: str, services: Services, *, top_k: int, deadline: Deadline
+    caller: str | None,
+    groups: frozenset[str],
+    kb_id: str,
+    query: str,
+    services: Services,
+    *,
+    top_k: int,
+    deadline: Deadline,
 ) -> RetrievalResult:
-    """The best passages, with those stored web answers that `caller`, a hash, may find.
+    """The best passages, with those stored web answers that `caller`, a hash and a member of `groups`, may find.
 
     Raises KnowledgeBaseUnavailable or DeadlineExceeded.
     """
@@ -249,6 +263,7 @@ def search_for(
         deadline=deadline,
         with_stored_answers=mode is not LearningMode.OFF,
         caller=caller if mode is LearningMode.CALLER else None,
+        groups=groups,
     )
 
 
@@ -289,6 +304,7 @@ def _to_answer(
         supports=accepted.supports,
         supporting_texts=accepted.supporting_texts,
         confidence_score=accepted.confidence_score,
+        groups=workspace.groups(),
         facts=TurnFacts(
             answered=judge_answered(
                 question.text, accepted.text, accepted.sources, claim=accepted.claim, stands_alone=stands_alone

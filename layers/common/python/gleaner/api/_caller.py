@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from gleaner.errors import NotAllowed
+from gleaner.groups import may_read
 from gleaner.model import ANONYMOUS, GROUP_PREFIX
 
 KnowledgeBases = frozenset[str] | None  # None: all
@@ -28,6 +29,20 @@ class Caller:
     id: str
     is_admin: bool = False
     find_kb_ids: Callable[[], KnowledgeBases] = lambda: None
+    find_groups: Callable[[], frozenset[str]] = frozenset
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups of the caller; none where they cannot be told. Raises StoreUnavailable or DeadlineExceeded."""
+        return self.find_groups()
+
+    def may_read(self, groups: Collection[str]) -> bool:
+        """Whether the caller may read text that is for `groups`, if asked for by its address. Admins may read all.
+
+        They find by searches no more than others in their groups: what their questions learn is for those.
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        return not groups or self.is_admin or may_read(groups, self.groups)
 
     @property
     def kb_ids(self) -> KnowledgeBases:
@@ -63,12 +78,17 @@ class Caller:
 
 
 def read_caller(
-    event: Mapping[str, Any], *, admins: frozenset[str], find_kb_ids: Callable[[Sequence[str]], KnowledgeBases]
+    event: Mapping[str, Any],
+    *,
+    admins: frozenset[str],
+    find_kb_ids: Callable[[Sequence[str]], KnowledgeBases],
+    find_groups: Callable[[Sequence[str]], frozenset[str]] = lambda _subjects: frozenset(),
 ) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
     `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `find_kb_ids` finds the
-    knowledge bases of a caller that is known by several names: its id, and its groups of a Cognito pool.
+    knowledge bases of a caller that is known by several names: its id, and its groups of a Cognito pool. `find_groups`
+    finds the groups that an operator gave it beside those of the pool.
     """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
@@ -85,8 +105,18 @@ def read_caller(
             if groups is None:  # one of them may be limited, so the caller may use nothing
                 return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=frozenset)
             subjects = (caller_id, *dict.fromkeys(f"{GROUP_PREFIX}{group}" for group in groups))
-            return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=partial(find_kb_ids, subjects))
-    return Caller(id=ANONYMOUS, find_kb_ids=partial(find_kb_ids, (ANONYMOUS,)))
+            return Caller(
+                id=caller_id,
+                is_admin=is_admin,
+                find_kb_ids=partial(find_kb_ids, subjects),
+                find_groups=partial(_join_groups, groups, partial(find_groups, subjects)),
+            )
+    nobody = (ANONYMOUS,)
+    return Caller(id=ANONYMOUS, find_kb_ids=partial(find_kb_ids, nobody), find_groups=partial(find_groups, nobody))
+
+
+def _join_groups(of_pool: Sequence[str], find_others: Callable[[], frozenset[str]]) -> frozenset[str]:
+    return frozenset(filter(None, of_pool)) | find_others()
 
 
 def _read_groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Sequence[str] | None:

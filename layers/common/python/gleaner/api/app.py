@@ -114,6 +114,7 @@ class Api:
                 event,
                 admins=self._settings.admin_callers,
                 find_kb_ids=lambda subjects: self._access.find(subjects, deadline=deadline),
+                find_groups=lambda subjects: self._access.find_groups(subjects, deadline=deadline),
             ),
             deadline=deadline,
             lambda_context=context,

@@ -97,6 +97,7 @@ class ChatRoutes:
             selected_text=body.selected_text,
             chapter_origin=body.chapter_origin,
             admit=request.caller.admit,
+            find_groups=request.caller.find_groups,
             is_admin=request.caller.is_admin,
             is_fresh=body.fresh,
         )

@@ -115,6 +115,7 @@ class CompletionRoutes:
             kb_id=model.kb_id,
             grounding=Grounding.STRICT if model.is_strict else Grounding.OPEN,
             admit=caller.admit,
+            find_groups=caller.find_groups,
             is_admin=caller.is_admin,
             history=None if body.session_id else chat_messages.read_earlier(body.messages),
             guidance=chat_messages.read_guidance(body.messages),

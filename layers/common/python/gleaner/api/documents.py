@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel, Field
 
 from gleaner.api import _cursors
+from gleaner.api._caller import Caller
 from gleaner.api.request import Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, Limit, preview
@@ -41,6 +42,10 @@ class DocumentItem(BaseModel):
     source_url: str | None
     chunk_count: int
     loaded_at: str | None = Field(description="ISO 8601 in UTC; null for documents of earlier versions.")
+    groups: list[str] = Field(
+        description="Those of your groups whose members may read it; empty if all callers of the knowledge base may. "
+        "Admins see all groups, and an empty name where they cannot be read."
+    )
 
 
 class DocumentList(BaseModel):
@@ -92,11 +97,14 @@ class DocumentRoutes:
         if cursor:
             token, last = _cursors.decode(cursor, scope=scope, length=2)
             after = (token[1:] or None, last)
-        page = self._library.list_documents(kb_id, limit=limit, after=after, deadline=self._current().deadline)
+        request = self._current()
+        page = self._library.list_documents(
+            kb_id, limit=limit, after=after, may_read=request.caller.may_read, deadline=request.deadline
+        )
         position = page.next_position and (f"t{page.next_position[0] or ''}", page.next_position[1])
         return ok(
             DocumentList(
-                documents=[_to_item(document, kb_id) for document in page.documents],
+                documents=[_to_item(document, kb_id, request.caller) for document in page.documents],
                 next_cursor=_cursors.encode(position, scope=scope) if position else None,
             )
         )
@@ -111,12 +119,14 @@ class DocumentRoutes:
         kb_id, key = self._allowed(kb_id), decode_document(document_id)
         scope = (Endpoint.SHOW_DOCUMENT.path, kb_id, document_id)
         start = _parse_start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
-        deadline = self._current().deadline
-        document, records = self._library.read_document(kb_id, key, start=start, limit=limit, deadline=deadline)
+        request = self._current()
+        document, records = self._library.read_document(
+            kb_id, key, start=start, limit=limit, may_read=request.caller.may_read, deadline=request.deadline
+        )
         end = start + limit
         return ok(
             DocumentDetails(
-                document=_to_item(document, kb_id),
+                document=_to_item(document, kb_id, request.caller),
                 passages=[_to_chunk(record, kb_id) for record in records],
                 next_cursor=_cursors.encode((str(end),), scope=scope) if end < document.chunk_count else None,
             )
@@ -134,7 +144,7 @@ def _parse_start(position: str) -> int:
     return int(position)
 
 
-def _to_item(document: LoadedDocument, kb_id: str) -> DocumentItem:
+def _to_item(document: LoadedDocument, kb_id: str, caller: Caller) -> DocumentItem:
     first = document.first
     return DocumentItem(
         document_id=encode_document(document.id),
@@ -144,6 +154,7 @@ def _to_item(document: LoadedDocument, kb_id: str) -> DocumentItem:
         source_url=first.source_url,
         chunk_count=document.chunk_count,
         loaded_at=first.loaded_at,
+        groups=[group for group in first.groups if caller.is_admin or group in caller.groups],
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gleaner.errors import UnknownDocument, UnknownPassage
@@ -16,6 +17,9 @@ if TYPE_CHECKING:  # the SDK of the index is loaded when it is used
 
 _MAX_REQUEST_SECONDS = 5.0
 
+_FURTHER_DOCUMENTS = 50  # that are read at once where others may not be read
+
+MayRead = Callable[[Collection[str]], bool]  # whether text that is for these groups may be read
 Position = tuple[str | None, str]  # the token of a page of ids, and the last document that was read from it
 
 
@@ -45,6 +49,23 @@ class DocumentPage:
     next_position: Position | None
 
 
+@dataclass(slots=True)
+class _Listed:
+    """The ids of a document's chunks. `token` is of a page of ids that begins within them, or right after them.
+
+    Pinecone's tokens are opaque, but hold the last id before their page.
+    """
+
+    document: str
+    chunks: list[str] = field(default_factory=list)
+    token: str | None = None
+
+    @property
+    def first(self) -> str:
+        """The id of the first chunk."""
+        return min(self.chunks, key=_chunk_index)
+
+
 class Library:
     """The documents in the vector index. Methods raise KnowledgeBaseUnavailable or DeadlineExceeded."""
 
@@ -58,60 +79,83 @@ class Library:
         counts = self._index().record_counts(timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
         return sorted(kb_id for kb_id in counts if re.fullmatch(KB_ID_PATTERN, kb_id))
 
-    def read_passage(self, kb_id: str, record_id: str, *, deadline: Deadline) -> Neighbours:
-        """A chunk with its neighbours in one request. Raises UnknownPassage."""
+    def read_passage(self, kb_id: str, record_id: str, *, may_read: MayRead, deadline: Deadline) -> Neighbours:
+        """A chunk with its neighbours in one request. Raises UnknownPassage, also for one that may not be read."""
         document, separator, index = record_id.rpartition(CHUNK_SEPARATOR)
         has_neighbours = bool(separator) and index.isascii() and index.isdigit()
         around = [chunk_id(document, int(index) + step) for step in (-1, 1)] if has_neighbours else []
-        records = self._index().fetch(kb_id, [record_id, *around], timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
+        records = self._fetch(kb_id, [record_id, *around], deadline)
+        records = {key: record for key, record in records.items() if may_read(record.groups)}
         if record_id not in records:
             raise UnknownPassage("This passage is not in the knowledge base any more. Ask again.")
         before, after = (records.get(one) for one in around) if around else (None, None)
         return Neighbours(chunk=records[record_id], before=before, after=after)
 
     def list_documents(
-        self, kb_id: str, *, limit: int, after: Position | None = None, deadline: Deadline
+        self, kb_id: str, *, limit: int, after: Position | None = None, may_read: MayRead, deadline: Deadline
     ) -> DocumentPage:
-        """At most `limit` documents that follow the position `after`; a knowledge base that does not exist is empty."""
-        ids: dict[str, list[str]] = {}
+        """At most `limit` documents that follow the position `after`; a knowledge base that does not exist is empty.
+
+        Documents that may not be read leave no trace: the page is as full as if they did not exist, and the position
+        names none of them, nor does its token.
+        """
         token, last = after or (None, "")
-        next_position = None
-        for page_token, record_id in self._list_ids(kb_id, token, deadline):
-            document = document_of(record_id)
-            if last and _order(document) <= _order(last):
-                continue
-            if document not in ids and len(ids) == limit:
-                next_position = (page_token, list(ids)[-1])
-                break
-            ids.setdefault(document, []).append(record_id)
-        firsts = {document: min(chunks, key=_chunk_index) for document, chunks in ids.items()}
-        records = self._index().fetch(kb_id, list(firsts.values()), timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
-        documents = [
-            LoadedDocument(id=document, first=records[first], chunk_count=len(ids[document]))
-            for document, first in firsts.items()
-            if first in records
-        ]
-        return DocumentPage(documents=documents, next_position=next_position)
+        listed = self._list(kb_id, token, last, deadline)
+        found: list[tuple[LoadedDocument, str | None]] = []
+        size = limit + 1  # one more tells whether another page follows
+        while len(found) <= limit and (batch := list(islice(listed, size))):
+            records = self._fetch(kb_id, [one.first for one in batch], deadline)
+            found += [
+                (LoadedDocument(id=one.document, first=records[one.first], chunk_count=len(one.chunks)), one.token)
+                for one in batch
+                if one.first in records and may_read(records[one.first].groups)
+            ]
+            size = _FURTHER_DOCUMENTS
+        page = found[:limit]
+        if len(found) <= limit:
+            return DocumentPage(documents=[document for document, _ in page], next_position=None)
+        tokens = [token, *(one for _, one in page if one)]
+        return DocumentPage(documents=[document for document, _ in page], next_position=(tokens[-1], page[-1][0].id))
 
     def read_document(
-        self, kb_id: str, document_id: str, *, start: int, limit: int, deadline: Deadline
+        self, kb_id: str, document_id: str, *, start: int, limit: int, may_read: MayRead, deadline: Deadline
     ) -> tuple[LoadedDocument, list[Record]]:
         """A document, and at most `limit` of its chunks from the one in the position `start` on.
 
-        Raises UnknownDocument.
+        Raises UnknownDocument, also for one that may not be read.
         """
         timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
         prefix = document_id + CHUNK_SEPARATOR
         chunk_ids = sorted(self._index().list_ids(kb_id, prefix=prefix, timeout=timeout), key=_chunk_index)
         chunk_ids = chunk_ids or [document_id]  # other programs may store a document as one record
         wanted = chunk_ids[start : start + limit]
-        timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
-        records = self._index().fetch(kb_id, [*chunk_ids[:1], *wanted], timeout=timeout)
-        if not records:
+        records = self._fetch(kb_id, [*chunk_ids[:1], *wanted], deadline)
+        first = records.get(chunk_ids[0]) or next(iter(records.values()), None)
+        if first is None or not may_read(first.groups):
             raise UnknownDocument("The knowledge base holds no such document.")
-        first = records.get(chunk_ids[0]) or next(iter(records.values()))
         document = LoadedDocument(id=document_id, first=first, chunk_count=len(chunk_ids))
-        return document, [records[one] for one in wanted if one in records]
+        # While another version replaces this one, its chunks may be for others than the first.
+        return document, [records[one] for one in wanted if one in records and may_read(records[one].groups)]
+
+    def _fetch(self, kb_id: str, ids: Sequence[str], deadline: Deadline) -> dict[str, Record]:
+        return self._index().fetch(kb_id, ids, timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
+
+    def _list(self, kb_id: str, token: str | None, last: str, deadline: Deadline) -> Iterator[_Listed]:
+        """The documents after `last` from the page of `token` on."""
+        one: _Listed | None = None
+        for page_token, record_id in self._list_ids(kb_id, token, deadline):
+            if one is not None and page_token != token:
+                one.token = page_token
+            token, document = page_token, document_of(record_id)
+            if last and _order(document) <= _order(last):
+                continue
+            if one is not None and document != one.document:
+                yield one
+                one = None
+            one = one or _Listed(document)
+            one.chunks.append(record_id)
+        if one is not None:
+            yield one
 
     def _list_ids(self, kb_id: str, token: str | None, deadline: Deadline) -> Iterator[tuple[str | None, str]]:
         """All ids from the page of `token` on, each with the token of its page."""

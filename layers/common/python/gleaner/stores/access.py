@@ -12,6 +12,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 
+MAX_CALLER_GROUPS = 100  # of one subject, as many as a user of a Cognito pool may have
 MAX_KNOWLEDGE_BASES = 1_000  # of one subject: an item of some 64 KB
 
 
@@ -22,6 +23,7 @@ class Grant:
     subject: str  # the id of a caller, or `group:` and the name of a group
     kb_ids: frozenset[str]
     updated_at: str  # ISO 8601 in UTC
+    groups: frozenset[str] = frozenset()  # whose documents it may read, beside those of its groups of a Cognito pool
 
 
 class AccessStore:
@@ -66,6 +68,40 @@ class AccessStore:
                 else:
                     return is_new
 
+    def add_groups(self, subject: str, groups: frozenset[str], *, deadline: Deadline) -> bool:
+        """Make a subject a member of groups. Returns False, without a change, if it is not listed.
+
+        Raises InvalidInput beyond MAX_CALLER_GROUPS.
+        """
+        room = MAX_CALLER_GROUPS - len(groups)
+        addition = self._table.update(
+            schema.subject_key(subject),
+            expression="ADD #groups :groups SET #updated_at = :updated_at",
+            condition="attribute_exists(#subject) AND (attribute_not_exists(#groups) OR size(#groups) <= :room)",
+            values={":groups": set(groups), ":updated_at": utc_now(), ":room": room},
+            return_existing=True,
+        )
+        try:
+            if room >= 0:
+                self._table.write(addition, deadline=deadline)
+        except ConditionFailed as error:
+            if not error.existing_items:
+                return False
+            room = -1
+        if room < 0:
+            raise InvalidInput(f"{subject} would have more than {MAX_CALLER_GROUPS} groups. Revoke some first.")
+        return True
+
+    def remove_groups(self, subject: str, groups: frozenset[str], *, deadline: Deadline) -> bool:
+        """Take groups from a subject. Returns False, without a change, if it is not listed."""
+        removal = self._table.update(
+            schema.subject_key(subject),
+            expression="DELETE #groups :groups SET #updated_at = :updated_at",
+            condition="attribute_exists(#subject)",
+            values={":groups": set(groups), ":updated_at": utc_now()},
+        )
+        return self._write_if(removal, deadline)
+
     def revoke(self, subject: str, kb_ids: frozenset[str], *, deadline: Deadline) -> bool:
         """Take knowledge bases from what a subject may use. It stays listed, even without any.
 
@@ -106,4 +142,9 @@ def _too_many(subject: str) -> InvalidInput:
 
 def _to_grant(item: Mapping[str, Any]) -> Grant:
     # DynamoDB has no empty sets: the attribute is missing where nothing is left.
-    return Grant(subject=item["subject"], kb_ids=frozenset(item.get("kb_ids", ())), updated_at=item["updated_at"])
+    return Grant(
+        subject=item["subject"],
+        kb_ids=frozenset(item.get("kb_ids", ())),
+        updated_at=item["updated_at"],
+        groups=frozenset(item.get("groups", ())),
+    )

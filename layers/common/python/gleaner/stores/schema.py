@@ -56,7 +56,7 @@ PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefi
 ACTIVE_SHARDS = 4
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
-MAX_CALLERS = 8  # of a keyword that its head names
+MAX_CALLERS = 8  # of a keyword that its head names, and as many by restricted questions
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
 
 
@@ -111,6 +111,19 @@ def derived_id(*parts: str) -> str:
 def caller_hash(caller_id: str) -> str:
     """What stands for a caller in the keywords table, whose items many people may read."""
     return derived_id("caller", caller_id)
+
+
+_RESTRICTED_PREFIX = "acl:"  # no hash begins with it
+
+
+def caller_mark(caller: str, *, is_restricted: bool = False) -> str:
+    """What names a caller (by its hash) among those of a keyword; it tells who caused it by a restricted question."""
+    return f"{_RESTRICTED_PREFIX}{caller}" if is_restricted else caller
+
+
+def is_restricted_mark(mark: str) -> bool:
+    """Whether a mark is of a caller whose question saw documents that are for some groups only."""
+    return mark.startswith(_RESTRICTED_PREFIX)
 
 
 _SCOPE_SEPARATOR = "@"  # no knowledge base has it in its id
