@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.document_files import document_id
 from gleaner.model import Record, chunk_id, utc_now
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
 from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
     content_hash,
-    document_id,
     find_deleted,
     make_plan,
 )
