@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,9 +34,13 @@ class Plan:
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
-def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings) -> str:
-    """The version of a document: a hash of everything that its chunks depend on."""
-    parts = (str(CHUNKS_VERSION), settings.fingerprint(), file.source_url or "", "")
+def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings, groups: Sequence[str] = ()) -> str:
+    """The version of a document: a hash of everything that its chunks depend on.
+
+    `groups` are those that are named outside of `data`. Without them the hash is that of earlier versions.
+    """
+    named = f"{CHUNKS_VERSION}/{json.dumps(sorted(groups))}" if groups else str(CHUNKS_VERSION)
+    parts = (named, settings.fingerprint(), file.source_url or "", "")
     return hashlib.sha256(":".join(parts).encode() + data).hexdigest()
 
 
@@ -45,7 +50,8 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, content_hash(file, file.read(), settings))
+            version = content_hash(file, file.read(), settings, file.read_groups())
+            hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, version)
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
     first_chunks = fetch(list(hashes))
