@@ -18,13 +18,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.document_files import MAX_FILE_BYTES, document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
-from gleaner_documents.plan import document_id
-from gleaner_documents.source_files import MAX_FILE_BYTES
+from gleaner_documents.loading.waiting import Waiting
+from gleaner_documents.loading.writing import IngestProgress, remove_document
 from gleaner_local.ingestion.run import IngestReport, ingest
-from gleaner_local.ingestion.waiting import Waiting
-from gleaner_local.ingestion.writing import IngestProgress, remove_document
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 _MAX_WAIT_SECONDS = (

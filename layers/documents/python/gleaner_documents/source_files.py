@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gleaner.document_files import MAX_FILE_BYTES
 from gleaner.errors import InvalidInput
 from gleaner.groups import Groups
 from gleaner_documents.groups import MAX_SIDECAR_BYTES, document_beside, read_sidecar, sidecar_of
@@ -15,8 +16,6 @@ from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights
 from gleaner_documents.page_urls import page_url
 from gleaner_documents.reading import is_known_type, unknown_type
 
-# A file is kept in memory with its text and chunks, and embedding 50 MB of text takes a quarter of an hour.
-MAX_FILE_BYTES = 50 * 1024 * 1024
 _MAX_ENDING_CHARS = 12
 
 

@@ -154,7 +154,7 @@ def _to_item(document: LoadedDocument, kb_id: str, caller: Caller) -> DocumentIt
         source_url=first.source_url,
         chunk_count=document.chunk_count,
         loaded_at=first.loaded_at,
-        groups=[group for group in first.groups if caller.is_admin or group in caller.groups],
+        groups=[group for group in first.groups if caller.is_admin or group in caller.find_groups()],
     )
 
 

@@ -91,7 +91,7 @@ class IdempotentRunner:
         # Keys are scoped to the caller: the same key from another caller is another request, and so is one of a caller
         # with other groups, who may not read any more what the stored answer rests on.
         record = {
-            "key": "\x1f".join((request.caller.id, route, key, *sorted(request.caller.groups))),
+            "key": "\x1f".join((request.caller.id, route, key, *sorted(request.caller.find_groups()))),
             "body": _fingerprint(body),
         }
         try:

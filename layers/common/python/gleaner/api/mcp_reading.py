@@ -142,7 +142,7 @@ class ReadingTools:
             arguments.query,
             self._choice.choose(arguments.kb_id),
             caller_id=request.caller.id,
-            groups=request.caller.groups,
+            groups=request.caller.find_groups(),
             query_id=request.query_id,
             top_k=_RESULTS,
             deadline=request.deadline,

@@ -73,7 +73,7 @@ class PassageRoutes:
         if place.is_learned:
             viewer = None if request.caller.is_admin else caller_hash(request.caller.id)
             answer = self._learned.read(
-                place.kb_id, place.key, viewer=viewer, groups=request.caller.groups, deadline=request.deadline
+                place.kb_id, place.key, viewer=viewer, groups=request.caller.find_groups(), deadline=request.deadline
             )
             return _to_web_passage(answer, place, wanted.fingerprint)
         may_read = request.caller.may_read
