@@ -77,6 +77,16 @@ class SourceType(StrEnum):
     EXTERNAL = "external"
 
 
+class DocumentState(StrEnum):
+    """What became of a document that was put into the object store."""
+
+    QUEUED = "queued"  # its upload was allowed, or it waits for its turn
+    LOADING = "loading"
+    LOADED = "loaded"
+    SKIPPED = "skipped"  # it cannot become a document, and the reason says why
+    FAILED = "failed"  # loading it ended with an error, which may be gone at the next try
+
+
 class AnswerStatus(StrEnum):
     """The status of an answer; `fallback` means a degraded path, such as a failed web search or a late answer."""
 
