@@ -8,12 +8,16 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
     key TEXT PRIMARY KEY, etag TEXT, size INTEGER, modified REAL, content_type TEXT, metadata TEXT, file TEXT
+);
+CREATE TABLE IF NOT EXISTS changes (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT UNIQUE, reason TEXT, etag TEXT, size INTEGER
 );
 """
 _COLUMNS = "key, etag, size, modified, content_type, metadata, file"
@@ -36,11 +40,26 @@ class StoredObject:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """The last change of an object: created, with its ETag and size, or deleted, without; `reason` is the operation.
+
+    Changes are numbered upwards.
+    """
+
+    number: int
+    key: str
+    reason: str
+    etag: str | None
+    size: int | None
+
+
 class ObjectFiles:
     """The objects below one directory. A content file belongs to one version of an object and is replaced by another.
 
     An object exists once its row is committed, so a process that ends at any moment leaves the old version or the
-    new one; what neither needs is deleted at the next start. Safe for threads. Raises sqlite3.Error and OSError.
+    new one; what neither needs is deleted at the next start. The same commit notes the change, which stays until
+    somebody has settled it. Safe for threads. Raises sqlite3.Error and OSError.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -57,8 +76,8 @@ class ObjectFiles:
         """A path for the content of an object that arrives."""
         return self._contents / uuid.uuid4().hex
 
-    def put(self, new: StoredObject) -> None:
-        """Store an object, in the place of the one with its key."""
+    def put(self, new: StoredObject, *, reason: str) -> None:
+        """Store an object, in the place of the one with its key; `reason` is the operation."""
         values = (
             new.key,
             new.etag,
@@ -70,7 +89,9 @@ class ObjectFiles:
         )
         with self._lock:
             old = self._find(new.key)
-            self._connection.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            with self._transaction():
+                self._connection.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+                self._note_change(new.key, reason, new.etag, new.size)
         if old is not None:
             old.file.unlink(missing_ok=True)
 
@@ -79,12 +100,14 @@ class ObjectFiles:
         with self._lock:
             return self._find(key)
 
-    def delete(self, key: str) -> bool:
+    def delete(self, key: str, *, reason: str) -> bool:
         """Delete the object with this key; returns whether there was one."""
         with self._lock:
             if (old := self._find(key)) is None:
                 return False
-            self._connection.execute("DELETE FROM objects WHERE key = ?", (key,))
+            with self._transaction():
+                self._connection.execute("DELETE FROM objects WHERE key = ?", (key,))
+                self._note_change(key, reason, None, None)
         old.file.unlink(missing_ok=True)
         return True
 
@@ -95,10 +118,36 @@ class ObjectFiles:
             rows = self._connection.execute(query, (max(prefix, start, key=str.encode), limit)).fetchall()
         return [stored for stored in map(self._to_object, rows) if stored.key.startswith(prefix)]
 
+    def changes(self, *, after: int) -> list[ObjectChange]:
+        """The changes with higher numbers than `after` that nobody has settled, in their order."""
+        query = "SELECT number, key, reason, etag, size FROM changes WHERE number > ? ORDER BY number"
+        with self._lock:
+            return [ObjectChange(*row) for row in self._connection.execute(query, (after,))]
+
+    def settle(self, key: str, *, number: int) -> None:
+        """Forget the change of an object, unless a later one than `number` came."""
+        with self._lock:
+            self._connection.execute("DELETE FROM changes WHERE key = ? AND number <= ?", (key, number))
+
     def close(self) -> None:
         """Close the file; everything is on disk."""
         with self._lock:
             self._connection.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def _note_change(self, key: str, reason: str, etag: str | None, size: int | None) -> None:
+        insert = "INSERT OR REPLACE INTO changes (key, reason, etag, size) VALUES (?, ?, ?, ?)"
+        self._connection.execute(insert, (key, reason, etag, size))
 
     def _find(self, key: str) -> StoredObject | None:
         query = f"SELECT {_COLUMNS} FROM objects WHERE key = ?"  # noqa: S608 - constants

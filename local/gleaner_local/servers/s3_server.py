@@ -1,4 +1,4 @@
-"""S3 on this machine: one bucket, whose changes are told, with the operations that Gleaner uses.
+"""S3 on this machine: one bucket, with the operations that Gleaner uses.
 
 docs.aws.amazon.com/AmazonS3/latest/API: GetObject, HeadObject, PutObject, DeleteObject, ListObjectsV2, HeadBucket, and
 RESTObjectPOST for the forms of browsers. Like the other local servers it takes any credentials from programs of this
@@ -13,7 +13,6 @@ import logging
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from email.header import Header
 from email.utils import formatdate
 from typing import BinaryIO
@@ -39,24 +38,13 @@ _UNSUPPORTED = ("uploads", "uploadId", "versionId", "acl", "tagging", "versionin
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectChange:
-    """An object that was created, with its size and ETag, or deleted, without; `reason` is the operation."""
-
-    bucket: str
-    key: str
-    reason: str
-    size: int | None = None
-    etag: str | None = None
-
-
-Notify = Callable[[ObjectChange], None]
+Notify = Callable[[], None]
 
 
 def create_app(objects: ObjectFiles, *, bucket: str, secret_of: SecretOf, notify: Notify) -> Router:
     """Create an application that serves `objects` as `bucket`, and calls `notify` after each change.
 
-    `secret_of` tells the secret of an access key id that may sign forms.
+    `objects` tells the changes. `secret_of` tells the secret of an access key id that may sign forms.
     """
     server = _Server(objects, bucket, secret_of, notify)
     return Router(default=request_response(server.answer))
@@ -141,8 +129,8 @@ class _Server:
         return self._keep(stored, "PutObject", Response())
 
     async def _delete(self, _request: Request, key: str) -> Response:
-        if self._objects.delete(key):
-            self._notify(ObjectChange(self._bucket, key, "DeleteObject"))
+        if self._objects.delete(key, reason="DeleteObject"):
+            self._notify()
         return Response(status_code=204)
 
     async def _take_form(self, request: Request, _key: str) -> Response:
@@ -195,8 +183,8 @@ class _Server:
         )
 
     def _keep(self, stored: StoredObject, reason: str, response: Response) -> Response:
-        self._objects.put(stored)
-        self._notify(ObjectChange(self._bucket, stored.key, reason, stored.size, stored.etag))
+        self._objects.put(stored, reason=reason)
+        self._notify()
         response.headers["ETag"] = f'"{stored.etag}"'
         return response
 

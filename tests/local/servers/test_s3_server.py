@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from gleaner_local.servers import s3_server
 from gleaner_local.servers.asgi import AsgiServer
-from gleaner_local.servers.s3_objects import ObjectFiles
-from gleaner_local.servers.s3_server import ObjectChange
+from gleaner_local.servers.s3_objects import ObjectChange, ObjectFiles, StoredObject
 from tests.examples import examples
 
 BUCKET = "documents"
@@ -29,11 +28,9 @@ class Bucket:
     """A running server over a directory, a client of it, and what it told."""
 
     def __init__(self, directory: Path) -> None:
-        self.changes: list[ObjectChange] = []
+        self.changes: list[ObjectChange] = []  # that were told, in the order
         self._objects = ObjectFiles(directory)
-        app = s3_server.create_app(
-            self._objects, bucket=BUCKET, secret_of={"local": SECRET}.get, notify=self.changes.append
-        )
+        app = s3_server.create_app(self._objects, bucket=BUCKET, secret_of={"local": SECRET}.get, notify=self._note)
         self._server = AsgiServer(app)
         self._server.start()
         self.url = self._server.url
@@ -47,6 +44,9 @@ class Bucket:
                 signature_version="s3v4", retries={"total_max_attempts": 1}
             ),  # forms are signed by version 2 if not
         )
+
+    def _note(self) -> None:
+        self.changes += self._objects.changes(after=self.changes[-1].number if self.changes else 0)
 
     def stop(self) -> None:
         self._server.stop()
@@ -249,3 +249,30 @@ def test_a_checksum_that_does_not_match_is_refused(bucket: Bucket) -> None:
         bucket.put("kb/a.md", b"x", ContentMD5="1B2M2Y8AsgTpgAmY7PhCfg==")
     assert code_of(bad) == "BadDigest"
     assert bucket.keys() == []
+
+
+def test_a_change_stays_until_it_is_settled(tmp_path: Path) -> None:
+    objects = ObjectFiles(tmp_path)
+
+    def put(key: str, content: bytes) -> int:
+        file = objects.new_file()
+        file.write_bytes(content)
+        stored = StoredObject(key=key, etag="e", size=len(content), modified=0, content_type="", file=file)
+        objects.put(stored, reason="PutObject")
+        return objects.changes(after=0)[-1].number
+
+    first = put("kb/a.md", b"one")
+    other = put("kb/b.md", b"x")
+    second = put("kb/a.md", b"two")
+    objects.settle("kb/a.md", number=first)  # of the version before
+    assert [(one.key, one.number, one.size) for one in objects.changes(after=0)] == [
+        ("kb/b.md", other, 1),
+        ("kb/a.md", second, 3),
+    ]
+    objects.close()
+    again = ObjectFiles(tmp_path)
+    again.settle("kb/a.md", number=second)
+    again.delete("kb/b.md", reason="DeleteObject")
+    [gone] = again.changes(after=other)
+    assert (gone.key, gone.reason, gone.etag) == ("kb/b.md", "DeleteObject", None) and gone.number > second
+    again.close()
