@@ -55,6 +55,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownPassage: (HTTPStatus.NOT_FOUND, "unknown-passage"),
     errors.UnknownPageFile: NO_SUCH_PATH,
     errors.UnknownDocument: (HTTPStatus.NOT_FOUND, "unknown-document"),
+    errors.UploadsUnavailable: (HTTPStatus.NOT_FOUND, "uploads-unavailable"),
     errors.UnknownModel: (HTTPStatus.NOT_FOUND, "unknown-model"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),

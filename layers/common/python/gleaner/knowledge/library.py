@@ -35,6 +35,7 @@ class LoadedDocument:
     id: str
     first: Record  # its first chunk, which names title, file and address
     chunk_count: int
+    position: Position | None = None  # its place in a list, after which the next one begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +77,15 @@ class Library:
         ids: dict[str, list[str]] = {}
         token, last = after or (None, "")
         next_position = None
+        positions: dict[str, Position] = {}
         for page_token, record_id in self._list_ids(kb_id, token, deadline):
             document = document_of(record_id)
             if last and _order(document) <= _order(last):
                 continue
+            # The next document begins on this page, or later.
+            if document not in ids and ids:
+                positions[before] = (page_token, (before := list(ids)[-1]))
             if document not in ids and len(ids) == limit:
-                next_position = (page_token, list(ids)[-1])
                 break
             ids.setdefault(document, []).append(record_id)
         firsts = {document: min(chunks, key=_chunk_index) for document, chunks in ids.items()}
