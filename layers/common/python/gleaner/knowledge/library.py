@@ -16,8 +16,7 @@ if TYPE_CHECKING:  # the SDK of the index is loaded when it is used
     from gleaner.clients.pinecone import KnowledgeBase
 
 _MAX_REQUEST_SECONDS = 5.0
-
-_FURTHER_DOCUMENTS = 50  # that are read at once where others may not be read
+UNKNOWN_DOCUMENT = "The knowledge base holds no such document."
 
 MayRead = Callable[[Collection[str]], bool]  # whether text that is for these groups may be read
 Position = tuple[str | None, str]  # the token of a page of ids, and the last document that was read from it
@@ -39,6 +38,9 @@ class LoadedDocument:
     id: str
     first: Record  # its first chunk, which names title, file and address
     chunk_count: int
+    # Of a page of ids that begins within its chunks, or right after them. Pinecone's tokens are opaque, but hold the
+    # last id before their page: this one tells nothing of other documents.
+    token: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +53,7 @@ class DocumentPage:
 
 @dataclass(slots=True)
 class _Listed:
-    """The ids of a document's chunks. `token` is of a page of ids that begins within them, or right after them.
-
-    Pinecone's tokens are opaque, but hold the last id before their page.
-    """
+    """The ids of a document's chunks, and the token of LoadedDocument."""
 
     document: str
     chunks: list[str] = field(default_factory=list)
@@ -92,30 +91,29 @@ class Library:
         return Neighbours(chunk=records[record_id], before=before, after=after)
 
     def list_documents(
-        self, kb_id: str, *, limit: int, after: Position | None = None, may_read: MayRead, deadline: Deadline
+        self, kb_id: str, *, limit: int, after: Position | None = None, deadline: Deadline
     ) -> DocumentPage:
-        """At most `limit` documents that follow the position `after`; a knowledge base that does not exist is empty.
+        """At most `limit` documents that follow the position `after`, whoever may read them.
 
-        Documents that may not be read leave no trace: the page is as full as if they did not exist, and the position
-        names none of them, nor does its token.
+        A knowledge base that does not exist is empty. The position of the page may name any of its documents.
         """
         token, last = after or (None, "")
-        listed = self._list(kb_id, token, last, deadline)
-        found: list[tuple[LoadedDocument, str | None]] = []
-        size = limit + 1  # one more tells whether another page follows
-        while len(found) <= limit and (batch := list(islice(listed, size))):
-            records = self._fetch(kb_id, [one.first for one in batch], deadline)
-            found += [
-                (LoadedDocument(id=one.document, first=records[one.first], chunk_count=len(one.chunks)), one.token)
-                for one in batch
-                if one.first in records and may_read(records[one.first].groups)
-            ]
-            size = _FURTHER_DOCUMENTS
-        page = found[:limit]
-        if len(found) <= limit:
-            return DocumentPage(documents=[document for document, _ in page], next_position=None)
-        tokens = [token, *(one for _, one in page if one)]
-        return DocumentPage(documents=[document for document, _ in page], next_position=(tokens[-1], page[-1][0].id))
+        listed = list(islice(self._list(kb_id, token, last, deadline), limit + 1))
+        records = self._fetch(kb_id, [one.first for one in listed[:limit]], deadline)
+        documents = [
+            LoadedDocument(id=one.document, first=records[one.first], chunk_count=len(one.chunks), token=one.token)
+            for one in listed[:limit]
+            if one.first in records
+        ]
+        if len(listed) <= limit:
+            return DocumentPage(documents=documents, next_position=None)
+        tokens = [token, *(one.token for one in listed[:limit] if one.token)]
+        return DocumentPage(documents=documents, next_position=(tokens[-1], listed[limit - 1].document))
+
+    def read_first_chunks(self, kb_id: str, document_ids: Sequence[str], *, deadline: Deadline) -> dict[str, Record]:
+        """The first chunks of those documents that are loaded, by the ids of the documents."""
+        firsts = {chunk_id(document, 0): document for document in document_ids}
+        return {firsts[key]: record for key, record in self._fetch(kb_id, list(firsts), deadline).items()}
 
     def read_document(
         self, kb_id: str, document_id: str, *, start: int, limit: int, may_read: MayRead, deadline: Deadline
@@ -132,7 +130,7 @@ class Library:
         records = self._fetch(kb_id, [*chunk_ids[:1], *wanted], deadline)
         first = records.get(chunk_ids[0]) or next(iter(records.values()), None)
         if first is None or not may_read(first.groups):
-            raise UnknownDocument("The knowledge base holds no such document.")
+            raise UnknownDocument(UNKNOWN_DOCUMENT)
         document = LoadedDocument(id=document_id, first=first, chunk_count=len(chunk_ids))
         # While another version replaces this one, its chunks may be for others than the first.
         return document, [records[one] for one in wanted if one in records and may_read(records[one].groups)]
@@ -147,7 +145,7 @@ class Library:
             if one is not None and page_token != token:
                 one.token = page_token
             token, document = page_token, document_of(record_id)
-            if last and _order(document) <= _order(last):
+            if last and order_of(document) <= order_of(last):
                 continue
             if one is not None and document != one.document:
                 yield one
@@ -170,8 +168,8 @@ class Library:
         return self._connected
 
 
-def _order(document: str) -> bytes:
-    """By what records, whose ids the index sorts by their bytes, come in the order of their documents."""
+def order_of(document: str) -> bytes:
+    """By what documents are sorted: the index sorts the ids of their records by their bytes."""
     return (document + CHUNK_SEPARATOR).encode()
 
 
