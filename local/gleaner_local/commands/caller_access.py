@@ -15,7 +15,15 @@ from gleaner.runtime.deadline import Deadline
 from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.command_line import DEFAULT_DATA_DIR
 from gleaner_local.commands import terminal
-from gleaner_local.commands.options import AnyEnvironmentName, AsJson, KbIds, KbIdsOrNone, ServiceDataDir, Subject
+from gleaner_local.commands.options import (
+    AnyEnvironmentName,
+    AsJson,
+    CallerGroups,
+    KbIds,
+    KbIdsOrNone,
+    ServiceDataDir,
+    Subject,
+)
 
 if TYPE_CHECKING:
     from gleaner.stores.access import AccessStore, Grant
@@ -36,10 +44,13 @@ def allow(
     env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
     as_editor: Annotated[bool, typer.Option("--editor", help="Also let it upload and remove their documents.")] = False,
+    groups: CallerGroups = None,
 ) -> None:
     """Let a caller use knowledge bases. A caller that was not listed is limited to them."""
     with _open(env, data_dir) as (store, _, deadline):
         is_new = store.allow(subject, frozenset(kb_ids), as_editor=as_editor, deadline=deadline)
+        if groups:
+            store.add_groups(subject, frozenset(groups), deadline=deadline)
         _print_grant(store, subject, deadline)
     print(f"{_NEW} {_EFFECT}" if is_new else _EFFECT)
 
@@ -53,9 +64,15 @@ def revoke(
     only_editing: Annotated[
         bool, typer.Option("--editor", help="Take only the right to upload and remove their documents.")
     ] = False,
+    groups: CallerGroups = None,
 ) -> None:
-    """Take knowledge bases from a caller, or all of them. The caller stays listed, even without any."""
+    """Take knowledge bases or groups from a caller, or all of them. The caller stays listed, even without any."""
     name, is_new = terminal.show_line(subject), False
+    if groups:
+        if kb_ids or takes_all or only_editing:
+            raise typer.BadParameter("take groups, or knowledge bases, but not both at once")
+        _take_groups(subject, groups, env, data_dir)
+        return
     if only_editing and not kb_ids:
         raise typer.BadParameter("name the knowledge bases whose documents it may not change any more")
     _require_intent(name, kb_ids, takes_all=takes_all)
@@ -68,6 +85,15 @@ def revoke(
             raise typer.Exit(1)
         _print_grant(store, subject, deadline)
     print(f"{_NEW} {_EFFECT}" if is_new else _EFFECT)
+
+
+def _take_groups(subject: str, groups: Sequence[str], env: str | None, data_dir: Path | None) -> None:
+    with _open(env, data_dir) as (store, _, deadline):
+        if not store.remove_groups(subject, frozenset(groups), deadline=deadline):
+            typer.echo(f"{terminal.show_line(subject)} is not listed, so it was given no groups.", err=True)
+            raise typer.Exit(1)
+        _print_grant(store, subject, deadline)
+    print(_EFFECT)
 
 
 def _require_intent(name: str, kb_ids: Sequence[str] | None, *, takes_all: bool) -> None:
@@ -138,7 +164,9 @@ def _print_grant(store: AccessStore, subject: str, deadline: Deadline) -> None:
 def _describe(grant: Grant) -> str:
     used = ", ".join(sorted(grant.kb_ids)) or "no knowledge base"
     edited = ", ".join(sorted(grant.edited_kb_ids))
-    return terminal.show_line(f"{grant.subject} may use {used}{f', and edit {edited}' if edited else ''}.")
+    groups = ", ".join(sorted(grant.groups))
+    said = f"{grant.subject} may use {used}{f', and edit {edited}' if edited else ''}."
+    return terminal.show_line(f"{said} Its groups: {groups}." if groups else said)
 
 
 def _to_fields(grant: Grant) -> dict[str, object]:
@@ -147,5 +175,6 @@ def _to_fields(grant: Grant) -> dict[str, object]:
         "caller": grant.subject,
         "kb_ids": kb_ids,
         "edited_kb_ids": edited_kb_ids,
+        "groups": sorted(grant.groups),
         "updated_at": grant.updated_at,
     }

@@ -76,23 +76,22 @@ class AccessStore:
 
         Raises InvalidInput beyond MAX_CALLER_GROUPS.
         """
-        room = MAX_CALLER_GROUPS - len(groups)
+        too_many = InvalidInput(f"{subject} would have more than {MAX_CALLER_GROUPS} groups. Revoke some first.")
+        if len(groups) > MAX_CALLER_GROUPS:
+            raise too_many
         addition = self._table.update(
             schema.subject_key(subject),
             expression="ADD #groups :groups SET #updated_at = :updated_at",
             condition="attribute_exists(#subject) AND (attribute_not_exists(#groups) OR size(#groups) <= :room)",
-            values={":groups": set(groups), ":updated_at": utc_now(), ":room": room},
+            values={":groups": set(groups), ":updated_at": utc_now(), ":room": MAX_CALLER_GROUPS - len(groups)},
             return_existing=True,
         )
         try:
-            if room >= 0:
-                self._table.write(addition, deadline=deadline)
+            self._table.write(addition, deadline=deadline)
         except ConditionFailed as error:
-            if not error.existing_items:
-                return False
-            room = -1
-        if room < 0:
-            raise InvalidInput(f"{subject} would have more than {MAX_CALLER_GROUPS} groups. Revoke some first.")
+            if error.existing_items:
+                raise too_many from error
+            return False
         return True
 
     def remove_groups(self, subject: str, groups: frozenset[str], *, deadline: Deadline) -> bool:
