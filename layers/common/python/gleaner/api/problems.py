@@ -70,6 +70,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.ModelUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "model-unavailable"),
     errors.KnowledgeBaseUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "knowledge-base-unavailable"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable"),
+    errors.ObjectStoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "object-store-unavailable"),
     errors.ApiKeysUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "api-keys-unavailable"),
     errors.ContextTooLong: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "context-too-long"),
 }

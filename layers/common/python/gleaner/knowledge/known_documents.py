@@ -46,6 +46,11 @@ class KnownDocument:
         """Its title, or the name of its file while nothing of it is loaded."""
         return self.loaded.first.title if self.loaded else PurePosixPath(self.source_file_path).name
 
+    @property
+    def chunk_count(self) -> int:
+        """How many passages the index holds, as far as it was asked."""
+        return self.loaded.chunk_count if self.loaded else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -79,7 +84,7 @@ class KnownDocuments:
         self._store = store
         self._now = now
 
-    def list(self, kb_id: str, *, limit: int, after: Place | None = None, deadline: Deadline) -> KnownPage:
+    def list_all(self, kb_id: str, *, limit: int, after: Place | None = None, deadline: Deadline) -> KnownPage:
         """At most `limit` documents that follow a place; a knowledge base that does not exist is empty."""
         after = after or Place()
         page = self._library.list_documents(kb_id, limit=limit, after=after.index, deadline=deadline)
