@@ -12,7 +12,7 @@ from gleaner.clients.object_store import ObjectStore
 from gleaner.groups import write_header
 from gleaner_documents.model import FileNotReadable, UnreadableDocument
 from gleaner_documents.plan import MIN_SUSPICIOUS
-from gleaner_documents.source_files import Root, ScanResult, SourceFile, find_roots, find_source_files
+from gleaner_documents.source_files import Root, ScanResult, SourceFile, find_source_files
 from gleaner_local.ingestion._known_files import Fingerprint, KnownFiles, take_fingerprint
 
 _MAX_KEY_BYTES = 1024  # of S3
@@ -25,9 +25,8 @@ class WatchedDirectory:
     """A directory and the objects of its files: `KB_ID/<name>`, named as `gleaner ingest DIRECTORY` names them."""
 
     def __init__(self, path: Path, *, kb_id: str, objects: ObjectStore, memory: Path, say: Say) -> None:
-        """`memory` is the file that outlasts a restart; `say` prints a line. Raises InvalidInput for a bad root."""
-        [root] = find_roots([path])
-        self._root: Root = root
+        """`path` is absolute; `memory` is the file that outlasts a restart; `say` prints a line."""
+        self._root = Root(path=path, name=path.name)
         self._kb_id = kb_id
         self._objects = objects
         self._say = say
@@ -35,6 +34,7 @@ class WatchedDirectory:
         self._stored: set[str] | None = None  # the names in the bucket
         self._last: dict[str, Fingerprint] = {}  # at the last scan
         self._missing: set[str] = set()  # at the last scan
+        self._refused: dict[str, Fingerprint] = {}  # versions that are as bad at the next look
         self._said: dict[str, str] = {}  # what is wrong, by file or topic
         self._left_out: Counter[str] | None = None
 
@@ -103,7 +103,7 @@ class WatchedDirectory:
     def _is_due(self, name: str, marks: dict[str, Fingerprint], *, is_first: bool) -> bool:
         """Whether a version is to be put: one that is not in the bucket and has stopped changing."""
         mark = marks.get(name)
-        if mark is None or mark == self._known.get(name):
+        if mark is None or mark in (self._known.get(name), self._refused.get(name)):
             return False
         if is_first:
             return time.time() - mark.modified_ns / 1e9 > _QUIET_SECONDS
@@ -122,6 +122,8 @@ class WatchedDirectory:
             return
         except UnreadableDocument as problem:
             self._complain(problem)
+            if not isinstance(problem, FileNotReadable):  # its permissions may change, which nothing else shows
+                self._refused[name] = mark
             return
         self._said.pop(name, None)
         expect()

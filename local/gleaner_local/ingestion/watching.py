@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
+from gleaner.document_files import document_id
 from gleaner.errors import ObjectStoreUnavailable
 from gleaner.model import DocumentState
 from gleaner.stores.document_items import DocumentEntry
 from gleaner_local.ingestion.watched_directory import WatchedDirectory
+from gleaner_local.service.documents import LocalDocuments
 
 _PAUSE_SECONDS = 2.0
 _SHARE = 10  # looking takes at most a tenth of the time, however many files there are
@@ -18,6 +22,29 @@ _SECONDS_BETWEEN_LINES = 5.0
 _MAX_SINGLE_LINES = 20  # more changes at once are summed up
 
 Say = Callable[[str], None]
+
+
+@contextmanager
+def watch_directories(
+    paths: Sequence[Path], kb_id: str, documents: LocalDocuments, data_dir: Path, *, say: Say
+) -> Iterator[None]:
+    """Keep the bucket of a running service as the directories are, until the context ends."""
+    objects = documents.connect()
+    memories = data_dir / "watched"
+    memories.mkdir(exist_ok=True)
+    directories = [
+        WatchedDirectory(
+            path, kb_id=kb_id, objects=objects, memory=memories / f"{document_id(f'{kb_id}/{path}')}.json", say=say
+        )
+        for path in map(Path.absolute, paths)
+    ]
+    watch = Watch(directories, say)
+    documents.listen(watch.tell)
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.stop()
 
 
 class Watch:

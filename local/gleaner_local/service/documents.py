@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.config import Config
 
+from gleaner.clients.object_store import ObjectStore
 from gleaner.document_files import document_id
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner.stores.documents import DocumentStore
+from gleaner.stores.dynamodb import Table
+from gleaner_local.aws import ministack
 from gleaner_local.aws.document_queue import DocumentQueue, Message
 from gleaner_local.aws.event_source import EventSource
 from gleaner_local.aws.execution_environment import ExecutionEnvironments
@@ -23,6 +27,7 @@ from gleaner_local.aws.object_events import object_event
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.s3_objects import ObjectFiles
 from gleaner_local.servers.s3_server import S3Server
+from gleaner_local.service._dead_leases import release_dead
 
 INGEST_HANDLER = "functions.ingest.handler.lambda_handler"
 BUCKET = "gleaner-documents"
@@ -60,14 +65,20 @@ class LocalDocuments:
         """Whether the bucket answers."""
         return self._server.is_up()
 
+    def connect(self) -> ObjectStore:
+        """The bucket, for a program of this machine."""
+        config = Config(s3={"addressing_style": "path"}, retries={"mode": "standard", "total_max_attempts": 2})
+        return ObjectStore(ministack.session().client("s3", endpoint_url=self.url, config=config), BUCKET)
+
     def listen(self, told: Told) -> None:
         """Call `told` in a thread of its own whenever a document was loaded, skipped, removed or given up."""
         self._listeners.append(told)
 
-    def load(self, env: Mapping[str, str], *, queue_endpoint: str, store: DocumentStore) -> None:
+    def load(self, env: Mapping[str, str], table: Table, *, queue_endpoint: str, owns_table: bool) -> None:
         """Load what is in the bucket and not done, and from now on what is put into it.
 
-        `env` are the variables of the ingest function but for the queue's.
+        `env` are the variables of the ingest function but for the queue's. If this service alone uses the table
+        (`owns_table`), whoever holds a document now died with the service before.
         """
         queue = DocumentQueue(queue_endpoint, visibility_seconds=int(TIMEOUT_SECONDS) + LEASE_SECONDS)
         environments = ExecutionEnvironments(
@@ -77,7 +88,8 @@ class LocalDocuments:
             timeout_seconds=TIMEOUT_SECONDS,
             concurrency=1,
         )
-        self._store = store
+        self._store, self._table = DocumentStore(table), table
+        self._finds_dead = owns_table
         self._source = EventSource(
             queue,
             environments,
@@ -89,10 +101,13 @@ class LocalDocuments:
         )
         self._source.start()
 
-    def stop(self) -> None:
-        """Stop loading, cut off what runs, and close the bucket. What was not done is loaded after the next start."""
+    def stop_loading(self) -> None:
+        """Stop loading and cut off what runs. What is not done is loaded after the next start."""
         if self._source is not None:
             self._source.stop()
+
+    def stop(self) -> None:
+        """Close the bucket."""
         self._stack.close()
 
     def _wake(self) -> None:
@@ -101,6 +116,9 @@ class LocalDocuments:
 
     def _take_changes(self, again: bool) -> Sequence[str]:
         changes = self._objects.changes(after=0 if again else self._last_sent)
+        if changes and self._finds_dead:
+            release_dead(self._table, {one.key.partition("/")[0] for one in changes})
+        self._finds_dead = False
         if changes:
             self._last_sent = changes[-1].number
         return [
