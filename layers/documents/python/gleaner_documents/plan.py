@@ -18,7 +18,7 @@ from gleaner_documents.source_files import Root, SourceFile
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
 CHUNKS_VERSION = 2
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
-_MIN_SUSPICIOUS = 5
+MIN_SUSPICIOUS = 5
 
 FetchRecords = Callable[[Sequence[str]], Mapping[str, Record]]  # returns stored records by id, without unknown ids
 ListIds = Callable[[str], Iterable[str]]  # returns the ids of stored records that begin with a prefix
@@ -90,7 +90,7 @@ def find_deleted(
         records = fetch([ids[0] for ids in documents.values()])
         in_root = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
         missing = [record for record in in_root if not root.has(record.source_file_path)]
-        if len(missing) >= _MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
+        if len(missing) >= MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
             raise AnotherDirectory(
                 f"None of the {len(missing)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
                 "to be another directory of the same name: name one of the two with --root. Nothing was removed."
