@@ -13,8 +13,8 @@ from gleaner.document_files import document_id
 from gleaner.model import Record
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings
 from gleaner_documents.loading.records import make_records
-from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer
-from gleaner_documents.model import NothingToRead, UnreadableDocument
+from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer, remove_document
+from gleaner_documents.model import NothingToRead, UnclearRights, UnreadableDocument
 from gleaner_documents.plan import Plan, find_deleted, make_plan
 from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
@@ -26,7 +26,10 @@ _RECORDS_PER_GROUP = 96
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What a run did: file names, in order. Files in `skipped` keep their version in the index."""
+    """What a run did: file names, in order.
+
+    Files in `skipped` keep their version in the index, unless it is not clear any more whom they are for.
+    """
 
     loaded: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -84,7 +87,15 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     remove_deleted()
+    _remove_unclear(report.skipped, kb_id, knowledge_base)
     return report
+
+
+def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> None:
+    """Remove the earlier versions of documents of which it is not clear any more whom they are for."""
+    for problem in skipped:
+        if isinstance(problem, UnclearRights):
+            remove_document(document_id(problem.source_file_path), kb_id=kb_id, knowledge_base=knowledge_base)
 
 
 def _remove_deleted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,6 +166,41 @@ def test_a_changed_file_replaces_all_its_chunks(
     assert report.replaced == ["docs/long.txt"]
     assert len(report.unchanged) == 4
     assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("second", second)
+
+
+def test_a_sidecar_restricts_its_document_and_loads_it_again_when_it_changes(
+    kb: KnowledgeBase, kb_id: str, docs: Path
+) -> None:
+    (docs / "front.md").write_text("---\ngroups: [board]\n---\nMinutes.")
+    run(kb, kb_id, docs)
+    sidecars = [docs / f"{name}.gleaner.json" for name in ("keywords.md", "front.md")]
+    for groups in (["hr"], ["hr", "staff"], None):
+        for sidecar in sidecars:
+            sidecar.unlink() if groups is None else sidecar.write_text(json.dumps({"groups": groups}))
+        report = run(kb, kb_id, docs)
+        assert report.replaced == ["docs/front.md", "docs/keywords.md"]
+        assert (report.skipped, report.left_out) == ([], {})
+        assert {record.source_file_path: record.groups for record in stored_records(kb, kb_id).values()} == {
+            "docs/keywords.md": tuple(groups or ()),
+            "docs/front.md": tuple(groups or ["board"]),
+            "docs/part/notes.txt": (),
+            "docs/part/page.html": (),
+            "docs/book.pdf": (),
+        }
+
+
+def test_what_was_loaded_of_a_document_goes_when_it_is_unclear_whom_it_is_for(
+    kb: KnowledgeBase, kb_id: str, docs: Path
+) -> None:
+    run(kb, kb_id, docs)
+    sidecar = docs / "keywords.md.gleaner.json"
+    sidecar.write_text('{"groups": "hr"}')
+    report = run(kb, kb_id, docs)
+    assert [problem.source_file_path for problem in report.skipped] == ["docs/keywords.md"]
+    assert "docs/keywords.md" not in chunks_by_file(kb, kb_id)
+    assert len(chunks_by_file(kb, kb_id)) == 3
+    sidecar.unlink()
+    assert run(kb, kb_id, docs).loaded == ["docs/keywords.md"]
 
 
 def test_other_chunk_settings_replace_the_documents(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:
