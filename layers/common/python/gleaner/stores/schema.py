@@ -36,7 +36,7 @@ Tool calls table
   The values of `tool_name` and `status` end with a shard, as in `success#02`: few values would otherwise share all
   writes of an index. Calls of earlier versions have values without a shard.
 Access table
-    <caller, or group of a Cognito pool>                                 the knowledge bases that it may use
+    <caller, or group of a Cognito pool>                                 the knowledge bases that it may use, its groups
 Usage table
     D#<UTC day>              C#<caller>                                  what a caller used on a day; names the caller
     E#<UTC day>              ENVIRONMENT                                 what all callers used on it
