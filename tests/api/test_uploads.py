@@ -234,13 +234,13 @@ def test_a_service_without_a_bucket_takes_nothing(settings: dict[str, str]) -> N
 
 
 def test_forms_go_to_the_address_that_browsers_reach(environment: dict[str, str]) -> None:
-    headers = {"content-type": ["application/json"], "host": ["localhost:9000"]}
+    headers = {"content-type": "application/json", "host": "localhost:9000"}
     for address, expected in (
         ("/local/storage", "http://localhost:9000/local/storage"),
         ("https://s3.example.org", ""),
     ):
         client = Client(make_api(environment | {"DOCUMENTS_ENDPOINT_URL": address}))
-        form = client.post(PATH, {"name": "a.md"}, caller="admin", multiValueHeaders=headers)[1]
+        form = client.post(PATH, {"name": "a.md"}, caller="admin", headers=headers)[1]
         assert form["url"] == f"{expected or address}/{BUCKET}"
 
 
