@@ -26,6 +26,7 @@ COMPLETE = {
     "IDEMPOTENCY_TABLE": "d",
     "ACCESS_TABLE": "e",
     "USAGE_TABLE": "e",
+    "DOCUMENTS_TABLE": "f",
 }
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 1, "output": 1}', "WEB_SEARCH_PRICE": "0"}
 
