@@ -24,8 +24,6 @@ from gleaner_local.commands.prune import parse_age
 from gleaner_local.errors import CannotStart
 
 if TYPE_CHECKING:
-    from gleaner.clients.pinecone import KnowledgeBase
-    from gleaner_local.ingestion.uploads import Uploads
     from gleaner_local.service.run import LocalService
 
 DEFAULT_PORT = 8000
@@ -83,10 +81,8 @@ def serve(
     ] = None,
 ) -> None:
     """Run the complete service on this machine."""
-    from gleaner_local.ingestion.uploads import Uploads  # only this command needs the local servers
-    from gleaner_local.service.run import LocalService
+    from gleaner_local.service.run import LocalService  # only this command needs the local servers
 
-    uploads = Uploads(data_dir)
     hours = parse_age(prune_every) * 24 if prune_every else None
     service = LocalService(
         data_dir,
@@ -95,21 +91,20 @@ def serve(
         concurrency=concurrency,
         prune_hours=hours,
         deadline_seconds=deadline,
-        take_upload=uploads.answer,
     )
+    if watch and service.documents_are_elsewhere:
+        raise CannotStart("DOCUMENTS_BUCKET is set: a bucket elsewhere holds the documents. Unset it to use --watch.")
     _raise_file_limit()
     target = kb_id or read_default_kb_id(os.environ)
-    _run(service, data_dir, load or [], watch or [], uploads, target)
+    _run(service, data_dir, load or [], watch or [], target)
 
 
-def _run(
-    service: LocalService, data_dir: Path, paths: list[Path], watched: list[Path], uploads: Uploads, kb_id: str
-) -> None:
+def _run(service: LocalService, data_dir: Path, paths: list[Path], watched: list[Path], kb_id: str) -> None:
     """Start the service, load `paths`, and serve and watch until a signal asks for the stop."""
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
-        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, paths, uploads, kb_id))
+        service.start(before_gateway=lambda host: _load_documents(host, data_dir, paths, watched, kb_id))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(
@@ -142,9 +137,6 @@ def _watch(service: LocalService, data_dir: Path, paths: list[Path], kb_id: str)
         return
     from gleaner_local.ingestion.watching import watch_directories
 
-    if service.documents is None:
-        raise CannotStart("DOCUMENTS_BUCKET is set: a bucket elsewhere holds the documents. Unset it to use --watch.")
-    claim_roots(data_dir, paths, kb_id, None)
     with watch_directories(paths, kb_id, service.documents, data_dir, say=_say):
         yield
 
@@ -154,23 +146,18 @@ def _say(text: str) -> None:
     print(terminal.show_line(text), flush=True)
 
 
-def _open_knowledge_base(index_host: str, data_dir: Path, paths: list[Path], uploads: Uploads, kb_id: str) -> None:
-    """Load what the command line names, and let the page load more."""
+def _load_documents(index_host: str, data_dir: Path, paths: list[Path], watched: list[Path], kb_id: str) -> None:
+    """Load what `--load` names."""
+    claim_roots(data_dir, [*paths, *watched], kb_id, None)
+    if not paths:
+        return
     from gleaner.clients import pinecone
+    from gleaner_documents.reading_process import stop_shared_process
+    from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.service.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
-    uploads.open(knowledge_base, read_default_kb_id(os.environ))
-    if paths:
-        _load_documents(paths, data_dir, knowledge_base, kb_id)
-
-
-def _load_documents(paths: list[Path], data_dir: Path, knowledge_base: KnowledgeBase, kb_id: str) -> None:
-    from gleaner_documents.reading_process import stop_shared_process
-    from gleaner_local.commands.ingest_output import ingest_and_report
-
-    claim_roots(data_dir, paths, kb_id, None)
     code = ingest_and_report(
         paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False, max_wait_each=_MAX_WAIT_SECONDS
     )
