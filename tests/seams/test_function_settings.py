@@ -85,7 +85,8 @@ WITHOUT_FIELD = {
     "PINECONE_API_KEY": "the keys are in the secret",
     "PERPLEXITY_API_KEY": "the keys are in the secret",
     "AWS_ENDPOINT_URL_DYNAMODB": "deployed functions use DynamoDB's own address",
-    "UPLOAD_PATH": "only a service of one machine takes documents from the page",
+    "DOCUMENTS_ENDPOINT_URL": "browsers reach the bucket at its own address",
+    "AWS_ENDPOINT_URL_S3": "deployed functions use S3's own address",
     "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
     "ANSWER_GRACE_DAYS": "how long a stored answer outlives its keywords guards against races, not costs",
 }

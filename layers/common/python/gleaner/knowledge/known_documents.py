@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from gleaner.errors import UnknownDocument
 from gleaner.knowledge.library import UNKNOWN_DOCUMENT, Library, LoadedDocument, MayRead, order_of
-from gleaner.model import DocumentState, Record, utc_now
+from gleaner.model import CHUNK_SEPARATOR, DocumentState, Record, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner.stores.documents import DocumentStore, place_of
@@ -170,7 +170,7 @@ class KnownDocuments:
 
     def _iterate(self, kb_id: str, place: Place, size: int, deadline: Deadline) -> Iterator[KnownDocument]:
         """All documents after a place, whoever may see them; `size` of them are read at once."""
-        token, last, entries_after = place.token, place.last, place.last
+        token, last, entries_after = place.token, place.last, _entries_after(place.last)
         while True:
             after = (token, last) if token or last else None
             page = self._library.list_documents(kb_id, limit=size, after=after, deadline=deadline)
@@ -180,7 +180,7 @@ class KnownDocuments:
             for loaded, entry in _merge(page.documents, entries, loaded_goes_on=loaded_goes_on, limit=size):
                 document, is_empty = self._know(loaded, entry), False
                 token = loaded.token or token if loaded else token
-                last = entries_after = document.id
+                last, entries_after = document.id, _entries_after(document.id)
                 yield document
             if page.next_position is None and len(entries) < size:
                 return
@@ -204,6 +204,18 @@ class KnownDocuments:
         if entry.loaded_at and self._now() - from_timestamp(entry.loaded_at) < _SETTLING:
             return DocumentState.LOADING, None
         return DocumentState.FAILED, _GONE
+
+
+def _entries_after(last: str) -> str:
+    """The key after which all entries follow that come after the document `last`.
+
+    Keys are in the order of their bytes, and so are the ids of entries. Ids of other programs may have characters that
+    come before the separator of chunks: "a!" is then before "a" in the index, and after it among keys.
+    """
+    cut = next((index for index, char in enumerate(last) if char < CHUNK_SEPARATOR), None)
+    if cut is None:
+        return last
+    return last[: cut - 1] + chr(ord(last[cut - 1]) - 1) + "\uffff" if cut else ""
 
 
 def _in_state(entry: DocumentEntry, first: Record | None) -> KnownDocument:
