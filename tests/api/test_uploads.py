@@ -13,7 +13,7 @@ import pytest
 from gleaner.api import uploads
 from gleaner.clients import object_store, pinecone
 from gleaner.document_files import FORMATS, MAX_FILE_BYTES, document_id
-from gleaner.groups import read_header
+from gleaner.groups import Groups, read_header
 from gleaner.model import DocumentState, Record
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.document_storage import read_document_storage
@@ -82,10 +82,18 @@ def finish(table: Table, lease: Lease, state: DocumentState = DocumentState.LOAD
     return DocumentLeases(table).finish(lease, outcome, deadline=soon())
 
 
-def put_chunks(environment: dict[str, str], form: Any, count: int = 2) -> None:
+def put_chunks(environment: dict[str, str], form: Any, count: int = 2, groups: Groups = ()) -> None:
     document, path = form["document_id"], form["source_file_path"]
     records = [
-        Record(id=f"{document}#{n}", text="Words.", title="T", source_file_path=path, chunk_index=n, content_hash="h")
+        Record(
+            id=f"{document}#{n}",
+            text="Words.",
+            title="T",
+            source_file_path=path,
+            chunk_index=n,
+            content_hash="h",
+            groups=groups,
+        )
         for n in range(count)
     ]
     pinecone.connect(host=environment["PINECONE_INDEX_HOST"], api_key=lambda: "k").upsert(KB, records, timeout=5)
@@ -280,7 +288,7 @@ def test_a_new_upload_of_a_loaded_document_waits_and_keeps_what_is_known(
 ) -> None:
     form = form_for(client, "again.md")
     assert finish(table, take(table, form), chunk_count=2, groups=frozenset({"hr"}))
-    put_chunks(environment, form)
+    put_chunks(environment, form, groups=("hr",))
     loaded = show(client, form["document_id"])[1]
     assert (loaded["state"], loaded["chunk_count"], loaded["size_bytes"]) == ("loaded", 2, 3)
     # A holder may end as the object was before this upload.
