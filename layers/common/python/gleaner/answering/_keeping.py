@@ -22,7 +22,15 @@ class History:
 
     messages: Sequence[Message | EarlierMessage]
     is_first: bool
-    groups: Groups = ()  # whom what these messages rest on is for, as `common_groups` returns them
+
+    def groups_for(self, own: frozenset[str]) -> Groups:
+        """Whom what these messages rest on is for, as `common_groups` returns them, in a question of a member of `own`.
+
+        A client does not tell what its messages rest on: it may be documents of any of these groups.
+        """
+        if any(isinstance(message, EarlierMessage) for message in self.messages):
+            return NOBODY if own else ()
+        return common_groups(message.groups for message in self.messages if isinstance(message, Message))
 
 
 def load_history(request: QuestionRequest, conversations: ConversationStore, deadline: Deadline) -> History:
@@ -33,11 +41,7 @@ def load_history(request: QuestionRequest, conversations: ConversationStore, dea
             request.session_id, request.caller_id, limit=_MAX_MESSAGES, deadline=deadline
         )
     sent = request.history
-    if sent is None:
-        return History(stored, is_first=not stored, groups=common_groups(message.groups for message in stored))
-    # The client does not tell what its messages rest on. With groups, it may be documents of any of them.
-    groups = NOBODY if sent and request.find_groups() else ()
-    return History(sent[-_MAX_MESSAGES:], is_first=not stored, groups=groups)
+    return History(stored if sent is None else sent[-_MAX_MESSAGES:], is_first=not stored)
 
 
 def keep(

@@ -109,7 +109,7 @@ def _answer(
     question = replace(
         _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id)),
         groups=groups,
-        earlier_groups=history.groups,
+        earlier_groups=history.groups_for(groups),
     )
     admission.require_early()
     workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
