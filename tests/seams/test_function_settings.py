@@ -85,6 +85,8 @@ WITHOUT_FIELD = {
     "PINECONE_API_KEY": "the keys are in the secret",
     "PERPLEXITY_API_KEY": "the keys are in the secret",
     "AWS_ENDPOINT_URL_DYNAMODB": "deployed functions use DynamoDB's own address",
+    "AWS_REGION": "Lambda sets it",
+    "AWS_DEFAULT_REGION": "Lambda sets it",
     "DOCUMENTS_ENDPOINT_URL": "browsers reach the bucket at its own address",
     "AWS_ENDPOINT_URL_S3": "deployed functions use S3's own address",
     "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
