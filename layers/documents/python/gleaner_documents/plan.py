@@ -18,7 +18,7 @@ from gleaner_documents.source_files import Root, SourceFile
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
 CHUNKS_VERSION = 2
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
-_MIN_SUSPICIOUS = 5
+MIN_SUSPICIOUS = 5
 
 FetchRecords = Callable[[Sequence[str]], Mapping[str, Record]]  # returns stored records by id, without unknown ids
 ListIds = Callable[[str], Iterable[str]]  # returns the ids of stored records that begin with a prefix
@@ -34,13 +34,16 @@ class Plan:
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
-def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings, groups: Sequence[str] = ()) -> str:
+def content_hash(
+    data: bytes, settings: ChunkSettings, *, source_url: str | None = None, groups: Sequence[str] = ()
+) -> str:
     """The version of a document: a hash of everything that its chunks depend on.
 
-    `groups` are those that are named outside of `data`. Without them the hash is that of earlier versions.
+    `source_url` is where its file is published. `groups` are those that are named outside of `data`; without them the
+    hash is that of earlier versions.
     """
     named = f"{CHUNKS_VERSION}/{json.dumps(sorted(groups))}" if groups else str(CHUNKS_VERSION)
-    parts = (named, settings.fingerprint(), file.source_url or "", "")
+    parts = (named, settings.fingerprint(), source_url or "", "")
     return hashlib.sha256(":".join(parts).encode() + data).hexdigest()
 
 
@@ -50,7 +53,7 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            version = content_hash(file, file.read(), settings, file.read_groups())
+            version = content_hash(file.read(), settings, source_url=file.source_url, groups=file.read_groups())
             hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, version)
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
@@ -87,7 +90,7 @@ def find_deleted(
         records = fetch([ids[0] for ids in documents.values()])
         in_root = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
         missing = [record for record in in_root if not root.has(record.source_file_path)]
-        if len(missing) >= _MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
+        if len(missing) >= MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
             raise AnotherDirectory(
                 f"None of the {len(missing)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
                 "to be another directory of the same name: name one of the two with --root. Nothing was removed."
