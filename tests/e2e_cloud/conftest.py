@@ -113,7 +113,7 @@ class Cloud:
         return process.stdout
 
     def deploy_service(self, environment: Environment, *, index_host: str | None = None) -> None:
-        """Deploy the stateless stack of this environment record after those before it, as the CDK's command line does."""
+        """Deploy the stateless stack of this record after those before it, as the CDK's command line does."""
         assembly = _synthesise(environment, self.code_path)
         parameters = {"PineconeIndexHost": index_host} if index_host else None
         self.outputs |= self.deployment.deploy(assembly, self.data_stack, parameters)

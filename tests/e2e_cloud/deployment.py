@@ -164,7 +164,7 @@ def _allow_without_tls(resources: dict[str, Any]) -> None:
 
 
 def _unbatch(resources: Mapping[str, Any]) -> None:
-    """Let a child of a Distributed Map take one item: the emulator ignores ItemBatcher, and has children of one each."""
+    """Let a child of a Distributed Map take one item: the emulator ignores ItemBatcher."""
     for resource in resources.values():
         if resource["Type"] == "AWS::StepFunctions::StateMachine":
             properties = resource["Properties"]
