@@ -311,6 +311,19 @@ def test_removing_deletes_the_object_and_leaves_the_rest_to_its_event(
     assert show(client, form["document_id"])[0] == 200
 
 
+def test_nobody_awaits_the_upload_of_a_document_that_was_removed(client: Client, table: Table) -> None:
+    """Its form is good for some time yet, but who removes a document does not see it wait for that."""
+    form = form_for(client, "short.md")
+    send_form(form, b"x")
+    assert finish(table, take(table, form))
+    assert remove(client, form["document_id"])[0] == 202
+    assert DocumentLeases(table).remove(take(table, form, "event"), deadline=soon())
+    assert show(client, form["document_id"])[0] == 404
+    offered = form_for(client, "offered only.md")
+    assert remove(client, offered["document_id"])[0] == 200
+    assert show(client, offered["document_id"])[0] == 404
+
+
 def test_a_document_without_an_object_is_removed_at_once(client: Client, environment: dict[str, str]) -> None:
     path = "docs/laptop.md"
     form = {"document_id": document_id(path), "source_file_path": path}

@@ -83,7 +83,8 @@ def test_an_uploaded_document_is_removed_by_keyboard_once_that_is_confirmed(
     page.locator(".tools button").first.click()
     panel = page.locator("#panel")
     panel.locator("input[type=file]").set_input_files(tmp_path / "quaggas.md")
-    quaggas = panel.locator(".documents > li", has_text="Quaggas")
+    quaggas = panel.locator(".documents > li.loaded", has_text="Quaggas")
+    expect(quaggas).to_have_count(1, timeout=120_000)
     opener = quaggas.get_by_role("button", name=label)
     asked: list[str] = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
@@ -96,7 +97,7 @@ def test_an_uploaded_document_is_removed_by_keyboard_once_that_is_confirmed(
     with page.expect_response(lambda response: response.request.method == "DELETE") as deleted:
         page.keyboard.press("Enter")
     assert deleted.value.status == 202
-    expect(quaggas).to_have_count(0)
+    expect(quaggas).to_have_count(0, timeout=120_000)
     expect(panel.locator("h2")).to_be_focused()
 
 

@@ -99,7 +99,6 @@ WITHOUT_FIELD = {
     "AWS_ENDPOINT_URL_SQS": "deployed functions use SQS's own address",
     "DOCUMENTS_ENDPOINT_URL": "browsers reach S3 at its own address",
     "AWS_REGION": "Lambda says where it runs",
-    "AWS_DEFAULT_REGION": "Lambda says where it runs",
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "Lambda says how much memory there is",
     "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
     "ANSWER_GRACE_DAYS": "how long a stored answer outlives its keywords guards against races, not costs",

@@ -50,6 +50,7 @@ class DocumentRemoval:
         else:
             loaded, _ = self._library.read_document(kb_id, document_id, start=0, limit=1, deadline=deadline)
             path = loaded.first.source_file_path
+        self._store.withdraw_upload(kb_id, document_id, deadline=deadline)
         key = f"{kb_id}/{path}"
         if id_of(path) == document_id and len(key.encode()) <= _MAX_KEY_BYTES:  # other programs choose other ids
             objects.delete(key)
