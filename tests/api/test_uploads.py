@@ -319,6 +319,19 @@ def test_removing_deletes_the_object_and_leaves_the_rest_to_its_event(
     assert show(client, form["document_id"])[0] == 200
 
 
+def test_nobody_awaits_the_upload_of_a_document_that_was_removed(client: Client, table: Table) -> None:
+    """Its form is good for some time yet, but who removes a document does not see it wait for that."""
+    form = form_for(client, "short.md")
+    send_form(form, b"x")
+    assert finish(table, take(table, form))
+    assert remove(client, form["document_id"])[0] == 202
+    assert DocumentLeases(table).remove(take(table, form, "event"), deadline=soon())
+    assert show(client, form["document_id"])[0] == 404
+    offered = form_for(client, "offered only.md")
+    assert remove(client, offered["document_id"])[0] == 200
+    assert show(client, offered["document_id"])[0] == 404
+
+
 def test_a_document_without_an_object_is_removed_at_once(client: Client, environment: dict[str, str]) -> None:
     path = "docs/laptop.md"
     form = {"document_id": document_id(path), "source_file_path": path}
@@ -362,3 +375,52 @@ def test_an_erased_caller_is_not_named_any_more(client: Client, items: Any, tabl
     assert (status, report["documents"]) == (200, 2)
     assert "key:admin" not in json.dumps(items("DOCUMENTS_TABLE"), default=str)
     assert show(client, form["document_id"])[1]["uploaded_by"] is None
+
+
+def read_list(client: Client, **parameters: str) -> tuple[int, Any]:
+    return client.request("GET", PATH, caller="admin", **query(**({"kb_id": KB} | parameters)))
+
+
+def test_documents_in_one_state_are_listed_in_pages(client: Client, environment: dict[str, str], table: Table) -> None:
+    kb_id, states = "states", (DocumentState.SKIPPED, DocumentState.LOADED, DocumentState.FAILED)
+    for number in range(9):
+        form = form_for(client, f"{number}.md", kb_id=kb_id)
+        lease = DocumentLeases(table).take(
+            kb_id, form["document_id"], source_file_path="x", holder=f"h{number}", seconds=60, deadline=soon()
+        )
+        assert lease is not None
+        assert finish(table, lease, states[number % 3], reason="why" if number % 3 == 0 else None)
+    found, cursor = [], ""
+    while True:
+        status, page = read_list(
+            client, kb_id=kb_id, state="skipped", limit="2", **({"cursor": cursor} if cursor else {})
+        )
+        assert status == 200, page
+        found += page["documents"]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert {one["document_id"] for one in found} == {document_id(f"uploads/{number}.md") for number in (0, 3, 6)}
+    assert {(one["state"], one["reason"]) for one in found} == {("skipped", "why")}
+    changed = [one["updated_at"] for one in found]
+    assert changed == sorted(changed, reverse=True)
+    # Nothing of them is in the index, so none is shown as loaded.
+    assert read_list(client, kb_id=kb_id, state="loaded", limit="100")[1]["documents"] == []
+
+
+def test_a_cursor_belongs_to_its_list(client: Client) -> None:
+    for number in range(3):
+        form_for(client, f"cursor{number}.md")
+    cursor = read_list(client, limit="1")[1]["next_cursor"]
+    assert read_list(client, limit="1", cursor=cursor)[0] == 200
+    of_queued = read_list(client, limit="1", state="queued")[1]["next_cursor"]
+    for parameters in (
+        {"cursor": cursor, "state": "queued"},
+        {"cursor": cursor, "kb_id": "other"},
+        {"cursor": of_queued},
+        {"cursor": cursor[:-1]},
+        {"cursor": "\x00"},
+        {"cursor": "é"},
+    ):
+        status, problem = read_list(client, limit="1", **parameters)
+        assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor"), parameters
+    assert read_list(client, state="gone")[0] == 400

@@ -238,7 +238,7 @@ def list_variables(markdown: str) -> Iterator[str]:
     for line in markdown.splitlines():
         is_in_table = re.fullmatch(r"\|( *:?-+:? *\|)+", line) is not None or (is_in_table and line.startswith("|"))
         if is_in_table:
-            yield from re.findall("`([A-Z_]+)`", line.split("|")[1])
+            yield from re.findall("`([A-Z0-9_]+)`", line.split("|")[1])
 
 
 def test_rows_after_an_empty_line_are_not_in_the_table() -> None:

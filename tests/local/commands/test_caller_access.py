@@ -87,6 +87,17 @@ def test_a_caller_is_limited_and_freed_again(here: list[str]) -> None:
     assert lines("list", *here)[0].startswith("No caller is listed.")
 
 
+def test_an_editor_is_made_and_unmade(here: list[str]) -> None:
+    assert lines("allow", MARY, "biology", "--editor", *here)[0] == "key:mary may use biology, and edit biology."
+    assert lines("allow", MARY, "art", *here)[0] == "key:mary may use art, biology, and edit biology."
+    [caller] = json.loads("\n".join(lines("list", "--json", *here)))["callers"]
+    assert (caller["kb_ids"], caller["edited_kb_ids"]) == (["art", "biology"], ["biology"])
+    assert lines("revoke", MARY, "biology", "--editor", *here)[0] == "key:mary may use art, biology."
+    lines("allow", MARY, "art", "--editor", *here)
+    assert lines("revoke", MARY, "art", *here)[0] == "key:mary may use biology."
+    assert run("revoke", MARY, "--editor", "--all", *here).exit_code == 2
+
+
 def test_the_list_is_json_for_programs(here: list[str]) -> None:
     lines("allow", "group:readers", "b", "a", *here)
     [caller] = json.loads("\n".join(lines("list", "--json", *here)))["callers"]

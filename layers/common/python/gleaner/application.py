@@ -288,7 +288,7 @@ class _Areas:
             settings.documents,
             partial(connect_object_store, settings),
             self._documents,
-            DocumentRemoval(self._known_documents, leases, connect_index),
+            DocumentRemoval(self._known_documents, self._documents, leases, connect_index),
             self._current,
             default_kb_id=settings.default_kb_id,
         ).routes()

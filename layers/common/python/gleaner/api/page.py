@@ -29,8 +29,8 @@ _TYPES = {
     ".LICENSE": "text/plain; charset=utf-8",
 }
 # The page's own files and API only, the user pool's origin, where the page fetches tokens, and that of the bucket, to
-# which it sends documents. With `require-trusted-types-for` the browser refuses any text that would be parsed as HTML, so
-# words from documents and the web stay words.
+# which it sends documents. With `require-trusted-types-for` the browser refuses any text that would be parsed as HTML,
+# so words from documents and the web stay words.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connect}; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"

@@ -13,6 +13,7 @@ from gleaner.knowledge.removal import remove_document
 from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_leases import DocumentLeases
+from gleaner.stores.documents import DocumentStore
 
 if TYPE_CHECKING:  # the SDKs are loaded when they are used
     from gleaner.clients.object_store import ObjectStore
@@ -28,9 +29,16 @@ _INTERRUPTED = "Its removal was interrupted. Remove it again."
 class DocumentRemoval:
     """Removes documents. Methods raise StoreUnavailable, KnowledgeBaseUnavailable or DeadlineExceeded."""
 
-    def __init__(self, known: KnownDocuments, leases: DocumentLeases, connect: Callable[[], KnowledgeBase]) -> None:
+    def __init__(
+        self,
+        known: KnownDocuments,
+        store: DocumentStore,
+        leases: DocumentLeases,
+        connect: Callable[[], KnowledgeBase],
+    ) -> None:
         """`connect` is called once, when chunks are removed."""
         self._known = known
+        self._store = store
         self._leases = leases
         self._index = cache(connect)
 
@@ -42,6 +50,7 @@ class DocumentRemoval:
         """
         document, _ = self._known.read(kb_id, document_id, viewer, start=0, limit=1, deadline=deadline)
         entry, path = document.entry, document.source_file_path
+        self._store.withdraw_upload(kb_id, document_id, deadline=deadline)
         key = f"{kb_id}/{path}"
         if id_of(path) == document_id and len(key.encode()) <= _MAX_KEY_BYTES:  # other programs choose other ids
             objects.delete(key)

@@ -41,7 +41,7 @@ def read_document_storage(env: Mapping[str, str]) -> DocumentStorage:
         raise ConfigurationError("DOCUMENTS_BUCKET must be the name of a bucket: lowercase letters, digits and -.")
     is_path = env.get(_FORMS, "").startswith("/")
     form_address = read_path(env, _FORMS) if is_path else _read_origin(env, _FORMS)
-    region = (env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "") if bucket else ""
+    region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or ""
     if bucket and not _REGION.fullmatch(region):
         raise ConfigurationError("DOCUMENTS_BUCKET needs AWS_REGION, the region of the bucket.")
     return DocumentStorage(

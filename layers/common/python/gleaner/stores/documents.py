@@ -63,6 +63,16 @@ class DocumentStore:
         while not (self._write_if(first, deadline) or self._write_if(another, deadline)):
             continue  # it was taken or removed in between
 
+    def withdraw_upload(self, kb_id: str, document_id: str, *, deadline: Deadline) -> None:
+        """Do not await an upload any more that was allowed: somebody removes the document."""
+        withdrawal = self._table.update(
+            schema.document_key(kb_id, document_id),
+            expression="REMOVE #offered_at, #offer_ends_at",
+            condition="attribute_exists(#offer_ends_at)",
+            values={},
+        )
+        self._write_if(withdrawal, deadline)
+
     def find(self, kb_id: str, document_id: str, *, deadline: Deadline) -> DocumentEntry | None:
         """What is known of a document, read consistently."""
         item = self._table.get(schema.document_key(kb_id, document_id), deadline=deadline)

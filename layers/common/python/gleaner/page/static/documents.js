@@ -4,7 +4,8 @@ import { button, el, fill } from "./dom.js";
 import { showProblem } from "./problems.js";
 import { showTime, t } from "./texts.js";
 
-const TRIES = 20; // to see that a document is gone
+const TRIES = 30; // to see that a document is gone
+const PAUSE = { first: 500, last: 3000 }; // milliseconds between two of them
 
 /** Fill a node with the documents of a knowledge base; `own` loads more of them. */
 export async function showDocuments(node, kbId, openPassage, own) {
@@ -64,8 +65,9 @@ function item(one, kbId, openPassage, reload) {
 async function remove(one, kbId) {
   const path = `/api/documents/${one.document_id}`;
   let { finished } = await call("DELETE", path + inBase(kbId));
-  for (let tries = 0; !finished && tries < TRIES; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 500));
+  for (let tries = 0, pause = PAUSE.first; !finished && tries < TRIES; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    pause = Math.min(pause * 1.5, PAUSE.last);
     try {
       await call("GET", path + inBase(kbId, { limit: "1" }));
     } catch (error) {

@@ -7,6 +7,7 @@ import { number, t } from "./texts.js";
 const COMMAND = "gleaner ingest DIRECTORY";
 const FINAL = ["loaded", "skipped", "failed"];
 const LASTING = ["unknown-document", "not-allowed", "unauthorized"]; // problems that another try does not solve
+const REFUSED = ["validation-failed", "payload-too-large", "empty-file"]; // problems of the file itself
 const MAX_FAILURES = 5; // of requests for one state
 const PAUSE = { first: 500, last: 5000 }; // milliseconds between two requests for a state
 
@@ -128,7 +129,8 @@ class Line {
   }
 
   fail(error) {
-    this.show({ state: "failed", reason: t.uploadProblems[error.kind] ?? t.problems[error.kind] ?? error.message });
-    return "failed";
+    const state = REFUSED.includes(error.kind) ? "skipped" : "failed";
+    this.show({ state, reason: t.uploadProblems[error.kind] ?? t.problems[error.kind] ?? error.message });
+    return state;
   }
 }
