@@ -249,7 +249,7 @@ def test_a_web_answer_is_indexed_in_the_turn_that_answers(
     run.start()
     assert run.answer() == "It was released in 2026. [web-1]"
     assert [keyword.keyword_text for keyword in run.workspace.learned.values()] == ["Starlette release"]
-    assert run.workspace.learned_results == set(run.workspace.web_answers)
+    assert set(run.workspace.learned_results) == set(run.workspace.web_answers)
     assert set(offered(model.requests[2])) == {"index_keywords", "generate_response", "perplexity_search"}
     assert len(model.requests) == 3
 

@@ -16,8 +16,8 @@ STATIC = files("gleaner.page").joinpath("static")
 NAMES = sorted(file.name for file in STATIC.iterdir())
 SCRIPTS = [name for name in NAMES if name.endswith(".js")]
 OWN_SCRIPTS = [name for name in SCRIPTS if not name.startswith("vendor-")]
-MAX_PAGE_BYTES = 153_000
-MAX_PAGE_BYTES_WITHOUT_USER_POOL = 148_000
+MAX_PAGE_BYTES = 158_000
+MAX_PAGE_BYTES_WITHOUT_USER_POOL = 152_500
 
 
 def get(client: Client, path: str) -> dict[str, Any]:
@@ -134,8 +134,3 @@ def test_what_a_visit_loads_is_small() -> None:
     languages = [sizes.pop(name) for name in list(sizes) if name.startswith("texts-")]
     assert sum(sizes.values()) + max(languages) < MAX_PAGE_BYTES
     assert sum(sizes.values()) - sizes["cognito.js"] + max(languages) < MAX_PAGE_BYTES_WITHOUT_USER_POOL
-
-
-def test_the_page_learns_where_it_may_send_documents(settings: dict[str, str]) -> None:
-    pages = [get(Client(make_api(settings | more)), "/")["body"] for more in ({}, {"UPLOAD_PATH": "/local/documents"})]
-    assert ['data-uploads=""' in pages[0], 'data-uploads="/local/documents"' in pages[1]] == [True, True]

@@ -37,11 +37,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def tampering(service: str, tamper: Tamper) -> Iterator[str]:
-    """A proxy of the service that passes its JSON responses through `tamper`."""
+def tampering(
+    service: str, tamper: Tamper, alter: Callable[[Request, bytes], bytes] = lambda _request, body: body
+) -> Iterator[str]:
+    """A proxy of the service that passes its JSON responses through `tamper`, and what is sent through `alter`."""
 
     async def relay(request: Request) -> Response:
-        body = await request.body()
+        body = alter(request, await request.body())
         headers = {name: request.headers[name] for name in ("content-type", "x-api-key") if name in request.headers}
         path = f"{service}{request.url.path}"
         answer = await run_in_threadpool(
@@ -116,6 +118,12 @@ def without_field(request: Request, status: int, body: Json) -> tuple[int, Json]
     return status, {name: value for name, value in body.items() if name != "used_tools"}
 
 
+def forgets_groups(request: Request, body: bytes) -> bytes:
+    if request.method == "POST" and request.url.path == "/api/documents":
+        return json.dumps(json.loads(body) | {"groups": None}).encode()
+    return body
+
+
 def verify(url: str, *options: str) -> tuple[int, dict[str, str], dict[str, str]]:
     """The exit code, and for each check by name its outcome and what it saw."""
     result = CliRunner().invoke(program.app, ["verify", "--url", url, "--uncovered", NOBODY_KNOWS, "--json", *options])
@@ -169,7 +177,10 @@ def test_with_a_key_the_check_for_another_caller_is_skipped(service: str) -> Non
             {"tools": "the first call is generate", "follow-up question": "without the topic"},
         ),
         (backwards, {"session": "differs from the conversation"}),
-        (open_to_all, {"somebody else's": "status 200 instead of 404"}),
+        (
+            open_to_all,
+            {"somebody else's": "status 200 instead of 404", "another group's": "status 200 instead of 404"},
+        ),
         (lenient, {"bad input": "status 200 instead of 400"}),
         (without_field, {"tools": "used_tools is missing"}),
     ],
@@ -182,7 +193,15 @@ def test_a_broken_promise_fails_its_check(service: str, tamper: Tamper, failing:
         assert outcomes[name] == "FAILED"
         assert reason in reasons[name]
     assert outcomes["health"] == "ok"
-    assert len(outcomes) == 12, "every check runs"
+    assert len(outcomes) == 13, "every check runs"
+
+
+@pytest.mark.slow
+def test_a_service_that_forgets_groups_fails_its_check(service: str) -> None:
+    with tampering(service, lambda _request, status, body: (status, body), forgets_groups) as url:
+        code, outcomes, reasons = verify(url)
+    assert (code, outcomes["another group's"]) == (1, "FAILED")
+    assert "found the document of another group" in reasons["another group's"]
 
 
 @pytest.mark.slow

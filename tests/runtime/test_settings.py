@@ -26,6 +26,7 @@ COMPLETE = {
     "IDEMPOTENCY_TABLE": "d",
     "ACCESS_TABLE": "e",
     "USAGE_TABLE": "e",
+    "DOCUMENTS_TABLE": "f",
 }
 PRICES = {"OPENAI_PRICES": '{"input": 1, "cached_input": 1, "output": 1}', "WEB_SEARCH_PRICE": "0"}
 
@@ -91,8 +92,12 @@ def test_the_error_names_all_missing_variables() -> None:
         ("WEB_BLOCKED_HOSTS", "evil..example"),
         ("OPENAI_MAX_COMPLETION_TOKENS", "inf"),
         ("DOCS_ROUTES", "yes"),
-        ("UPLOAD_PATH", "https://elsewhere.example/documents"),
-        ("UPLOAD_PATH", '/x" onload="'),
+        ("DOCUMENTS_BUCKET", "a.b"),
+        ("DOCUMENTS_BUCKET", "x; script-src *"),
+        ("AWS_ENDPOINT_URL_S3", "https://elsewhere.example/documents"),
+        ("AWS_ENDPOINT_URL_S3", "https://x 'unsafe-inline'"),
+        ("DOCUMENTS_ENDPOINT_URL", "https://elsewhere.example;x"),
+        ("DOCUMENTS_ENDPOINT_URL", '/x" onload="'),
         ("OPENAI_API", "completions"),
         ("OPENAI_REASONING_EFFORT", "much"),
         ("OPENAI_PRICES", '{"input": 1, "cached_input": 0.1, "output": 2, "cache_write": -1}'),
@@ -233,7 +238,7 @@ def list_variables(markdown: str) -> Iterator[str]:
     for line in markdown.splitlines():
         is_in_table = re.fullmatch(r"\|( *:?-+:? *\|)+", line) is not None or (is_in_table and line.startswith("|"))
         if is_in_table:
-            yield from re.findall("`([A-Z_]+)`", line.split("|")[1])
+            yield from re.findall("`([A-Z0-9_]+)`", line.split("|")[1])
 
 
 def test_rows_after_an_empty_line_are_not_in_the_table() -> None:

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Awaitable, Callable, Collection, Container
 from dataclasses import dataclass
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -21,7 +20,7 @@ from starlette.routing import Router, request_response
 from gleaner.api.protocols.openai_errors import SHOULD_RETRY, to_error
 from gleaner.model import CALLER_PATTERN
 from gleaner.runtime.response_stream import is_streamed
-from gleaner_local.aws import _upload_rights, _web_pages
+from gleaner_local.aws import _web_pages
 from gleaner_local.aws._proxy_event import to_event
 from gleaner_local.aws._streamed_response import StreamedResponse
 from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, HandlerTooSlow, NoEnvironment
@@ -29,7 +28,6 @@ from gleaner_local.aws.execution_environment import Deliver, HandlerFailed, Hand
 MAX_BODY_BYTES = 10 * 1024 * 1024  # API Gateway's limit
 MAX_KEY_LENGTH = 200  # of AWS's ids of API keys; longer tokens are of other services, and too long for a table's key
 ADMIN_CALLER = "admin"  # the API key that makes a caller of the local service an admin
-_UPLOAD_METHODS = ("POST", "DELETE")
 _ID_HEADERS = ("X-Query-Id", "X-Request-Id")
 
 logger = logging.getLogger(__name__)
@@ -49,7 +47,7 @@ class GatewayResponse:
 
 
 TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
-WRONG_METHOD = GatewayResponse(405, "method-not-allowed", f"This address takes {' and '.join(_UPLOAD_METHODS)}.")
+FORMS_ALONE = GatewayResponse(405, "method-not-allowed", "This address takes POST.")
 TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
 FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
@@ -61,7 +59,7 @@ UNUSABLE_KEY = GatewayResponse(
 )
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
-UPLOAD_PATH = "/local/documents"  # a route that no gateway on AWS has
+FORM_PATH = "/local/s3"  # a route that no gateway on AWS has: browsers reach S3 at an address of its own
 
 
 def _nothing() -> tuple[str, ...]:
@@ -74,7 +72,7 @@ def create_app(
     *,
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
-    take_upload: Endpoint | None = None,
+    take_form: Endpoint | None = None,
     named_keys: Container[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
@@ -82,14 +80,17 @@ def create_app(
     Requests whose responses are streamed go to `invoke_streamed(event, request_id, deliver)`, if it is given.
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
-    `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
-    `named_keys` are the API keys that mean somebody.
+    `take_form` answers the forms that are sent to FORM_PATH with files for the bucket: whoever sends one needs no key,
+    as on AWS, because the form itself is signed. `named_keys` are the API keys that mean somebody.
     """
     proxy = _proxy_endpoint(invoke, invoke_streamed, origins=origins, find_down=find_down, named_keys=named_keys)
-    upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
+
+    form = None if take_form is None else _form_endpoint(take_form, origins)
 
     async def dispatch(request: Request) -> Response:
-        return await (upload if upload and request.scope["path"] == UPLOAD_PATH else proxy)(request)
+        if form and request.scope["path"].startswith(f"{FORM_PATH}/"):
+            return await form(request)
+        return await proxy(request)
 
     # A default instead of routes: no route pattern matches a line break in a path.
     return Router(default=request_response(dispatch))
@@ -142,22 +143,19 @@ def _whole_response(request: Request, result: dict[str, Any], find_down: Callabl
     return response
 
 
-def _upload_endpoint(take_upload: Endpoint, invoke: Invoke, origins: Collection[str]) -> Endpoint:
-    async def upload(request: Request) -> Response:
-        request_id = str(uuid.uuid4())
-        if (refusal := _find_refusal(request, origins)) is not None:
-            return _error_response(refusal, request_id, cross_origin=False)
-        if request.method not in _UPLOAD_METHODS:
-            return _error_response(WRONG_METHOD, request_id, cross_origin=False)
-        listing = to_event(_upload_rights.to_listing(request), b"", request_id)
-        try:
-            listed = await run_in_threadpool(invoke, listing, request_id)
-        except HandlerFailed as failure:
-            logger.exception("The function failed")
-            return _failure_response(failure, request_id, cross_origin=False)
-        return await take_upload(request) if listed["statusCode"] == HTTPStatus.OK else to_response(listed)
+def _form_endpoint(take_form: Endpoint, origins: Collection[str]) -> Endpoint:
+    async def take(request: Request) -> Response:
+        refusal = _find_refusal(request, origins)
+        if refusal is None and request.method != "POST":
+            refusal = FORMS_ALONE
+        if refusal is not None:
+            return _error_response(refusal, str(uuid.uuid4()), cross_origin=False)
+        response = await take_form(request)
+        if origins:
+            response.headers["Access-Control-Allow-Origin"] = "*"
+        return response
 
-    return upload
+    return take
 
 
 def _find_refusal(request: Request, origins: Collection[str]) -> GatewayResponse | None:
@@ -211,8 +209,8 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
     }
     problem["error"] = to_error(problem, error.slug, error.status).model_dump()
     headers = dict.fromkeys(_ID_HEADERS, request_id)
-    if error is WRONG_METHOD:
-        headers["Allow"] = ", ".join(_UPLOAD_METHODS)
+    if error is FORMS_ALONE:
+        headers["Allow"] = "POST"
     if error in (TOO_SLOW, FUNCTION_FAILED):
         headers[SHOULD_RETRY] = "false"  # the question may have been paid for
     if error.status == BUSY.status:

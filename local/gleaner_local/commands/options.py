@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from gleaner.groups import is_group_name
 from gleaner.model import ANONYMOUS, CALLER_PATTERN, GROUP_PREFIX, KB_ID_PATTERN
 from gleaner_local.clients.credentials import API_KEY_VARIABLE, TOKEN_VARIABLE, fits_a_header
 from gleaner_local.command_line import DEFAULT_DATA_DIR
@@ -76,6 +77,13 @@ def _check_kb_ids(values: list[str] | None) -> list[str]:
     return [kb_id for value in values or () if (kb_id := _check_kb_id(value))]
 
 
+def _check_groups(values: list[str] | None) -> list[str]:
+    for value in values or ():
+        if not is_group_name(value):
+            raise typer.BadParameter("a group has a name of 1 to 128 characters, none of them a space")
+    return list(values or ())
+
+
 Url = Annotated[
     str | None, typer.Option(help="Address of the service; by default the one that runs here.", callback=_check_url)
 ]
@@ -117,6 +125,15 @@ KbIds = Annotated[list[str], typer.Argument(metavar="KB", help="Knowledge bases.
 KbIdsOrNone = Annotated[
     list[str] | None,
     typer.Argument(metavar="KB", help="Knowledge bases.", callback=_check_kb_ids),
+]
+CallerGroups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="GROUP",
+        help="A group whose documents it may read, beside those of the user pool; may be repeated.",
+        callback=_check_groups,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's response as JSON.")]
 _Environment = typer.Option("--env", help="A deployed environment, such as dev.", callback=_check_environment)

@@ -29,7 +29,7 @@ HEADING_FIELDS = ("chapter", "title")
 MAX_DEAD_SHARE = 0.25
 # Raised whenever the same text gets other terms, parts or familiarity: stored records are then analysed again.
 ANALYSIS_VERSION = 3
-_FILTER_BATCH = 500
+_MAX_BATCH = 500  # of records that are read to find those that match a filter
 _EMBED_BATCH = 96
 _NOT_EMBEDDED = np.empty((0, DIMENSIONS), dtype=np.float32)
 
@@ -117,7 +117,7 @@ class EmbeddedIndex:
         vector = unit_mean(windows) if len(windows) else None
         with self._lock:
             ranking = self._load(namespace).rank(text, vector)
-            hits = self._read(ranking, batch_size=_FILTER_BATCH if matches else top_k)
+            hits = self._read(ranking, first_batch=top_k)
             return list(islice((hit for hit in hits if matches is None or matches(hit.fields)), top_k))
 
     def fetch(self, namespace: str, ids: Sequence[str]) -> list[StoredRecord]:
@@ -195,10 +195,13 @@ class EmbeddedIndex:
             ]
             self._store.put(namespace, updated, ANALYSIS_VERSION)
 
-    def _read(self, ranking: Iterator[tuple[int, float]], *, batch_size: int) -> Iterator[ScoredRecord]:
-        while batch := list(islice(ranking, batch_size)):
+    def _read(self, ranking: Iterator[tuple[int, float]], *, first_batch: int) -> Iterator[ScoredRecord]:
+        """Read no more than is wanted at first: most filters match nearly every record, since few are restricted."""
+        size = first_batch
+        while batch := list(islice(ranking, size)):
             records = self._store.fields_of([key for key, _ in batch])
             yield from (ScoredRecord(*records[key], score) for key, score in batch)
+            size = max(first_batch, min(4 * size, _MAX_BATCH))
 
     def _unload_if_stale(self, namespace: str) -> None:
         rows = self._namespaces[namespace]

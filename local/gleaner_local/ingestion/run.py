@@ -9,20 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.model import Record, chunk_id, utc_now
-from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
-from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
-from gleaner_documents.plan import (
-    Plan,
-    content_hash,
-    document_id,
-    find_deleted,
-    make_plan,
-)
+from gleaner.document_files import document_id
+from gleaner.model import Record
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings
+from gleaner_documents.loading.records import make_records
+from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer, remove_document
+from gleaner_documents.model import NothingToRead, UnclearRights, UnreadableDocument
+from gleaner_documents.plan import Plan, find_deleted, make_plan
 from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
 from gleaner_local.ingestion.estimate import LoadEstimate, estimate_load
-from gleaner_local.ingestion.writing import REQUEST_SECONDS, IngestProgress, Version, Writer
 
 # Small documents are written together, as each request costs a round trip.
 _RECORDS_PER_GROUP = 96
@@ -30,7 +26,10 @@ _RECORDS_PER_GROUP = 96
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What a run did: file names, in order. Files in `skipped` keep their version in the index."""
+    """What a run did: file names, in order.
+
+    Files in `skipped` keep their version in the index, unless it is not clear any more whom they are for.
+    """
 
     loaded: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -88,7 +87,15 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     remove_deleted()
+    _remove_unclear(report.skipped, kb_id, knowledge_base)
     return report
+
+
+def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> None:
+    """Remove the earlier versions of documents of which it is not clear any more whom they are for."""
+    for problem in skipped:
+        if isinstance(problem, UnclearRights):
+            remove_document(document_id(problem.source_file_path), kb_id=kb_id, knowledge_base=knowledge_base)
 
 
 def _remove_deleted(
@@ -120,26 +127,13 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
 
 
 def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
-    data = file.read()
-    document = read_document_safely(file.source_file_path, data, source_url=file.source_url)
-    version = content_hash(file, data, chunking)
-    return [_make_record(document, chunk, version) for chunk in chunk_document(document, chunking)]
-
-
-def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
-    return Record(
-        id=chunk_id(document_id(document.source_file_path), chunk.index),
-        text=chunk.text,
-        heading=heading_of(document, chunk),
-        title=document.title,
-        chapter=chunk.chapter,
-        source_file_path=document.source_file_path,
-        source_url=document.source_url,
-        page_number=chunk.page_number,
-        page_label=chunk.page_label,
-        chunk_index=chunk.index,
-        content_hash=version,
-        loaded_at=utc_now().isoformat(timespec="seconds"),
+    return make_records(
+        file.source_file_path,
+        file.read(),
+        read=read_document_safely,
+        chunking=chunking,
+        source_url=file.source_url,
+        sidecar=file.read_groups(),
     )
 
 

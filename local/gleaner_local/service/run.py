@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,8 +14,8 @@ from gleaner.stores import dynamodb
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
 from gleaner_local.aws import api_gateway, ministack
-from gleaner_local.aws.api_gateway import Endpoint
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
+from gleaner_local.aws.ministack import Ministack
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -23,6 +24,7 @@ from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
+from gleaner_local.service.documents import BUCKET, LocalDocuments
 from gleaner_local.service.parts import (
     NamedKeys,
     Part,
@@ -51,14 +53,11 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
-        take_upload: Endpoint | None = None,
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
-        `deadline_seconds` is the time for one question; None is the default for the model. `take_upload` loads the
-        documents that the page sends; None: it sends none.
+        `deadline_seconds` is the time for one question; None is the default for the model.
         """
-        self._take_upload = take_upload
         self._deadline_option = deadline_seconds
         self._prune_hours = prune_hours
         self._data_dir = data_dir
@@ -69,6 +68,9 @@ class LocalService:
         self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
         self._checks: dict[str, Callable[[], bool]] = {}  # whether a part that is served here is up, by variable
         self._index: EmbeddedIndex | None = None
+        self._queue_endpoint = ""
+        self.documents_are_elsewhere = bool(self._env.get("DOCUMENTS_BUCKET"))
+        self._documents: LocalDocuments | None = None  # None: it has not started, or they are elsewhere
         self.url = ""
         self.deadline_seconds = 0.0  # of a question; known once the service has started
 
@@ -86,10 +88,18 @@ class LocalService:
             function_env = self._start_servers()
             before_gateway(function_env["PINECONE_INDEX_HOST"])
             self._start_schedule(function_env)
+            self._start_loading(function_env)
             self._start_gateway(function_env, held)
         except BaseException:
             self.stop()
             raise
+
+    @property
+    def documents(self) -> LocalDocuments:
+        """The documents of the running service, unless they are elsewhere."""
+        if self._documents is None:
+            raise AssertionError("The service serves no documents.")
+        return self._documents
 
     @property
     def is_empty(self) -> bool:
@@ -126,7 +136,6 @@ class LocalService:
         env, local = with_defaults(self._env), local_parts(self._env)
         self.deadline_seconds = choose_deadline(self._env, self._deadline_option)
         env["QUERY_DEADLINE_SECONDS"] = f"{self.deadline_seconds:g}"
-        env["UPLOAD_PATH"] = api_gateway.UPLOAD_PATH if self._take_upload is not None else ""
         if Part.MODEL in local:
             env["OPENAI_BASE_URL"] = self._serve(openai_server.create_app(), part=Part.MODEL) + "/v1"
             env |= local_variables(Part.MODEL, env)
@@ -137,6 +146,8 @@ class LocalService:
             env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+        if not self.documents_are_elsewhere:
+            env |= self._serve_bucket(env)
         self._local_addresses = {part.value: env[part] for part in local}
         return env
 
@@ -152,16 +163,51 @@ class LocalService:
         return url
 
     def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
-        server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")
+        server = self._start_ministack("dynamodb", services="dynamodb,sqs")
+        self._checks[Part.TABLES.value] = server.is_up
+        self._queue_endpoint = server.url
+        schemas = ministack.table_schemas(env)
+        ministack.create_tables(ministack.admin_client(server.url), schemas)
+        return server.url
+
+    def _start_ministack(self, name: str, *, services: str) -> Ministack:
+        server = Ministack(self._data_dir / name, self._data_dir / "logs" / f"{name}.log", services=services)
         try:
             server.start()
         except RuntimeError as error:
             raise CannotStart(str(error)) from error
         self._stack.callback(server.stop)
-        self._checks[Part.TABLES.value] = server.is_up
-        schemas = ministack.table_schemas(env)
-        ministack.create_tables(ministack.admin_client(server.url), schemas)
-        return server.url
+        return server
+
+    def _serve_bucket(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Serve the bucket of documents; returns its variables."""
+        directory = self._data_dir / "documents"
+        try:
+            self._documents = LocalDocuments(directory, self._data_dir / "logs", env)
+        except (OSError, sqlite3.Error) as error:
+            raise CannotStart(f"The documents in {directory} cannot be opened: {error}.") from error
+        self._stack.callback(self._documents.stop)
+        self._checks["AWS_ENDPOINT_URL_S3"] = self._documents.is_up
+        region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or ministack.CREDENTIALS["AWS_DEFAULT_REGION"]
+        return {
+            "DOCUMENTS_BUCKET": BUCKET,
+            "AWS_ENDPOINT_URL_S3": self._documents.url,
+            "DOCUMENTS_ENDPOINT_URL": api_gateway.FORM_PATH,
+            "AWS_DEFAULT_REGION": region,
+        }
+
+    def _start_loading(self, function_env: Mapping[str, str]) -> None:
+        if self._documents is None:
+            return
+        if not self._queue_endpoint:  # the tables are elsewhere
+            self._queue_endpoint = self._start_ministack("queue", services="sqs").url
+        self._documents.load(
+            function_env,
+            self._table(function_env, "DOCUMENTS_TABLE"),
+            queue_endpoint=self._queue_endpoint,
+            owns_table=Part.TABLES.value in self._local_addresses,
+        )
+        self._stack.callback(self._documents.stop_loading)
 
     def _start_schedule(self, function_env: dict[str, str]) -> None:
         if self._prune_hours is None:
@@ -200,7 +246,7 @@ class LocalService:
             environments.invoke_streamed,
             origins=origins,
             find_down=self._find_down,
-            take_upload=self._take_upload,
+            take_form=self._documents.s3.answer_form if self._documents else None,
             named_keys=self._named_keys(function_env),
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
@@ -218,14 +264,17 @@ class LocalService:
         self._stack.callback(running.announce(self._data_dir, state))
 
     def _named_keys(self, function_env: Mapping[str, str]) -> NamedKeys:
-        settings = function_settings(function_env)
-        address = settings.dynamodb_endpoint_url
+        admins = function_settings(function_env).admin_callers
+        return NamedKeys(admins, AccessStore(self._table(function_env, "ACCESS_TABLE")))
+
+    def _table(self, function_env: Mapping[str, str], variable: str) -> Table:
+        address = function_env.get(Part.TABLES.value)
         client = (
             ministack.table_client(address)
             if Part.TABLES.value in self._local_addresses and address
             else dynamodb.connect(endpoint_url=address)
         )
-        return NamedKeys(settings.admin_callers, AccessStore(Table(client, settings.access_table)))
+        return Table(client, function_env[variable])
 
     def _find_down(self) -> list[str]:
         """The variables of the local parts that are down."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import httpx
@@ -31,6 +32,10 @@ class CheckFailed(Exception):
     """The service broke a promise; the message says what was seen."""
 
 
+class Skipped(Exception):
+    """The check cannot run here; the message says why."""
+
+
 def expect(condition: bool, message: str) -> None:
     """Raise CheckFailed with `message` unless the condition holds."""
     if not condition:
@@ -51,9 +56,23 @@ class Probe:
         self._kb = {"kb_id": kb_id} if kb_id else {}
         self.sessions: list[str] = []  # created here and not yet deleted
 
-    def call(self, method: str, path: str, model: type[Model], *, status: int = HTTPStatus.OK, **request: Any) -> Model:
-        """Send a request; the answer must have this status and fit this model."""
+    def call(
+        self,
+        method: str,
+        path: str,
+        model: type[Model],
+        *,
+        status: int = HTTPStatus.OK,
+        skipping: Mapping[int, str] = MappingProxyType({}),
+        **request: Any,
+    ) -> Model:
+        """Send a request; the answer must have this status and fit this model.
+
+        Raises Skipped with a reason for one of the statuses in `skipping`.
+        """
         response = self._client.send(method, path, **request)
+        if response.status_code in skipping:
+            raise Skipped(skipping[response.status_code])
         expect(response.status_code == status, f"{method} {path}: status {_status(response)} instead of {status}")
         try:
             return model.model_validate_json(response.content)
@@ -74,6 +93,16 @@ class Probe:
             expect(field in problem, f"{request_line}: the problem has no {field}")
         has_type = slug is None or problem["type"] == f"{TYPE_PREFIX}{slug}"
         expect(has_type, f"{request_line}: type {problem['type']}, not {slug}")
+
+    @property
+    def url(self) -> str:
+        """The address of the service."""
+        return self._client.url
+
+    def delete(self, path: str, **request: Any) -> None:
+        """Delete what was created here; the service may finish later."""
+        response = self._client.send("DELETE", path, **request)
+        expect(response.is_success, f"DELETE {path}: status {_status(response)}")
 
     def ask(self, query: str, **fields: Any) -> ChatAnswer:
         """Ask a question, in the session that `session_id` names or in a new one."""

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from gleaner.api.health import Health
 from gleaner_local.clients.http_api import ApiClient, CallFailed, OutOfReach
-from gleaner_local.verification import _answers, _conversations, _refusals, _selections
-from gleaner_local.verification._probe import CheckFailed, Probe, expect
+from gleaner_local.verification import _answers, _conversations, _groups, _refusals, _selections
+from gleaner_local.verification._probe import CheckFailed, Probe, Skipped, expect
 
 
 class Outcome(StrEnum):
@@ -35,10 +35,6 @@ class Result:
     name: str
     outcome: Outcome
     seen: str
-
-
-class Skipped(Exception):
-    """The check cannot run here; the message says why."""
 
 
 def plan(
@@ -68,6 +64,9 @@ def plan(
         Check("follow-up question", lambda: _conversations.check_follow_up(probe, covered)),
         Check("bad input", lambda: _refusals.check_bad_input(probe)),
         Check("somebody else's", check_other_caller),
+        Check(
+            "another group's", lambda: _groups.check_groups(probe, None if other is None else Probe(other, kb_id=kb_id))
+        ),
         Check("deletion", lambda: _conversations.check_deletion(probe)),
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from gleaner.errors import InvalidInput
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
@@ -86,10 +87,43 @@ def test_a_caller_is_limited_and_freed_again(here: list[str]) -> None:
     assert lines("list", *here)[0].startswith("No caller is listed.")
 
 
+def test_an_editor_is_made_and_unmade(here: list[str]) -> None:
+    assert lines("allow", MARY, "biology", "--editor", *here)[0] == "key:mary may use biology, and edit biology."
+    assert lines("allow", MARY, "art", *here)[0] == "key:mary may use art, biology, and edit biology."
+    [caller] = json.loads("\n".join(lines("list", "--json", *here)))["callers"]
+    assert (caller["kb_ids"], caller["edited_kb_ids"]) == (["art", "biology"], ["biology"])
+    assert lines("revoke", MARY, "biology", "--editor", *here)[0] == "key:mary may use art, biology."
+    lines("allow", MARY, "art", "--editor", *here)
+    assert lines("revoke", MARY, "art", *here)[0] == "key:mary may use biology."
+    assert run("revoke", MARY, "--editor", "--all", *here).exit_code == 2
+
+
 def test_the_list_is_json_for_programs(here: list[str]) -> None:
     lines("allow", "group:readers", "b", "a", *here)
     [caller] = json.loads("\n".join(lines("list", "--json", *here)))["callers"]
     assert (caller["caller"], caller["kb_ids"]) == ("group:readers", ["a", "b"])
+
+
+def test_groups_are_given_and_taken_beside_knowledge_bases(here: list[str]) -> None:
+    assert lines("allow", MARY, "b", "--group", "hr", "--group", "board", *here)[0] == (
+        "key:mary may use b. Its groups: board, hr."
+    )
+    lines("allow", MARY, "a", *here)
+    assert lines("revoke", MARY, "--group", "hr", *here)[0] == "key:mary may use a, b. Its groups: board."
+    [caller] = json.loads("\n".join(lines("list", "--json", *here)))["callers"]
+    assert caller["groups"] == ["board"]
+    assert lines("revoke", MARY, "--all", *here)[0] == "key:mary may use no knowledge base."
+
+
+def test_groups_are_neither_given_nor_taken_by_a_slip(here: list[str]) -> None:
+    assert run("allow", MARY, "b", "--group", "h r", *here).exit_code == 2
+    assert run("revoke", MARY, "--group", "hr", *here).exit_code == 1
+    lines("allow", MARY, "b", *here)
+    assert run("revoke", MARY, "b", "--group", "hr", *here).exit_code == 2
+    many = [word for number in range(101) for word in ("--group", f"g{number}")]
+    with pytest.raises(InvalidInput, match="more than 100 groups"):
+        CliRunner().invoke(program.app, ["callers", "allow", MARY, "b", *many, *here], catch_exceptions=False)
+    assert lines("list", *here)[0] == "key:mary may use b."
 
 
 def test_who_is_not_listed_loses_nothing_by_name(here: list[str]) -> None:

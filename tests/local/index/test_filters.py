@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gleaner.clients.pinecone_records import readable_by
 from gleaner_local.index.filters import FilterInvalid, compile_filter
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -107,3 +108,16 @@ def test_a_bare_value_means_equality() -> None:
 def test_invalid_filters_are_rejected(expression: object) -> None:
     with pytest.raises(FilterInvalid):
         compile_filter(expression)
+
+
+@pytest.mark.parametrize("acl", [None, [], ["hr"], ["hr", "board"], ["staff"], "hr", "staff", True])
+@pytest.mark.parametrize("own", [(), ("hr",), ("board", "x")])
+def test_the_filter_of_groups_matches_what_pinecone_documents(acl: Any, own: tuple[str, ...]) -> None:
+    """A list matches if any of its items does: docs.pinecone.io/guides/search/filter-by-metadata."""
+    fields = {} if acl is None else {"acl": acl}
+    names = acl if isinstance(acl, list) else [acl]
+    for extra in ({"owner": {"$exists": False}}, {"owner": {"$eq": "a"}}):
+        matches = compile_filter({"$and": [extra, readable_by(own)]})
+        is_readable = acl is None or any(name in own for name in names)
+        assert matches(fields | ({"owner": "a"} if "$eq" in extra["owner"] else {})) == is_readable
+        assert not matches(fields | {"owner": "b"})

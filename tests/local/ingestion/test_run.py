@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,17 +16,17 @@ from rich.console import Console
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.document_files import document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import Record, new_id
 from gleaner_documents import source_files
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
+from gleaner_documents.loading.writing import IngestProgress
 from gleaner_documents.model import FileTooLarge
-from gleaner_documents.plan import document_id
 from gleaner_documents.reading import read_document
 from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingestion.run import IngestReport, ingest
-from gleaner_local.ingestion.writing import IngestProgress
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
 from tests.documents.small_pdf import make_pdf
@@ -165,6 +166,41 @@ def test_a_changed_file_replaces_all_its_chunks(
     assert report.replaced == ["docs/long.txt"]
     assert len(report.unchanged) == 4
     assert " ".join(chunks_by_file(kb, kb_id)["docs/long.txt"]) == long_text("second", second)
+
+
+def test_a_sidecar_restricts_its_document_and_loads_it_again_when_it_changes(
+    kb: KnowledgeBase, kb_id: str, docs: Path
+) -> None:
+    (docs / "front.md").write_text("---\ngroups: [board]\n---\nMinutes.")
+    run(kb, kb_id, docs)
+    sidecars = [docs / f"{name}.gleaner.json" for name in ("keywords.md", "front.md")]
+    for groups in (["hr"], ["hr", "staff"], None):
+        for sidecar in sidecars:
+            sidecar.unlink() if groups is None else sidecar.write_text(json.dumps({"groups": groups}))
+        report = run(kb, kb_id, docs)
+        assert report.replaced == ["docs/front.md", "docs/keywords.md"]
+        assert (report.skipped, report.left_out) == ([], {})
+        assert {record.source_file_path: record.groups for record in stored_records(kb, kb_id).values()} == {
+            "docs/keywords.md": tuple(groups or ()),
+            "docs/front.md": tuple(groups or ["board"]),
+            "docs/part/notes.txt": (),
+            "docs/part/page.html": (),
+            "docs/book.pdf": (),
+        }
+
+
+def test_what_was_loaded_of_a_document_goes_when_it_is_unclear_whom_it_is_for(
+    kb: KnowledgeBase, kb_id: str, docs: Path
+) -> None:
+    run(kb, kb_id, docs)
+    sidecar = docs / "keywords.md.gleaner.json"
+    sidecar.write_text('{"groups": "hr"}')
+    report = run(kb, kb_id, docs)
+    assert [problem.source_file_path for problem in report.skipped] == ["docs/keywords.md"]
+    assert "docs/keywords.md" not in chunks_by_file(kb, kb_id)
+    assert len(chunks_by_file(kb, kb_id)) == 3
+    sidecar.unlink()
+    assert run(kb, kb_id, docs).loaded == ["docs/keywords.md"]
 
 
 def test_other_chunk_settings_replace_the_documents(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:

@@ -12,6 +12,7 @@ GleanerError
 │   │   ├── UnknownAnswer     the stored web answer
 │   │   ├── UnknownPassage
 │   │   ├── UnknownDocument
+│   │   ├── UploadsUnavailable    the service takes no documents
 │   │   ├── UnknownPageFile   of the page that the service shows in a browser
 │   │   ├── UnknownModel      no knowledge base that the caller may use has this name in OpenAI's API
 │   │   └── UnknownRun
@@ -28,13 +29,17 @@ GleanerError
 ├── ServiceUnavailable        a remote service failed (503); `service` names it
 │   ├── ModelUnavailable      the language model
 │   ├── KnowledgeBaseUnavailable
+│   │   ├── KnowledgeBaseTimedOut  it gave no answer in time, and may still do what it was asked
 │   │   ├── KnowledgeBaseBusy      it takes no more requests or tokens for now
 │   │   └── KnowledgeBaseQuotaUsed an allowance of its plan is used up
 │   │       └── KnowledgeBaseFull  it may hold no more until something is removed
 │   ├── WebSearchUnavailable
 │   ├── StoreUnavailable      DynamoDB
+│   ├── ObjectStoreUnavailable    where documents are kept: S3
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
+├── LeaseLost                 another one has taken over the document that was to be loaded
+├── LoadingPaused             a document is loaded further later, by another function
 ├── AnswerForgotten           a web answer, or one of its pages, may not be learned for now
 ├── ToolCallRejected          a tool call that the model should fix; the message says how
 └── ConfigurationError        a setting is missing or malformed; raised at start
@@ -92,6 +97,10 @@ class UnknownPassage(NotFound):
 
 class UnknownDocument(NotFound):
     """The knowledge base holds no document of this id."""
+
+
+class UploadsUnavailable(NotFound):
+    """The service has no bucket for documents, so it takes none."""
 
 
 class UnknownPageFile(NotFound):
@@ -178,6 +187,10 @@ class KnowledgeBaseUnavailable(ServiceUnavailable):
     service = "knowledge base"
 
 
+class KnowledgeBaseTimedOut(KnowledgeBaseUnavailable):
+    """The vector index gave no answer in time. It may have done what it was asked, or may do so yet."""
+
+
 class KnowledgeBaseBusy(KnowledgeBaseUnavailable):
     """The vector index takes no more for now; `retry_after` is what it asked to wait, in seconds, if it did."""
 
@@ -206,10 +219,28 @@ class StoreUnavailable(ServiceUnavailable):
     service = "store"
 
 
+class ObjectStoreUnavailable(ServiceUnavailable):
+    """The object store that holds the documents failed, refused the request or could not be reached."""
+
+    service = "object store"
+
+
 class ApiKeysUnavailable(ServiceUnavailable):
     """The secret with the API keys could not be read, or holds no keys yet."""
 
     service = "secret of the API keys"
+
+
+class LeaseLost(GleanerError):
+    """The lease on a document ended, and another holder has taken it over or given it back."""
+
+
+class LoadingPaused(GleanerError):
+    """The loading of a document goes on later, after `seconds`; what was written is kept."""
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class ContextTooLong(GleanerError):

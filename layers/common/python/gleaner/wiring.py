@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gleaner.answering.question import Services
     from gleaner.client_tasks import Spoken
     from gleaner.clients.answer_index import AnswerIndex
+    from gleaner.clients.object_store import ObjectStore
     from gleaner.clients.pinecone import KnowledgeBase
     from gleaner.model import Passage
     from gleaner.pruning.run import Pruner
@@ -207,7 +208,15 @@ class Answering:
                 return complete_plainly(messages, asker, services, deadline)
 
     def search(
-        self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline
+        self,
+        query: str,
+        kb_id: str | None,
+        *,
+        caller_id: str,
+        groups: frozenset[str],
+        query_id: str,
+        top_k: int,
+        deadline: Deadline,
     ) -> Sequence[Passage]:
         """See gleaner.answering.searching.search_passages."""
         with self._tracer.provider.in_subsegment("## search") as segment:
@@ -222,6 +231,7 @@ class Answering:
                     query,
                     kb_id,
                     caller_id=caller_id,
+                    groups=groups,
                     query_id=query_id,
                     top_k=top_k,
                     services=services,
@@ -241,6 +251,13 @@ def connect_knowledge_base(settings: Settings) -> KnowledgeBase:
     from gleaner.clients import pinecone
 
     return pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings))
+
+
+def connect_object_store(settings: Settings) -> ObjectStore:
+    """The bucket of the documents; sends nothing yet. Loads the description of S3."""
+    from gleaner.clients import object_store
+
+    return object_store.connect(bucket=settings.documents.bucket, endpoint_url=settings.documents.endpoint_url)
 
 
 def _read_index_key(settings: Settings) -> Callable[[], str]:

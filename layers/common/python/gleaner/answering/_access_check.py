@@ -1,4 +1,4 @@
-"""Reads what the caller may use beside the history and the first call of the model."""
+"""Reads what the caller may use and read beside the history and the first call of the model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gleaner.errors import NotAllowed, StoreUnavailable
 
 
 class AccessCheck:
-    """Whether the caller may use the knowledge base of a question, and which others."""
+    """Whether the caller may use the knowledge base of a question, which others, and whose documents."""
 
     def __init__(self, request: QuestionRequest, kb_id: str, executor: Executor) -> None:
         self._request = request
         self.kb_id = kb_id
-        self._found = executor.submit(request.admit, kb_id)
+        self._found = executor.submit(lambda: (request.admit(kb_id), request.find_groups()))
 
     def begin(self) -> frozenset[str] | None:
         """What the caller may use, as far as it is known; waits only if there is doubt that the caller is admitted.
@@ -31,7 +31,11 @@ class AccessCheck:
 
     def wait(self) -> frozenset[str] | None:
         """What the caller is limited to. Raises NotAllowed, StoreUnavailable or DeadlineExceeded."""
-        return self._found.result()
+        return self._found.result()[0]
+
+    def groups(self) -> frozenset[str]:
+        """The groups of the caller. Raises as `wait` does."""
+        return self._found.result()[1]
 
     def is_held(self) -> bool:
         """Whether the caller is admitted; waits until that is known."""

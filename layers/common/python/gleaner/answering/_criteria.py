@@ -32,7 +32,7 @@ def assess(
     return Criteria(
         knowledge_base_searched=searched if progress.model_calls else None,
         answered_on_first_attempt=_answered_on_first_attempt(progress, outcomes),
-        keywords_after_web=learnable <= workspace.learned_results if learnable else None,
+        keywords_after_web=learnable <= workspace.learned_results.keys() if learnable else None,
         helped_by_keywords=_helped_by_keywords(workspace),
         retry_recovered=_recovered_from_feedback(progress, outcomes, workspace, searched=searched),
         context_carried=context_carried,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from gleaner.answering.exchange import Answer, EarlierMessage, QuestionRequest
+from gleaner.groups import NOBODY, Groups, common_groups
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversation_items import Message, Session, Turn, cited_sources
@@ -21,6 +22,15 @@ class History:
 
     messages: Sequence[Message | EarlierMessage]
     is_first: bool
+
+    def groups_for(self, own: frozenset[str]) -> Groups:
+        """Whom what these messages rest on is for, as `common_groups` returns them, in a question of a member of `own`.
+
+        A client does not tell what its messages rest on: it may be documents of any of these groups.
+        """
+        if any(isinstance(message, EarlierMessage) for message in self.messages):
+            return NOBODY if own else ()
+        return common_groups(message.groups for message in self.messages if isinstance(message, Message))
 
 
 def load_history(request: QuestionRequest, conversations: ConversationStore, deadline: Deadline) -> History:
@@ -72,4 +82,5 @@ def _to_turn(answer: Answer, session_id: str, request: QuestionRequest, asked_at
         selected_text=request.selected_text,
         chapter_origin=request.chapter_origin,
         sources=cited_sources(answer.sources, answer.supports, answer.supporting_texts),
+        groups=answer.groups,
     )

@@ -230,7 +230,7 @@ class Agent:
     def _finish_learning(self) -> None:
         """Index the web answers that the model did not, under extracted keywords; then only the answer is missing."""
         for answer in self._workspace.web_answers.values():
-            if answer.result_id not in self._workspace.learnable_results() - self._workspace.learned_results:
+            if answer.result_id not in self._workspace.learnable_results() - self._workspace.learned_results.keys():
                 continue
             try:
                 index_keywords.learn(extract_keywords(answer), answer, self._workspace)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from gleaner.groups import Groups
 from gleaner.model import AnswerStatus, Grounding, Mode, Passage, SourceType, Support
 from gleaner.runtime.pricing import Cost
 from gleaner.stores.conversation_items import TurnFacts
@@ -53,6 +54,8 @@ class QuestionRequest:
     admit: Callable[[str], frozenset[str] | None] = lambda _kb_id: None
     # Says at once what `admit` will probably return or raise.
     expect: Callable[[str], frozenset[str] | None] = lambda _kb_id: None
+    # Called after `admit`: the groups of the caller, for whose members documents may be. Raises what `admit` raises.
+    find_groups: Callable[[], frozenset[str]] = frozenset
     is_fresh: bool = False  # stored web answers are not looked up, and no web search of others is shared
     history: tuple[EarlierMessage, ...] | None = None  # oldest first; read instead of the session's
     guidance: str | None = None  # what the client wishes of the answer's form; it stands below the service's own rules
@@ -79,6 +82,7 @@ class Answer:
     supporting_texts: Mapping[str, Sequence[str | None]]  # by source id, one for each mark
     confidence_score: float | None
     facts: TurnFacts
+    groups: Groups = ()  # whom what it rests on is for, as `common_groups` returns them
 
     def used(self, source_type: SourceType) -> bool:
         """Whether the answer cites a source of this type, whatever the model claims."""

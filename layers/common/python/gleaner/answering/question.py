@@ -110,13 +110,13 @@ def _answer(
     _await_knowledge_base(kb_check, access)
     question = _make_question(request, query_id, kb_id, kb_ids, services.learning_policy.mode(kb_id))
     admission.require_early()
-    workspace = _make_workspace(request, question, services, _before_cleanup(deadline))
+    workspace = _make_workspace(request, question, services, access, _before_cleanup(deadline))
     emit(Started(query_id=query_id, session_id=workspace.question.session_id))
     recorder = CallRecorder(workspace, request.caller_id, services.tool_calls)
 
     def admit() -> None:
         admission.require()
-        workspace.limit(access.wait())
+        workspace.limit(access.wait(), earlier_groups=history.groups_for(access.groups()))
 
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit, admit)
     messages = build_conversation(workspace.question, history.messages)
@@ -202,10 +202,12 @@ def _cost(agent: Agent, workspace: Workspace, services: Services) -> Cost:
     return estimate_cost(agent.usage, workspace.web_costs, services.prices)
 
 
-def _make_workspace(request: QuestionRequest, question: Question, services: Services, deadline: Deadline) -> Workspace:
+def _make_workspace(
+    request: QuestionRequest, question: Question, services: Services, access: AccessCheck, deadline: Deadline
+) -> Workspace:
     return Workspace(
         question=question,
-        search=_passage_search(request, question, services),
+        search=_passage_search(request, question, services, access),
         has_knowledge_base=lambda other: services.retrieval.has_knowledge_base(other, deadline=deadline),
         web=services.web if services.web.is_configured() else None,
         learning=services.learning,
@@ -233,7 +235,9 @@ def _make_question(
     )
 
 
-def _passage_search(request: QuestionRequest, question: Question, services: Services) -> PassageSearch:
+def _passage_search(
+    request: QuestionRequest, question: Question, services: Services, access: AccessCheck
+) -> PassageSearch:
     if request.mode is Mode.SELECTED_TEXT:
         selection = Selection(request.selected_text or "", request.chapter_origin)
         return lambda _, query, top_k, _deadline: RetrievalResult(tuple(selection.search(query, top_k=top_k)), False)
@@ -242,17 +246,27 @@ def _passage_search(request: QuestionRequest, question: Question, services: Serv
     with_stored_answers = is_question and request.grounding is not Grounding.STRICT and not request.is_fresh
 
     def search(kb_id: str, query: str, top_k: int, deadline: Deadline) -> RetrievalResult:
+        groups = access.groups()
         if with_stored_answers:  # the model may search another knowledge base of the caller
-            return search_for(question.caller, kb_id, query, services, top_k=top_k, deadline=deadline)
-        return services.retrieval.search(kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False)
+            return search_for(question.caller, groups, kb_id, query, services, top_k=top_k, deadline=deadline)
+        return services.retrieval.search(
+            kb_id, query, top_k=top_k, deadline=deadline, with_stored_answers=False, groups=groups
+        )
 
     return search
 
 
 def search_for(
-    caller: str | None, kb_id: str, query: str, services: Services, *, top_k: int, deadline: Deadline
+    caller: str | None,
+    groups: frozenset[str],
+    kb_id: str,
+    query: str,
+    services: Services,
+    *,
+    top_k: int,
+    deadline: Deadline,
 ) -> RetrievalResult:
-    """The best passages, with those stored web answers that `caller`, a hash, may find.
+    """The best passages, with those stored web answers that `caller`, a hash and a member of `groups`, may find.
 
     Raises KnowledgeBaseUnavailable or DeadlineExceeded.
     """
@@ -264,6 +278,7 @@ def search_for(
         deadline=deadline,
         with_stored_answers=mode is not LearningMode.OFF,
         caller=caller if mode is LearningMode.CALLER else None,
+        groups=groups,
     )
 
 
@@ -304,6 +319,7 @@ def _to_answer(
         supports=accepted.supports,
         supporting_texts=accepted.supporting_texts,
         confidence_score=accepted.confidence_score,
+        groups=workspace.groups(),
         facts=TurnFacts(
             answered=judge_answered(
                 question.text, accepted.text, accepted.sources, claim=accepted.claim, stands_alone=stands_alone

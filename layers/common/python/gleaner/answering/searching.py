@@ -13,17 +13,26 @@ from gleaner.stores.schema import caller_hash
 
 
 def search_passages(
-    query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, services: Services, deadline: Deadline
+    query: str,
+    kb_id: str | None,
+    *,
+    caller_id: str,
+    groups: frozenset[str],
+    query_id: str,
+    top_k: int,
+    services: Services,
+    deadline: Deadline,
 ) -> Sequence[Passage]:
     """The `top_k` best passages for `query`, best first; `kb_id` None is the default knowledge base.
 
-    Stored web answers are among them as far as the caller may find them, and their keywords count as used.
+    They are those that the caller, a member of `groups`, may read. Stored web answers are among them as far as the
+    caller may find them, and their keywords count as used.
     Raises UnknownKnowledgeBase, ServiceUnavailable or DeadlineExceeded.
     """
     kb_id = kb_id or services.default_kb_id
     require_knowledge_base(kb_id, services, deadline)
     caller = caller_hash(caller_id)
-    passages = search_for(caller, kb_id, query, services, top_k=top_k, deadline=deadline).passages
+    passages = search_for(caller, groups, kb_id, query, services, top_k=top_k, deadline=deadline).passages
     keyword_ids = list(dict.fromkeys(keyword_id for passage in passages for keyword_id in passage.keyword_ids))
     if keyword_ids:
         is_private = services.learning_policy.mode(kb_id) is LearningMode.CALLER

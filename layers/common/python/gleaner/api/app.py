@@ -113,8 +113,8 @@ class Api:
             caller=read_caller(
                 event,
                 admins=self._settings.admin_callers,
-                find_kb_ids=lambda subjects: self._access.find(subjects, deadline=deadline),
-                recall_kb_ids=self._access.recall,
+                find_rights=lambda subjects: self._access.find(subjects, deadline=deadline),
+                recall_rights=self._access.recall,
             ),
             deadline=deadline,
             lambda_context=context,

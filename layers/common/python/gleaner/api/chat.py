@@ -98,6 +98,7 @@ class ChatRoutes:
             chapter_origin=body.chapter_origin,
             admit=request.caller.admit,
             expect=request.caller.expect,
+            find_groups=request.caller.find_groups,
             is_admin=request.caller.is_admin,
             is_fresh=body.fresh,
         )

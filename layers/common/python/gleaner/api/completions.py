@@ -116,6 +116,7 @@ class CompletionRoutes:
             grounding=Grounding.STRICT if model.is_strict else Grounding.OPEN,
             admit=caller.admit,
             expect=caller.expect,
+            find_groups=caller.find_groups,
             is_admin=caller.is_admin,
             history=None if body.session_id else chat_messages.read_earlier(body.messages),
             guidance=chat_messages.read_guidance(body.messages),

@@ -88,8 +88,12 @@ class IdempotentRunner:
         """
         if key is None:
             return produce().answer
-        # Keys are scoped to the caller: the same key from another caller is another request.
-        record = {"key": "\x1f".join((request.caller.id, route, key)), "body": _fingerprint(body)}
+        # Keys are scoped to the caller: the same key from another caller is another request, and so is one of a caller
+        # with other groups, who may not read any more what the stored answer rests on.
+        record = {
+            "key": "\x1f".join((request.caller.id, route, key, *sorted(request.caller.find_groups()))),
+            "body": _fingerprint(body),
+        }
         try:
             return self._run_once(record, request, produce)
         except StoredAnswerFound as stored:

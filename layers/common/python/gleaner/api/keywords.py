@@ -174,7 +174,8 @@ class KeywordRoutes:
     def _show(self, keyword_id: Annotated[KeywordId, Path()]) -> Response[KeywordDetailsItem]:
         request = self._current()
         details = self._catalog.get(keyword_id, viewer=self._viewer(), deadline=request.deadline)
-        answers = sorted(details.answers, key=lambda answer: answer.created_at, reverse=True)
+        readable = [answer for answer in details.answers if request.caller.may_read(answer.groups)]
+        answers = sorted(readable, key=lambda answer: answer.created_at, reverse=True)
         return ok(
             KeywordDetailsItem(
                 keyword=_to_item(details.keyword),

@@ -41,7 +41,15 @@ class SearchPassages(Protocol):
     """Like gleaner.answering.searching.search_passages."""
 
     def __call__(
-        self, query: str, kb_id: str | None, *, caller_id: str, query_id: str, top_k: int, deadline: Deadline
+        self,
+        query: str,
+        kb_id: str | None,
+        *,
+        caller_id: str,
+        groups: frozenset[str],
+        query_id: str,
+        top_k: int,
+        deadline: Deadline,
     ) -> Sequence[Passage]:
         """The best passages."""
 
@@ -134,6 +142,7 @@ class ReadingTools:
             arguments.query,
             self._choice.choose(arguments.kb_id),
             caller_id=request.caller.id,
+            groups=request.caller.find_groups(),
             query_id=request.query_id,
             top_k=_RESULTS,
             deadline=request.deadline,
@@ -168,7 +177,12 @@ class ReadingTools:
         part, request = decode_part(document_id), self._current()
         self._require(part.kb_id)
         document, records = self._library.read_document(
-            part.kb_id, part.document, start=part.start, limit=_MAX_CHUNKS, deadline=request.deadline
+            part.kb_id,
+            part.document,
+            start=part.start,
+            limit=_MAX_CHUNKS,
+            may_read=request.caller.may_read,
+            deadline=request.deadline,
         )
         if part.start >= document.chunk_count:
             raise UnknownDocument(

@@ -72,9 +72,12 @@ class PassageRoutes:
         request.caller.require_knowledge_base(place.kb_id)
         if place.is_learned:
             viewer = None if request.caller.is_admin else caller_hash(request.caller.id)
-            answer = self._learned.read(place.kb_id, place.key, viewer=viewer, deadline=request.deadline)
+            answer = self._learned.read(
+                place.kb_id, place.key, viewer=viewer, groups=request.caller.find_groups(), deadline=request.deadline
+            )
             return _to_web_passage(answer, place, wanted.fingerprint)
-        found = self._library.read_passage(place.kb_id, place.key, deadline=request.deadline)
+        may_read = request.caller.may_read
+        found = self._library.read_passage(place.kb_id, place.key, may_read=may_read, deadline=request.deadline)
         return _to_passage(found.chunk, place.kb_id, wanted.fingerprint).model_copy(
             update={
                 "before": _to_neighbour(found.before, place.kb_id),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 
 from gleaner.clients.pinecone import KnowledgeBase
-from gleaner.clients.pinecone_records import OWNER_FIELD
+from gleaner.clients.pinecone_records import OWNER_FIELD, readable_by
 from gleaner.guards.redaction import redact
 from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record, WebAnswer
 
@@ -24,14 +24,23 @@ class AnswerIndex:
         self._index = index
 
     def search(
-        self, kb_id: str, query: str, *, top_k: int, timeout: float, caller: str | None = None
+        self,
+        kb_id: str,
+        query: str,
+        *,
+        top_k: int,
+        timeout: float,
+        caller: str | None = None,
+        groups: Collection[str] = (),
     ) -> dict[str, float]:
         """The scores, 0 to 1, of the `top_k` best answers by their ids, best first.
 
-        They are those that all callers may find, or with `caller`, a hash, those that only this one may.
+        They are those that all callers may find, or with `caller`, a hash, those that only this one may; either way,
+        those that a member of `groups` may.
         """
         owner: JsonObject = {"$exists": False} if caller is None else {"$eq": caller}
-        hits = self._index.search(_namespace(kb_id), query, top_k=top_k, timeout=timeout, filter={OWNER_FIELD: owner})
+        condition: JsonObject = {"$and": [{OWNER_FIELD: owner}, readable_by(groups)]}
+        hits = self._index.search(_namespace(kb_id), query, top_k=top_k, timeout=timeout, filter=condition)
         return {hit.record.id: hit.score for hit in hits}
 
     def put(self, answer: WebAnswer, *, timeout: float) -> None:
@@ -71,4 +80,5 @@ def _to_record(answer: WebAnswer) -> Record:
         chunk_index=0,
         content_hash="",
         owner=answer.owner,
+        groups=answer.groups,
     )

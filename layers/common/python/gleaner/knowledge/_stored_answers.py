@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from gleaner.clients.answer_index import AnswerIndex
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
+from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.knowledge._closeness import closeness, merge_scores
@@ -66,17 +67,20 @@ class StoredAnswerSearch:
         self._max_age = max_age
         self._blocked_hosts = blocked_hosts
 
-    def find(self, kb_id: str, query: str, *, caller: str | None, deadline: Deadline) -> StoredAnswers:
+    def find(
+        self, kb_id: str, query: str, *, caller: str | None, groups: Collection[str] = (), deadline: Deadline
+    ) -> StoredAnswers:
         """The best stored answers. If the search by meaning fails, those that keywords lead to.
 
         With `caller`, a hash, only what this caller caused, or whose caller is not known. The search by meaning finds
-        what was learned for this caller alone, and keywords the rest. The table decides whose an answer is.
+        what was learned for this caller alone, and keywords the rest. What rests on documents of other groups than
+        `groups` is neither found nor counted. The table decides whose an answer is.
         Raises StoreUnavailable or DeadlineExceeded.
         """
         timeout = deadline.timeout(_MAX_SEARCH_SECONDS)
         search = self._answer_index.search
         by_meaning = self._executor.submit(
-            search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller
+            search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller, groups=groups
         )
         lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
         similarities = _result_or_none(by_meaning)
@@ -96,7 +100,9 @@ class StoredAnswerSearch:
                 ),
             )
             for answer in answers
-            if answer.owner in (None, caller) and self._may_be_served(answer, kb_id, now)
+            if answer.owner in (None, caller)
+            and may_read(answer.groups, groups)
+            and self._may_be_served(answer, kb_id, now)
         ]
         return _select(query, candidates, now)
 
@@ -205,6 +211,7 @@ def _from_answer(
         urls=tuple(citation.url for citation in answer.citations),
         backing=_read_backing(answer),
         place=Place(kb_id=answer.kb_id, key=answer.result_id, is_learned=True),
+        groups=answer.groups,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from gleaner.errors import UnknownKeyword, UnknownPassage
+from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._citation_marks import remove_marks
 from gleaner.model import LearningMode, WebAnswer
@@ -29,8 +31,10 @@ class LearnedPassages:
         self._policy = policy
         self._blocked_hosts = blocked_hosts
 
-    def read(self, kb_id: str, answer_id: str, *, viewer: str | None, deadline: Deadline) -> WebAnswer:
-        """The answer without citation marks. `viewer` is the hash of the caller, None for an admin.
+    def read(
+        self, kb_id: str, answer_id: str, *, viewer: str | None, groups: Collection[str] = (), deadline: Deadline
+    ) -> WebAnswer:
+        """The answer without citation marks. `viewer` is the hash of the caller, a member of `groups`; None: an admin.
 
         Raises UnknownPassage if it is gone, or a search would not hand it out to the viewer.
         """
@@ -42,6 +46,7 @@ class LearnedPassages:
             or answer.kb_id != kb_id
             or not answer.keyword_ids
             or any(self._blocked_hosts.blocks(citation.url) for citation in answer.citations)
+            or (viewer is not None and not may_read(answer.groups, groups))
             or (mode is LearningMode.CALLER and viewer is not None and not self._caused(answer, viewer, deadline))
         ):
             raise UnknownPassage("This web answer is not stored any more. Ask again.")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from gleaner.clients.answer_index import AnswerIndex
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.clients.pinecone_records import readable_by
 from gleaner.errors import DeadlineExceeded, StoreUnavailable
+from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import NONE_BLOCKED, BlockedHosts
 from gleaner.knowledge._stored_answers import StoredAnswers, StoredAnswerSearch
 from gleaner.model import Passage, Place, RecordHit, SourceType
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import KeywordStore
+
+logger = logging.getLogger(__name__)
 
 _MAX_SEARCH_SECONDS = 5.0
 
@@ -71,25 +76,28 @@ class Retrieval:
         deadline: Deadline,
         with_stored_answers: bool = True,
         caller: str | None = None,
+        groups: Collection[str] = (),
     ) -> RetrievalResult:
         """The `top_k` best passages for `query`, best first, without ids, optionally with stored web answers.
 
-        With `caller`, a hash, these are only answers that this caller caused, and those whose caller is not known.
+        All of them are passages that a member of `groups` may read. With `caller`, a hash, stored web answers are only
+        those that this caller caused, and those whose caller is not known.
 
         Raises KnowledgeBaseUnavailable or DeadlineExceeded. A failure of the keyword index does not raise; it is
         reported in the result, since the knowledge base can answer without it.
         """
         search_deadline = deadline.part(_MAX_SEARCH_SECONDS)
         timeout = search_deadline.timeout(_MAX_SEARCH_SECONDS)
-        hits = self._executor.submit(self._knowledge_base.search, kb_id, query, top_k=top_k, timeout=timeout)
+        search, condition = self._knowledge_base.search, readable_by(groups)
+        hits = self._executor.submit(search, kb_id, query, top_k=top_k, timeout=timeout, filter=condition)
         stored, lookup_failed = StoredAnswers(), False
         try:
             if with_stored_answers:
-                stored = self._stored_answers.find(kb_id, query, caller=caller, deadline=search_deadline)
+                stored = self._stored_answers.find(kb_id, query, caller=caller, groups=groups, deadline=search_deadline)
         except (StoreUnavailable, DeadlineExceeded):
             lookup_failed = True
         found = hits.result()
-        chunks = sorted((_from_hit(hit, kb_id) for hit in found), key=lambda passage: passage.key)
+        chunks = sorted((_from_hit(hit, kb_id) for hit in _readable(found, groups)), key=lambda passage: passage.key)
         ranked = sorted([*chunks, *stored.passages], key=lambda passage: -passage.score)
         return RetrievalResult(tuple(ranked[:top_k]), lookup_failed, found.left_out, stored.withheld, stored.expired)
 
@@ -100,6 +108,14 @@ class Retrieval:
                 self._knowledge_base.record_counts(timeout=deadline.timeout(_MAX_SEARCH_SECONDS))
             )
         return kb_id in self._existing_kb_ids
+
+
+def _readable(hits: Sequence[RecordHit], groups: Collection[str]) -> list[RecordHit]:
+    """The hits that a member of `groups` may read: all of them, unless the index does not filter as it must."""
+    readable = [hit for hit in hits if may_read(hit.record.groups, groups)]
+    if len(readable) < len(hits):
+        logger.error("the index found records of other groups", extra={"record_count": len(hits) - len(readable)})
+    return readable
 
 
 def _from_hit(hit: RecordHit, kb_id: str) -> Passage:
@@ -119,4 +135,5 @@ def _from_hit(hit: RecordHit, kb_id: str) -> Passage:
         urls=(record.source_url,) if record.source_url else (),
         is_own=True,
         place=Place(kb_id=kb_id, key=record.id),
+        groups=record.groups,
     )

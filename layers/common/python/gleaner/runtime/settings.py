@@ -12,6 +12,7 @@ from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import CALLER_PATTERN, KB_ID_PATTERN
 from gleaner.runtime.authorization import Authorization, read_authorization
+from gleaner.runtime.document_storage import DocumentStorage, read_document_storage
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
 from gleaner.runtime.quota import Quota, read_quota
@@ -23,7 +24,7 @@ _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-_PATH = re.compile(r"(?:/[a-z0-9-]+)+")
+_UNLISTED = ("all", "none", "edit")
 _MAX_PRICE = 1_000_000  # USD; the store cannot count what some greater ones come to
 _FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
@@ -35,6 +36,7 @@ _REQUIRED = (
     "IDEMPOTENCY_TABLE",
     "ACCESS_TABLE",
     "USAGE_TABLE",
+    "DOCUMENTS_TABLE",
 )
 
 
@@ -60,6 +62,7 @@ class Settings:
     idempotency_table: str
     access_table: str
     usage_table: str
+    documents: DocumentStorage
     dynamodb_endpoint_url: str | None
     prices: Prices
     quota: Quota
@@ -71,10 +74,10 @@ class Settings:
     learning_policy: LearningPolicy
     cors_origins: tuple[str, ...]
     unlisted_may_use_all: bool  # callers that the access table does not list: all knowledge bases, or none
+    unlisted_may_edit: bool  # whether such callers may also upload and remove documents
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
     authorization: Authorization | None  # of MCP clients, at a Cognito user pool; None: they send another credential
-    upload_path: str  # where that page sends documents of its reader; empty: the service takes none
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
@@ -107,6 +110,7 @@ class Settings:
             idempotency_table=env["IDEMPOTENCY_TABLE"],
             access_table=env["ACCESS_TABLE"],
             usage_table=env["USAGE_TABLE"],
+            documents=read_document_storage(env),
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=prices,
             quota=read_quota(env, counts_money=prices.count_money),
@@ -117,11 +121,11 @@ class Settings:
             web_blocked_hosts=_read_blocked_hosts(env),
             learning_policy=read_learning_policy(env),
             cors_origins=_read_origins(env),
-            unlisted_may_use_all=_read_choice(env, "UNLISTED_CALLERS", ("all", "none"), none="all") is None,
+            unlisted_may_use_all=(unlisted := _read_choice(env, "UNLISTED_CALLERS", _UNLISTED, none="all")) != "none",
+            unlisted_may_edit=unlisted == "edit",
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
             authorization=read_authorization(env),
-            upload_path=_read_path(env, "UPLOAD_PATH"),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )
@@ -170,14 +174,6 @@ def _read_blocked_hosts(env: Mapping[str, str]) -> BlockedHosts:
             "WEB_BLOCKED_HOSTS must be hosts such as example.org, without https:// and paths, separated by spaces."
         )
     return BlockedHosts(frozenset(valid))
-
-
-def _read_path(env: Mapping[str, str], name: str) -> str:
-    """A path below the address of the service, or an empty text if the variable is not set."""
-    value = env.get(name, "")
-    if value and not _PATH.fullmatch(value):
-        raise ConfigurationError(f"{name} must be a path such as /local/documents.")
-    return value
 
 
 def _read_origins(env: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from gleaner import text
+from gleaner.groups import ACL, Groups, read_stored_groups
 from gleaner.guards.redaction import redact
 from gleaner.model import Answered, Passage, Support
 from gleaner.passage_ids import encode_passage
@@ -45,6 +46,7 @@ class Message:
     created_at: datetime
     mode: str
     metadata: Mapping[str, Any]
+    groups: Groups = ()  # of an answer: whom what it rests on is for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ class Turn:
     selected_text: str | None = None
     chapter_origin: str | None = None
     sources: Sequence[Mapping[str, Any]] = ()  # of the answer, as `cited_sources` describes them
+    groups: Groups = ()  # whom what the answer rests on is for; a later answer that rests on it is for no others
 
     def title(self) -> str | None:
         """The title that the turn gives its session, in one line; None if an earlier one did."""
@@ -116,10 +119,11 @@ def message_id(query_id: str, role: str) -> str:
 
 def turn_values(turn: Turn) -> tuple[PackedItem, PackedItem]:
     """The attributes of a turn's question and of its answer, without keys."""
-    return (
-        _message_values(turn, "user", turn.question, turn.asked_at, {}),
-        _message_values(turn, "assistant", turn.answer, turn.answered_at, answer_metadata(turn.facts, turn.sources)),
+    answer, pieces = _message_values(
+        turn, "assistant", turn.answer, turn.answered_at, answer_metadata(turn.facts, turn.sources)
     )
+    rights = {ACL: list(turn.groups)} if turn.groups else {}
+    return _message_values(turn, "user", turn.question, turn.asked_at, {}), (answer | rights, pieces)
 
 
 def selection_values(turn: Turn) -> PackedItem:
@@ -206,6 +210,7 @@ def to_message(item: Mapping[str, Any], pieces: Sequence[bytes]) -> Message:
         created_at=from_timestamp(item["created_at"]),
         mode=item["mode"],
         metadata=item["metadata"],
+        groups=read_stored_groups(item),
     )
 
 

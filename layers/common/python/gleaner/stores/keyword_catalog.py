@@ -136,10 +136,14 @@ class KeywordCatalog:
 def _may_see(viewer: str | None, head: Mapping[str, Any]) -> bool:
     """Whether a caller (by hash) may see a keyword. A keyword of few callers may say what one of them asked.
 
-    Keywords of earlier versions name no callers: everybody sees them, as before.
+    Those who caused it by questions about restricted documents do not count: it may say what these hold. Keywords of
+    earlier versions name no callers: everybody sees them, as before.
     """
     callers = head.get("callers")
-    return viewer is None or callers is None or viewer in callers or len(callers) >= MIN_CALLERS
+    if viewer is None or callers is None:
+        return True
+    own = {schema.caller_mark(viewer), schema.caller_mark(viewer, is_restricted=True)}
+    return not own.isdisjoint(callers) or sum(not schema.is_restricted_mark(one) for one in callers) >= MIN_CALLERS
 
 
 def _position(item: Mapping[str, Any]) -> Position:

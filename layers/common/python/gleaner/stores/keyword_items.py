@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from gleaner import text
+from gleaner.groups import ACL, Groups, read_stored_groups
 from gleaner.guards.redaction import redact
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores import schema
@@ -33,6 +34,7 @@ class KeywordUse:
     answer: WebAnswer | None
     caller: str | None = None  # the hash of who asked; None: not known, as in what earlier versions learned
     is_private: bool = False  # only the caller finds it
+    groups: Groups = ()  # of the restricted passages that the query saw, as `common_groups` returns them
 
     @property
     def scope(self) -> str:
@@ -40,6 +42,11 @@ class KeywordUse:
         if self.is_private and self.caller is not None:
             return schema.private_scope(self.kb_id, self.caller)
         return self.kb_id
+
+    @property
+    def caller_mark(self) -> str | None:
+        """What names the caller in the head of a keyword; None if the caller is not known."""
+        return None if self.caller is None else schema.caller_mark(self.caller, is_restricted=bool(self.groups))
 
 
 def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
@@ -62,7 +69,8 @@ def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
     """The item that links a keyword to the query and the web answer it was indexed for."""
     result_id = use.answer.result_id if use.answer else None
     key = schema.association_key(keyword, use.scope, use.query_id, _association_id(keyword, use, result_id))
-    return key | _association_values(keyword, use, result_id, now) | {"caller": use.caller}
+    rights = {"caller": use.caller, ACL: list(use.groups) or None}
+    return key | _association_values(keyword, use, result_id, now) | rights
 
 
 def query_use(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:
@@ -117,6 +125,7 @@ def answer_update(
         + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
         + (", #valid_for_hours = if_not_exists(#valid_for_hours, :hours)" if answer.valid_for_hours else "")
         + (", #owner = if_not_exists(#owner, :owner)" if answer.owner else "")
+        + (f", #{ACL} = if_not_exists(#{ACL}, :{ACL})" if answer.groups else "")
         + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
         condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
@@ -135,7 +144,8 @@ def answer_update(
         }
         | ({":expires": expires_at} if expires_at else {})
         | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {})
-        | ({":owner": answer.owner} if answer.owner else {}),
+        | ({":owner": answer.owner} if answer.owner else {})
+        | ({f":{ACL}": list(answer.groups)} if answer.groups else {}),
         return_existing=True,
     )
 
@@ -183,5 +193,6 @@ def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
         answers=item.get("answers", ""),
         valid_for_hours=item.get("valid_for_hours"),
         owner=item.get("owner"),
+        groups=read_stored_groups(item),
         is_doubtful=is_doubtful(item),
     )

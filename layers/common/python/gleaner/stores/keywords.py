@@ -243,10 +243,11 @@ def _refusal(error: ConditionFailed) -> GleanerError:
 
 def _new_callers(head: Head | None, use: KeywordUse) -> set[str]:
     """Whom to add to the callers that the head names. An earlier version's keyword has none: everybody sees it."""
-    if use.caller is None or (head is not None and "callers" not in head):
+    mark = use.caller_mark
+    if mark is None or (head is not None and "callers" not in head):
         return set()
-    named = set() if head is None else head["callers"]
-    return set() if use.caller in named or len(named) >= schema.MAX_CALLERS else {use.caller}
+    of_kind = [one for one in (head or {}).get("callers", ()) if schema.is_restricted_mark(one) == bool(use.groups)]
+    return set() if mark in of_kind or len(of_kind) >= schema.MAX_CALLERS else {mark}
 
 
 def _plan_condition(head: Head | None, findable: bool, kb_id: str) -> tuple[str, dict[str, Any]]:

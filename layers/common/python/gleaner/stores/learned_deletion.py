@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gleaner.errors import StoreUnavailable, UnknownAnswer
+from gleaner.groups import ACL
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.answer_forgetting import AnswerForgetting
@@ -248,5 +249,9 @@ def _plan(head: Head, associations: Sequence[Mapping[str, Any]], teacher: _Teach
 def _remaining_callers(head: Head, others: Sequence[Mapping[str, Any]]) -> set[str] | None:
     if "callers" not in head:
         return None
-    callers = sorted({item["caller"] for item in others if "caller" in item})
-    return set(callers[: schema.MAX_CALLERS]) or set(head["callers"])
+    remaining: set[str] = set()
+    for is_restricted in (False, True):
+        callers = {item["caller"] for item in others if "caller" in item and (ACL in item) == is_restricted}
+        kept = sorted(callers)[: schema.MAX_CALLERS]
+        remaining.update(schema.caller_mark(caller, is_restricted=is_restricted) for caller in kept)
+    return remaining or set(head["callers"])

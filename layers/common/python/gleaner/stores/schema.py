@@ -1,7 +1,7 @@
 """The schema of the tables: keys, indexes and their names. No other module knows how items are addressed.
 
-Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines, and the
-access table, whose key is `subject`.
+Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines, the access
+table, whose key is `subject`, and the documents table.
 
 Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword (its head)
@@ -36,11 +36,15 @@ Tool calls table
   The values of `tool_name` and `status` end with a shard, as in `success#02`: few values would otherwise share all
   writes of an index. Calls of earlier versions have values without a shard.
 Access table
-    <caller, or group of a Cognito pool>                                 the knowledge bases that it may use
+    <caller, or group of a Cognito pool>                                 the knowledge bases that it may use, its groups
 Usage table
     D#<UTC day>              C#<caller>                                  what a caller used on a day; names the caller
     E#<UTC day>              ENVIRONMENT                                 what all callers used on it
   Both expire, by `expires_at`. They are partitions of their own, because every question writes to both.
+Documents table
+    <kb id>                  <document id>                               a document in the object store, and its lease
+  Only an upload that was allowed and never came expires, by `expires_at`. It names the caller who asked for the upload.
+    indexes by_state: kb_state, updated_at; by_uploader: uploaded_by, updated_at; keys only
 """
 
 from __future__ import annotations
@@ -56,7 +60,7 @@ PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefi
 ACTIVE_SHARDS = 4
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
-MAX_CALLERS = 8  # of a keyword that its head names
+MAX_CALLERS = 8  # of a keyword that its head names, and as many by restricted questions
 ASSOCIATION_PREFIXES = ("A#", "U#")  # sort keys of associations with web answers, and with queries served
 
 
@@ -91,6 +95,11 @@ TOOL_CALLS = TableSchema(indexes=(BY_SESSION, BY_TOOL, BY_STATUS))
 USAGE = TableSchema(ttl_attribute="expires_at")
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 ACCESS = TableSchema(partition_key="subject", sort_key=None)
+BY_STATE = Index("by_state", "kb_state", "updated_at")
+BY_UPLOADER = Index("by_uploader", "uploaded_by", "updated_at", keys_only=True)
+DOCUMENTS = TableSchema(
+    partition_key="kb_id", sort_key="document_id", indexes=(BY_STATE, BY_UPLOADER), ttl_attribute="expires_at"
+)
 
 Key = dict[str, str]
 
@@ -111,6 +120,19 @@ def derived_id(*parts: str) -> str:
 def caller_hash(caller_id: str) -> str:
     """What stands for a caller in the keywords table, whose items many people may read."""
     return derived_id("caller", caller_id)
+
+
+_RESTRICTED_PREFIX = "acl:"  # no hash begins with it
+
+
+def caller_mark(caller: str, *, is_restricted: bool = False) -> str:
+    """What names a caller (by its hash) among those of a keyword; it tells who caused it by a restricted question."""
+    return f"{_RESTRICTED_PREFIX}{caller}" if is_restricted else caller
+
+
+def is_restricted_mark(mark: str) -> bool:
+    """Whether a mark is of a caller whose question saw documents that are for some groups only."""
+    return mark.startswith(_RESTRICTED_PREFIX)
 
 
 _SCOPE_SEPARATOR = "@"  # no knowledge base has it in its id
@@ -372,3 +394,13 @@ def caller_usage_key(day: date, caller: str) -> Key:
 def environment_usage_key(day: date) -> Key:
     """Key of what all callers used on a day."""
     return {"pk": f"E#{day.isoformat()}", "sk": "ENVIRONMENT"}
+
+
+def document_key(kb_id: str, document_id: str) -> Key:
+    """Key of a document of the object store."""
+    return {"kb_id": kb_id, "document_id": document_id}
+
+
+def document_state_partition(kb_id: str, state: str) -> str:
+    """The partition of `by_state` that holds the documents of a knowledge base in a state."""
+    return f"{kb_id}{KEY_SEPARATOR}{state}"

@@ -106,13 +106,13 @@ def learn(
     if learned.indexed:
         workspace.learned.update({keyword.keyword_id: keyword for keyword in learned.indexed})
         if answer.result_id not in workspace.learned_results:
-            workspace.learned_results.add(answer.result_id)
+            workspace.learned_results[answer.result_id] = described.groups
             workspace.background.submit("answer index", lambda: _index_answer(described, workspace))
     return learned
 
 
 def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, workspace: Workspace) -> WebAnswer:
-    """Add the question that the answer answers, how long it holds, and whose it is."""
+    """Add the question that the answer answers, how long it holds, and whom it is for."""
     question = workspace.question
     is_harmless = isinstance(answers, str) and check_keyword(answers) is None
     return replace(
@@ -120,6 +120,7 @@ def _describe(answer: WebAnswer, answers: object, valid_for_hours: object, works
         answers=choose_answered_question(answers if is_harmless else None, answer, question.text),
         valid_for_hours=choose_valid_hours(valid_for_hours, answer),
         owner=question.caller if question.learning is LearningMode.CALLER else None,
+        groups=workspace.groups(),
     )
 
 

@@ -50,6 +50,8 @@ def _search(arguments: SearchArguments, workspace: Workspace) -> JsonObject:
         workspace.degraded.add("stored web answers could not be looked up")
     workspace.left_out.append(result.left_out)
     workspace.withheld.update(result.withheld)
+    if result.expired:
+        workspace.shown_groups.append(result.expired.groups)
     passages = workspace.admit(result.passages)
     _count_uses(passages, workspace)
     is_selection = workspace.question.mode is Mode.SELECTED_TEXT

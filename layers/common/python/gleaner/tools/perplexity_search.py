@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pydantic import Field
-
 from gleaner.clients.perplexity import UnusableAnswer, WebSearchResult
 from gleaner.errors import ToolCallRejected, WebSearchUnavailable
 from gleaner.guards.answer_text import replace_in_prose

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from gleaner.groups import NOBODY, Groups, common_groups
 from gleaner.knowledge.learning import Learning
 from gleaner.knowledge.retrieval import RetrievalResult
 from gleaner.knowledge.shared_web_search import SharedWebSearch
@@ -46,6 +48,7 @@ class Question:
     text: str
     kb_id: str
     kb_ids: frozenset[str] | None = None  # the knowledge bases that the caller is limited to; None: no limit
+    earlier_groups: Groups = ()  # of what the turns before it rest on, as `common_groups` returns them
     mode: Mode
     grounding: Grounding
     caller: str | None = None  # the hash of who asks
@@ -87,8 +90,9 @@ class Workspace:
     withheld: Counter[str] = field(default_factory=Counter)  # stored answers that do not fit, by what makes them differ
     web_answers: dict[str, WebAnswer] = field(default_factory=dict)  # by result id, in order of arrival
     learned: dict[str, IndexedKeyword] = field(default_factory=dict)  # by keyword id
-    learned_results: set[str] = field(default_factory=set)  # ids of indexed web answers
+    learned_results: dict[str, Groups] = field(default_factory=dict)  # whom indexed web answers are for, by their ids
     unlearnable_results: set[str] = field(default_factory=set)  # ids of web answers that may not be indexed
+    shown_groups: list[Groups] = field(default_factory=list)  # of what the model saw that is no passage
     unindexed_results: set[str] = field(default_factory=set)  # ids of stored answers that are not found by meaning yet
     degraded: set[str] = field(default_factory=set)  # why the answer is a fallback
     _passages: dict[str, Passage] = field(default_factory=dict)  # by id
@@ -99,9 +103,9 @@ class Workspace:
         with self._lock:
             return [self._admit(passage) for passage in passages]
 
-    def limit(self, kb_ids: frozenset[str] | None) -> None:
-        """Set the knowledge bases that the caller is limited to; None: no limit."""
-        self.question = replace(self.question, kb_ids=kb_ids)
+    def limit(self, kb_ids: frozenset[str] | None, *, earlier_groups: Groups) -> None:
+        """Set what the caller is limited to, None without a limit, and whom the earlier turns are for."""
+        self.question = replace(self.question, kb_ids=kb_ids, earlier_groups=earlier_groups)
 
     def keyword_use(self, answer: WebAnswer | None) -> KeywordUse:
         """Return the context in which keywords of this query are indexed or counted."""
@@ -113,13 +117,22 @@ class Workspace:
             answer=answer,
             caller=question.caller,
             is_private=question.learning is LearningMode.CALLER,
+            groups=self.groups(),
         )
+
+    def groups(self) -> Groups:
+        """Return whom what follows from this question is for, as `common_groups` does: it saw restricted passages."""
+        with self._lock:
+            seen = [passage.groups for passage in self._passages.values()]
+            return common_groups([self.question.earlier_groups, *self.shown_groups, *seen])
 
     def search_scope(self) -> str | None:
         """Return whose web searches this question may share: those who would find what it learns. None: nobody's."""
-        if self.question.is_fresh or self.question.learning is LearningMode.OFF:
+        groups = self.groups()
+        if self.question.is_fresh or self.question.learning is LearningMode.OFF or groups == NOBODY:
             return None
-        return self.keyword_use(None).scope
+        scope = self.keyword_use(None).scope
+        return json.dumps([scope, groups]) if groups else scope
 
     def is_poor(self) -> bool:
         """Whether the answer is a fallback for another reason than learning itself: then it teaches nothing."""
@@ -127,9 +140,12 @@ class Workspace:
 
     def learnable_results(self) -> set[str]:
         """Return the ids of the web answers that may be indexed."""
-        if self.question.learning is LearningMode.OFF or self.is_poor():
+        groups = self.groups()
+        if self.question.learning is LearningMode.OFF or self.is_poor() or groups == NOBODY:
             return set()
-        return set(self.web_answers) - self.unlearnable_results
+        # What an answer is stored under must be for the same callers as the answer: keywords are shown with it.
+        other = {result_id for result_id, learned_for in self.learned_results.items() if learned_for != groups}
+        return set(self.web_answers) - self.unlearnable_results - other
 
     def lacks_sources(self) -> bool:
         """Whether the answer cites none of the passages, although the model does not say that they do not hold it.
