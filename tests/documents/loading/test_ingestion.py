@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -189,3 +192,24 @@ def test_the_function_reads_in_a_process_of_its_own_and_names_what_is_to_come_ag
     log = (tmp_path / "log").read_text()
     assert '"DocumentsLoaded"' in log
     assert "Lamps are trimmed" not in log
+
+
+# What only reading needs is loaded by the process that reads; the rest is what answers questions.
+_LATER = ("bs4", "docutils", "lxml", "mammoth", "markdown_it", "openpyxl", "pptx", "pypdfium2", "yaml")
+_NEVER = ("openai", "pydantic", "numpy", "gleaner.api", "gleaner.answering", "gleaner.application", "gleaner_local")
+
+
+@pytest.mark.slow
+def test_the_function_is_ready_without_the_readers() -> None:
+    code = "import functions.ingest.handler, json, sys; print(json.dumps(list(sys.modules)))"
+    env = ministack.CREDENTIALS | {
+        "DOCUMENTS_TABLE": "documents",
+        "DOCUMENTS_BUCKET": "bucket",
+        "DOCUMENTS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/q",
+        "PINECONE_INDEX_HOST": "https://index.example",
+        "API_KEYS_SECRET_ARN": "arn:aws:secretsmanager:us-east-1:000000000000:secret:keys",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    loaded = json.loads(run.stdout)
+    assert [name for name in loaded for one in (*_LATER, *_NEVER) if f"{name}.".startswith(f"{one}.")] == []
