@@ -192,6 +192,13 @@ def test_the_function_reads_in_a_process_of_its_own_and_names_what_is_to_come_ag
     log = (tmp_path / "log").read_text()
     assert '"DocumentsLoaded"' in log
     assert "Lamps are trimmed" not in log
+    bench.delete(PATH)
+    bench.delete("docs/b.html")
+    bench.remove_bucket()
+    assert function([messages[0], "no JSON"]) == [messages[0]]
+    entry = bench.entry(PATH)
+    assert entry is not None
+    assert (entry.state, entry.reason) == (DocumentState.FAILED, "The object store failed (NoSuchBucket).")
 
 
 # What only reading needs is loaded by the process that reads; the rest is what answers questions.
