@@ -114,5 +114,5 @@ def test_two_services_may_watch_one_directory(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     with service(tmp_path / "one" / "data", *options) as one, service(tmp_path / "two" / "data", *options) as two:
-        for running in (one, two):
-            wait_until(lambda running=running: states(running) == {"guide/lamps.md": "loaded"}, running)
+        expected = {"guide/lamps.md": "loaded"}
+        wait_until(lambda: states(one) == states(two) == expected, two)
