@@ -54,6 +54,7 @@ class LocalDocuments:
         self._stack.callback(self._objects.close)
         self._source: EventSource | None = None
         self._last_sent = 0
+        self._finds_dead = False  # whether what is held now is held by nobody
         self._listeners: list[Told] = []
         self.s3 = S3Server(self._objects, bucket=BUCKET, secret_of=_secrets(env), notify=self._wake)
         self._server = AsgiServer(self.s3.app)
