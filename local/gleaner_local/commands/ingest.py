@@ -66,10 +66,11 @@ def ingest(
         raise typer.BadParameter("--base-url is the address of one directory: give exactly one file or directory")
     from gleaner_local.commands.ingest_estimate import confirm_load
     from gleaner_local.commands.ingest_output import ingest_and_report
+    from gleaner_local.ingestion.bucket_following import follow, open_bucket
     from gleaner_local.ingestion.index_access import open_index  # only this command needs the embedded index
 
     target_kb_id = kb_id or read_default_kb_id(os.environ)
-    with open_index(data_dir, os.environ) as index:
+    with open_index(data_dir, os.environ) as index, open_bucket(data_dir, os.environ) as bucket:
         claim_roots(data_dir, paths, target_kb_id, root)
         code = ingest_and_report(
             paths,
@@ -80,6 +81,7 @@ def ingest(
             base_url=base_url,
             confirm=partial(confirm_load, yes=yes) if index.is_metered else None,
             max_wait=max_wait,
+            then=partial(follow, paths, kb_id=target_kb_id, root=root, bucket=bucket) if bucket else None,
         )
     raise typer.Exit(code)
 

@@ -39,11 +39,13 @@ def ingest_and_report(
     confirm: Confirm | None = None,
     max_wait: float | None = None,
     max_wait_each: float | None = None,
+    then: Callable[[IngestReport], None] | None = None,
 ) -> int:
     """Ingest `paths` with a progress bar on a terminal or plain lines elsewhere, and print what was done.
 
     While the index takes no more, this waits, for at most `max_wait` seconds in all and `max_wait_each` for a request.
-    `confirm` is told what is to be loaded, before anything is written, and how to print a line.
+    `confirm` is told what is to be loaded, before anything is written, and how to print a line. `then` is called with
+    the report of a run that was not stopped.
     Returns the exit code: 0 if every given file was loaded or has nothing to read, else 1. Does not raise GleanerError.
     """
     out = console or Console(highlight=False)
@@ -61,6 +63,8 @@ def ingest_and_report(
                 base_url=base_url,
                 confirm=confirm and (lambda estimate: confirm(estimate, partial(_print_line, out))),
             )
+            if then is not None:
+                then(report)
     except InvalidInput as error:  # running the same command again would not help
         _print_line(out, f"Stopped: {error}")
         return 1

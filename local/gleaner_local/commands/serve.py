@@ -111,8 +111,8 @@ def _run(service: LocalService, data_dir: Path, paths: list[Path], watched: list
             service.url,
             data_dir,
             deadline_seconds=service.deadline_seconds,
-            is_empty=service.is_empty,
-            has_handbook=any((path / _OF_HANDBOOK).is_file() for path in paths),
+            is_empty=service.is_empty and not watched,
+            has_handbook=any((path / _OF_HANDBOOK).is_file() for path in (*paths, *watched)),
         )
         with _watch(service, data_dir, watched, kb_id):
             stop_requested.wait()

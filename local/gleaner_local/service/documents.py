@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,6 @@ TIMEOUT_SECONDS = 900.0  # of the deployed function
 LEASE_SECONDS = 300  # a function that was cut off holds its document so long
 _RETRY_SECONDS = 15
 _LOOKUP_SECONDS = 10.0
-_UNDONE = (DocumentState.QUEUED, DocumentState.LOADING)
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,7 @@ class LocalDocuments:
         self._stack.callback(self._objects.close)
         self._source: EventSource | None = None
         self._last_sent = 0
+        self._finds_dead = False  # whether what is held now is held by nobody
         self._listeners: list[Told] = []
         self.s3 = S3Server(self._objects, bucket=BUCKET, secret_of=_secrets(env), notify=self._wake)
         self._server = AsgiServer(self.s3.app)
@@ -67,8 +68,7 @@ class LocalDocuments:
 
     def connect(self) -> ObjectStore:
         """The bucket, for a program of this machine."""
-        config = Config(s3={"addressing_style": "path"}, retries={"mode": "standard", "total_max_attempts": 2})
-        return ObjectStore(ministack.session().client("s3", endpoint_url=self.url, config=config), BUCKET)
+        return connect_bucket(self.url)
 
     def listen(self, told: Told) -> None:
         """Call `told` in a thread of its own whenever a document was loaded, skipped, removed or given up."""
@@ -130,7 +130,7 @@ class LocalDocuments:
         """Forget the changes whose documents are done, unless they changed again."""
         for key in dict.fromkeys(_key_of(message) for message in messages):
             number, entry = self._last_sent, self._find(key)
-            if entry is None or entry.state not in _UNDONE:
+            if entry is None or entry.state is not DocumentState.LOADING:  # else it goes on with another message
                 self._objects.settle(key, number=number)
                 self._tell(key, entry)
 
@@ -155,6 +155,12 @@ class LocalDocuments:
             told(kb_id, name, entry)
 
 
+def connect_bucket(url: str) -> ObjectStore:
+    """The bucket that a service of this machine serves at `url`."""
+    config = Config(s3={"addressing_style": "path"}, retries={"mode": "standard", "total_max_attempts": 2})
+    return ObjectStore(ministack.session().client("s3", endpoint_url=url, config=config), BUCKET)
+
+
 def _key_of(message: Message) -> str:
     """The key in an event of S3, or in a message that the function sent itself."""
     body: dict[str, Any] = json.loads(message["Body"])
@@ -166,9 +172,10 @@ def _secrets(env: Mapping[str, str]) -> Callable[[str], str | None]:
     """The secrets of the credentials in `env`, or else of those that boto3 finds: the functions sign with the same."""
     if env.get("AWS_ACCESS_KEY_ID"):
         return {env["AWS_ACCESS_KEY_ID"]: env.get("AWS_SECRET_ACCESS_KEY", "")}.get
-    credentials = boto3.Session().get_credentials()
+    find_credentials = cache(boto3.Session().get_credentials)  # they may be asked for over the network
 
     def secret_of(access_key: str) -> str | None:
+        credentials = find_credentials()
         frozen = credentials.get_frozen_credentials() if credentials else None
         return frozen.secret_key if frozen and frozen.access_key == access_key else None
 

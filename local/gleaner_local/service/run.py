@@ -257,6 +257,7 @@ class LocalService:
             "url": self.url,
             "pinecone_index_host": index_host,
             "local": self._local_addresses,
+            "documents_url": self._documents.url if self._documents else None,
             "deadline_seconds": self.deadline_seconds,
             "access_table": function_env["ACCESS_TABLE"],
             "unlisted_may_use_all": function_settings(function_env).unlisted_may_use_all,

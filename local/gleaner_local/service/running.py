@@ -22,8 +22,9 @@ class NotReady(Exception):
 def running_service(data_dir: Path) -> dict[str, Any]:
     """The published state of the service that uses `data_dir`; empty if none runs. Raises NotReady.
 
-    Keys: `url`, `pinecone_index_host`, `access_table` (its name), `unlisted_may_use_all`, and `local`, the
-    addresses of the parts that it serves itself, by variable.
+    Keys: `url`, `pinecone_index_host`, `access_table` (its name), `unlisted_may_use_all`,
+    `documents_url` (of the bucket that it serves, if it does), and `local`, the addresses of the parts that it serves
+    itself, by variable.
     """
     try:
         with (data_dir / _LOCK).open() as lock:

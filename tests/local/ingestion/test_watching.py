@@ -1,0 +1,60 @@
+"""A few changes have a line each, many are summed up, and what was not loaded always has its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gleaner.model import DocumentState
+from gleaner.stores.document_items import DocumentEntry
+from gleaner_local.ingestion.watched_directory import WatchedDirectory
+from gleaner_local.ingestion.watching import Watch
+
+NOW = "2026-11-29T12:00:00+00:00"
+
+
+def entry(state: DocumentState, **more: Any) -> DocumentEntry:
+    return DocumentEntry(
+        kb_id="kb", document_id="d", source_file_path="p", state=state, queued_at=NOW, updated_at=NOW, **more
+    )
+
+
+def watch(tmp_path: Path, said: list[str], *, expected: int) -> Watch:
+    unused: Any = None
+    directory = WatchedDirectory(
+        tmp_path / "guide", kb_id="kb", objects=unused, memory=tmp_path / "memory", say=said.append
+    )
+    created = Watch([directory], said.append)
+    for _ in range(expected):
+        created._expect()
+    return created
+
+
+def test_few_changes_have_a_line_each(tmp_path: Path) -> None:
+    said: list[str] = []
+    few = watch(tmp_path, said, expected=3)
+    few.tell("kb", "guide/moor.md", entry(DocumentState.LOADED, chunk_count=1))
+    few.tell("kb", "uploads/other.md", entry(DocumentState.LOADED, chunk_count=1))  # of the page
+    few.tell("other", "guide/moor.md", entry(DocumentState.LOADED, chunk_count=1))
+    few.tell("kb", "guide/scan.pdf", entry(DocumentState.SKIPPED, reason="holds no text"))
+    few.tell("kb", "guide/old.md", None)
+    assert said == [
+        "guide/moor.md: loaded, 1 passage",
+        "guide/scan.pdf: skipped: holds no text",
+        "guide/old.md: removed",
+    ]
+
+
+def test_many_changes_are_summed_up(tmp_path: Path) -> None:
+    said: list[str] = []
+    many = watch(tmp_path, said, expected=500)
+    for number in range(499):
+        many.tell("kb", f"guide/{number}.md", entry(DocumentState.LOADED, chunk_count=2))
+    many.tell("kb", "guide/scan.pdf", entry(DocumentState.SKIPPED, reason="holds no text"))
+    assert said == [
+        "Watching: 1 loaded, 499 to go",
+        "guide/scan.pdf: skipped: holds no text",
+        "Watching: 499 loaded, 1 skipped.",
+    ]
+    many.tell("kb", "guide/1.md", None)
+    assert said[-1] == "guide/1.md: removed"
