@@ -86,14 +86,15 @@ class KnowledgeBases:
     """
 
     default: str = "default_kb"
-    unlisted_callers: str = "all"  # the knowledge bases of callers that are not listed: "all" or "none"
+    # Callers that are not listed: they may use "all" knowledge bases, "none", or "edit" all of them.
+    unlisted_callers: str = "all"
 
     def __post_init__(self) -> None:
         """Raise ValueError if the function would refuse these values."""
         if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", self.default):
             raise ValueError("The default knowledge base has 1 to 63 lowercase letters, digits, - and _.")
-        if self.unlisted_callers not in ("all", "none"):
-            raise ValueError("unlisted_callers is all or none.")
+        if self.unlisted_callers not in ("all", "none", "edit"):
+            raise ValueError("unlisted_callers is all, none or edit.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,10 +52,16 @@ def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> None:
 def dynamodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A strict DynamoDB. moto would not do: its transactions lose writes of other threads."""
     path = tmp_path_factory.mktemp("dynamodb")
-    server = ministack.Ministack(path / "state", path / "log")
+    server = ministack.Ministack(path / "state", path / "log", services="dynamodb,s3")
     server.start()
     yield server.url
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def s3_url(dynamodb_url: str) -> str:
+    """An S3, by the same emulator."""
+    return dynamodb_url
 
 
 @pytest.fixture(scope="session")
@@ -207,6 +213,7 @@ def shared_settings(
         "IDEMPOTENCY_TABLE": "idempotency",
         "ACCESS_TABLE": "access",
         "USAGE_TABLE": "usage",
+        "DOCUMENTS_TABLE": "documents",
         "ADMIN_CALLERS": "key:admin",
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",

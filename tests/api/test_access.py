@@ -91,12 +91,12 @@ def test_a_change_is_noticed_within_a_minute(settings: dict[str, str]) -> None:
     store = CountingStore(table)
     access = Access(store, unlisted_may_use_all=True, clock=clock)  # type: ignore[arg-type]
     limit_callers(settings, {"key:mary": ["a"]})
-    assert access.find(["key:mary"], deadline=soon()) == {"a"}
+    assert access.find(["key:mary"], deadline=soon()).kb_ids == {"a"}
     table.revoke_all("key:mary", deadline=soon())
     clock.now += CACHED_SECONDS - 0.1
-    assert access.find(["key:mary"], deadline=soon()) == {"a"}
+    assert access.find(["key:mary"], deadline=soon()).kb_ids == {"a"}
     clock.now += 0.1
-    assert access.find(["key:mary"], deadline=soon()) == frozenset()
+    assert access.find(["key:mary"], deadline=soon()).kb_ids == frozenset()
     assert (store.reads, CACHED_SECONDS <= 60) == (2, True)
 
 
@@ -106,7 +106,7 @@ def test_without_an_answer_of_the_store_nobody_gets_in(settings: dict[str, str],
     clock = Clock()
     store = CountingStore(open_access(settings))
     access = Access(store, unlisted_may_use_all=True, clock=clock)  # type: ignore[arg-type]
-    assert access.find(["key:mary"], deadline=soon()) is None
+    assert access.find(["key:mary"], deadline=soon()).kb_ids is None
     store.is_down, clock.now = True, clock.now + drift
     for _ in range(2):  # a failed read is not remembered either
         with pytest.raises(StoreUnavailable):

@@ -143,6 +143,7 @@ TABLES = {
     "IDEMPOTENCY_TABLE": schema.IDEMPOTENCY,
     "ACCESS_TABLE": schema.ACCESS,
     "USAGE_TABLE": schema.USAGE,
+    "DOCUMENTS_TABLE": schema.DOCUMENTS,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,10 +30,16 @@ _UNLISTED = {
 }
 
 
-def allow(subject: Subject, kb_ids: KbIds, env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None) -> None:
+def allow(
+    subject: Subject,
+    kb_ids: KbIds,
+    env: AnyEnvironmentName = None,
+    data_dir: ServiceDataDir = None,
+    as_editor: Annotated[bool, typer.Option("--editor", help="Also let it upload and remove their documents.")] = False,
+) -> None:
     """Let a caller use knowledge bases. A caller that was not listed is limited to them."""
     with _open(env, data_dir) as (store, _, deadline):
-        is_new = store.allow(subject, frozenset(kb_ids), deadline=deadline)
+        is_new = store.allow(subject, frozenset(kb_ids), as_editor=as_editor, deadline=deadline)
         _print_grant(store, subject, deadline)
     print(f"{_NEW} {_EFFECT}" if is_new else _EFFECT)
 
@@ -44,14 +50,19 @@ def revoke(
     env: AnyEnvironmentName = None,
     data_dir: ServiceDataDir = None,
     takes_all: Annotated[bool, typer.Option("--all", help="Take all of them, without asking.")] = False,
+    only_editing: Annotated[
+        bool, typer.Option("--editor", help="Take only the right to upload and remove their documents.")
+    ] = False,
 ) -> None:
     """Take knowledge bases from a caller, or all of them. The caller stays listed, even without any."""
     name, is_new = terminal.show_line(subject), False
+    if only_editing and not kb_ids:
+        raise typer.BadParameter("name the knowledge bases whose documents it may not change any more")
     _require_intent(name, kb_ids, takes_all=takes_all)
     with _open(env, data_dir) as (store, _, deadline):
         if not kb_ids:
             is_new = store.revoke_all(subject, deadline=deadline)
-        elif not store.revoke(subject, frozenset(kb_ids), deadline=deadline):
+        elif not store.revoke(subject, frozenset(kb_ids), only_editing=only_editing, deadline=deadline):
             advice = f"`gleaner callers revoke {name} --all` bars it."
             typer.echo(f"{name} is not listed, so there is nothing to take from it. {advice}", err=True)
             raise typer.Exit(1)
@@ -88,7 +99,7 @@ def list_grants(env: AnyEnvironmentName = None, data_dir: ServiceDataDir = None,
         print(terminal.format_json({"callers": [_to_fields(grant) for grant in grants]}))
         return
     for grant in grants:
-        print(_describe(grant.subject, grant.kb_ids))
+        print(_describe(grant))
     print(rule if grants else f"No caller is listed. {rule}")
 
 
@@ -121,13 +132,20 @@ def _open(env: str | None, data_dir: Path | None) -> Iterator[tuple[AccessStore,
 def _print_grant(store: AccessStore, subject: str, deadline: Deadline) -> None:
     grants: Sequence[Grant] = store.find([subject], deadline=deadline)
     for grant in grants:
-        print(_describe(subject, grant.kb_ids))
+        print(_describe(grant))
 
 
-def _describe(subject: str, kb_ids: Iterable[str]) -> str:
-    listed = ", ".join(sorted(kb_ids)) or "no knowledge base"
-    return terminal.show_line(f"{subject} may use {listed}.")
+def _describe(grant: Grant) -> str:
+    used = ", ".join(sorted(grant.kb_ids)) or "no knowledge base"
+    edited = ", ".join(sorted(grant.edited_kb_ids))
+    return terminal.show_line(f"{grant.subject} may use {used}{f', and edit {edited}' if edited else ''}.")
 
 
 def _to_fields(grant: Grant) -> dict[str, object]:
-    return {"caller": grant.subject, "kb_ids": sorted(grant.kb_ids), "updated_at": grant.updated_at}
+    kb_ids, edited_kb_ids = sorted(grant.kb_ids), sorted(grant.edited_kb_ids)
+    return {
+        "caller": grant.subject,
+        "kb_ids": kb_ids,
+        "edited_kb_ids": edited_kb_ids,
+        "updated_at": grant.updated_at,
+    }

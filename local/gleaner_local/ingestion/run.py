@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.document_files import document_id
+from gleaner.groups import Groups
 from gleaner.model import Record, chunk_id, utc_now
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
+from gleaner_documents.groups import combine_groups
 from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
 from gleaner_documents.plan import (
     Plan,
     content_hash,
-    document_id,
     find_deleted,
     make_plan,
 )
@@ -121,12 +123,14 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
 
 def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
     data = file.read()
+    sidecar = file.read_groups()
     document = read_document_safely(file.source_file_path, data, source_url=file.source_url)
-    version = content_hash(file, data, chunking)
-    return [_make_record(document, chunk, version) for chunk in chunk_document(document, chunking)]
+    groups = combine_groups(sidecar=sidecar, upload=(), front_matter=document.groups)
+    version = content_hash(file, data, chunking, sidecar)
+    return [_make_record(document, chunk, version, groups) for chunk in chunk_document(document, chunking)]
 
 
-def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
+def _make_record(document: Document, chunk: Chunk, version: str, groups: Groups) -> Record:
     return Record(
         id=chunk_id(document_id(document.source_file_path), chunk.index),
         text=chunk.text,
@@ -140,6 +144,7 @@ def _make_record(document: Document, chunk: Chunk, version: str) -> Record:
         chunk_index=chunk.index,
         content_hash=version,
         loaded_at=utc_now().isoformat(timespec="seconds"),
+        groups=groups,
     )
 
 

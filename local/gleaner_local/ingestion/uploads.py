@@ -18,10 +18,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from gleaner.clients.pinecone import KnowledgeBase
+from gleaner.document_files import MAX_FILE_BYTES, document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import KB_ID_PATTERN, JsonObject
-from gleaner_documents.plan import document_id
-from gleaner_documents.source_files import MAX_FILE_BYTES
 from gleaner_local.ingestion.run import IngestReport, ingest
 from gleaner_local.ingestion.waiting import Waiting
 from gleaner_local.ingestion.writing import IngestProgress, remove_document

@@ -47,6 +47,7 @@ def with_defaults(env: Mapping[str, str]) -> dict[str, str]:
     defaults = dict.fromkeys(("OPENAI_API_KEY", "PINECONE_API_KEY", "PERPLEXITY_API_KEY"), LOCAL_KEY) | {
         "ADMIN_CALLERS": f"key:{api_gateway.ADMIN_CALLER}",
         "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
+        "UNLISTED_CALLERS": "edit",  # who opens the page of their own machine loads their own documents there
         "CHAT_PAGE": "on",
         "DOCS_ROUTES": "on",
     }

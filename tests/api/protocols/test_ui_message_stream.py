@@ -20,8 +20,8 @@ from gleaner.answering.events import (
 )
 from gleaner.answering.steps import Step
 from gleaner.api.protocols.encoder import KEEP_ALIVE
-from gleaner.api.protocols.media_types import media_type_of
 from gleaner.api.protocols.ui_message_stream import UiMessageStream
+from gleaner.document_files import media_type_of
 from gleaner.model import Passage, SourceType
 from gleaner_documents.reading import known_extensions
 from tests.doubles.event_stream import Part, final_of, read_parts, texts_of

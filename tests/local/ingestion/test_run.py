@@ -15,12 +15,12 @@ from rich.console import Console
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
+from gleaner.document_files import document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import Record, new_id
 from gleaner_documents import source_files
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
 from gleaner_documents.model import FileTooLarge
-from gleaner_documents.plan import document_id
 from gleaner_documents.reading import read_document
 from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex

@@ -44,7 +44,9 @@ def build_api(settings: Settings, *, logger: Logger, tracer: Tracer, metrics: Me
 
     stores = build_stores(settings)
     access = Access(
-        AccessStore(Table(stores.client, settings.access_table)), unlisted_may_use_all=settings.unlisted_may_use_all
+        AccessStore(Table(stores.client, settings.access_table)),
+        unlisted_may_use_all=settings.unlisted_may_use_all,
+        unlisted_may_edit=settings.unlisted_may_edit,
     )
     answering = Answering(settings, stores, tracer)
 

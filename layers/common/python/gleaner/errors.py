@@ -33,8 +33,10 @@ GleanerError
 │   │       └── KnowledgeBaseFull  it may hold no more until something is removed
 │   ├── WebSearchUnavailable
 │   ├── StoreUnavailable      DynamoDB
+│   ├── ObjectStoreUnavailable    where documents are kept: S3
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
+├── LeaseLost                 another one has taken over the document that was to be loaded
 ├── AnswerForgotten           a web answer, or one of its pages, may not be learned for now
 ├── ToolCallRejected          a tool call that the model should fix; the message says how
 └── ConfigurationError        a setting is missing or malformed; raised at start
@@ -206,10 +208,20 @@ class StoreUnavailable(ServiceUnavailable):
     service = "store"
 
 
+class ObjectStoreUnavailable(ServiceUnavailable):
+    """The object store that holds the documents failed, refused the request or could not be reached."""
+
+    service = "object store"
+
+
 class ApiKeysUnavailable(ServiceUnavailable):
     """The secret with the API keys could not be read, or holds no keys yet."""
 
     service = "secret of the API keys"
+
+
+class LeaseLost(GleanerError):
+    """The lease on a document ended, and another holder has taken it over or given it back."""
 
 
 class ContextTooLong(GleanerError):

@@ -77,6 +77,16 @@ class SourceType(StrEnum):
     EXTERNAL = "external"
 
 
+class DocumentState(StrEnum):
+    """What became of a document that was put into the object store."""
+
+    QUEUED = "queued"  # its upload was allowed, or it waits for its turn
+    LOADING = "loading"
+    LOADED = "loaded"
+    SKIPPED = "skipped"  # it cannot become a document, and the reason says why
+    FAILED = "failed"  # loading it ended with an error, which may be gone at the next try
+
+
 class AnswerStatus(StrEnum):
     """The status of an answer; `fallback` means a degraded path, such as a failed web search or a late answer."""
 
@@ -104,6 +114,7 @@ class Record:
     page_label: str | None = None  # the number that the page bears in print
     loaded_at: str | None = None  # ISO 8601 in UTC; None in records of earlier versions and of other programs
     owner: str | None = None  # the hash of the only caller who may find it; None: all may
+    groups: tuple[str, ...] = ()  # whose members may read it (gleaner.groups); none: all callers may
 
 
 CHUNK_SEPARATOR = "#"  # between the id of a document and the index of a chunk
@@ -152,6 +163,7 @@ class WebAnswer:
     answers: str = ""  # the question in general words that it answers; empty in items of earlier versions
     valid_for_hours: int | None = None  # None: it does not expire before all answers do
     owner: str | None = None  # the hash of the only caller who may find it; None: all may
+    groups: tuple[str, ...] = ()  # whose members may find it, too; none: this limits nobody
     is_doubtful: bool = False  # rated poor by so many callers that it is not handed out
 
     @property
@@ -206,6 +218,7 @@ class Passage:
     pages: tuple[StatedPage, ...] = ()  # of a stored web answer; of a source: those that its sentences came from
     backing: str | None = None  # of a stored web answer: what is kept of its pages, by which its support is judged
     place: Place | None = None  # None: it is not stored, as a selected text, or a page that was not learned from
+    groups: tuple[str, ...] = ()  # whose members may read it; none: all callers may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

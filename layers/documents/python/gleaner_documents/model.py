@@ -58,6 +58,10 @@ class FileNotReadable(UnreadableDocument):
     """The file does not exist, is not a file, or this user may not read it."""
 
 
+class UnclearRights(UnreadableDocument):
+    """It is said in a way that cannot be read whom the document is for, so it is for nobody until that is mended."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """Text between two headings, or of one PDF page; never empty.
@@ -80,7 +84,8 @@ class Document:
     """A file as titled sections, in reading order; `source_file_path` is a POSIX path from the ingested root.
 
     `source_url` is the address at which people read the document, and `description` says in a sentence what it is
-    about; both as far as the file states them.
+    about; both as far as the file states them. `groups` are those that the file itself says it is for, none if it says
+    nothing.
     """
 
     source_file_path: str
@@ -88,3 +93,4 @@ class Document:
     sections: tuple[Section, ...]
     source_url: str | None = None
     description: str = ""
+    groups: tuple[str, ...] = ()

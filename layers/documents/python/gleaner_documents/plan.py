@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gleaner.document_files import document_id, slug_of
 from gleaner.errors import InvalidInput
 from gleaner.model import Record, chunk_id, document_of
 from gleaner_documents.chunking import ChunkSettings
@@ -17,7 +17,6 @@ from gleaner_documents.source_files import Root, SourceFile
 # Part of every content hash, beside the chunk settings. Raise it when the code of the readers, of chunking or of
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
 CHUNKS_VERSION = 2
-_MAX_SLUG_CHARS = 60
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
 _MIN_SUSPICIOUS = 5
 
@@ -35,18 +34,13 @@ class Plan:
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
-def document_id(source_file_path: str) -> str:
-    """A readable id of ASCII letters, digits and "-", of at most 71 characters, for a file's name.
+def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings, groups: Sequence[str] = ()) -> str:
+    """The version of a document: a hash of everything that its chunks depend on.
 
-    It begins with the slug of the root's name, so that the documents of a root can be listed by prefix.
+    `groups` are those that are named outside of `data`. Without them the hash is that of earlier versions.
     """
-    digest = hashlib.sha256(source_file_path.encode()).hexdigest()[:10]
-    return f"{_slug(source_file_path)}-{digest}"
-
-
-def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings) -> str:
-    """The version of a document: a hash of everything that its chunks depend on."""
-    parts = (str(CHUNKS_VERSION), settings.fingerprint(), file.source_url or "", "")
+    named = f"{CHUNKS_VERSION}/{json.dumps(sorted(groups))}" if groups else str(CHUNKS_VERSION)
+    parts = (named, settings.fingerprint(), file.source_url or "", "")
     return hashlib.sha256(":".join(parts).encode() + data).hexdigest()
 
 
@@ -56,7 +50,8 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, content_hash(file, file.read(), settings))
+            version = content_hash(file, file.read(), settings, file.read_groups())
+            hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, version)
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
     first_chunks = fetch(list(hashes))
@@ -86,7 +81,7 @@ def find_deleted(
     deleted: dict[str, list[str]] = {}
     for root in roots:
         documents: dict[str, list[str]] = {}
-        for stored_id in list_ids(_slug(root.name)):
+        for stored_id in list_ids(slug_of(root.name)):
             documents.setdefault(document_of(stored_id), []).append(stored_id)
         # An interrupted run may have left a document without chunk 0, but each chunk names its file.
         records = fetch([ids[0] for ids in documents.values()])
@@ -100,8 +95,3 @@ def find_deleted(
         for record in missing:
             deleted[record.source_file_path] = documents[document_of(record.id)]
     return deleted
-
-
-def _slug(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_MAX_SLUG_CHARS].rstrip("-")

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from gleaner.addresses import is_page_address
+from gleaner.document_files import FORMATS, describe_unknown_type, extension_of
 from gleaner_documents.model import (
     Document,
     NoTextFound,
@@ -22,6 +23,7 @@ from gleaner_documents.model import (
 # `.. toctree::`, MyST's ```{include}, templates, and the files that other generators put in.
 _DIRECTIVE = re.compile(rb"^[ \t]*(?:\.\. [\w-]+::|[`:~]{3,}\{|\{\{|\{%|\{!|<<<|-{1,4}8<-)", re.MULTILINE)
 _FRONT_MATTER_MARKS = (b"---", b"+++", b"{")
+_MARKDOWN, _RESTRUCTURED_TEXT = "Markdown", "reStructuredText"
 
 
 class _Reader(Protocol):
@@ -34,22 +36,22 @@ class _Reader(Protocol):
 
 def is_known_type(source_file_path: str) -> bool:
     """Whether a reader exists for the file name's extension."""
-    return _extension(source_file_path) in _FORMATS
+    return extension_of(source_file_path) in FORMATS
 
 
 def known_extensions() -> list[str]:
     """The extensions of all files that can be read: ".htm", ".html", ..."""
-    return sorted(_FORMATS)
+    return sorted(FORMATS)
 
 
 def format_names() -> list[str]:
     """The formats that can be read, by the names that people use: "Markdown", "text", ..."""
-    return list(dict.fromkeys(known_format.name for known_format in _FORMATS.values()))
+    return list(dict.fromkeys(known_format.name for known_format in FORMATS.values()))
 
 
 def unknown_type(source_file_path: str) -> UnknownFileType:
     """The error for a file that no reader exists for."""
-    return UnknownFileType(source_file_path, f"has no known file type; known are {', '.join(known_extensions())}")
+    return UnknownFileType(source_file_path, describe_unknown_type())
 
 
 def read_document(source_file_path: str, data: bytes, *, source_url: str | None = None) -> Document:
@@ -59,12 +61,12 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
     Without limits of time and memory; `reading_process` has them. Raises UnreadableDocument: UnknownFileType, NotText,
     BrokenPdf, BrokenFile, RefusedFile, ReaderFailed or NoTextFound.
     """
-    known_format = _FORMATS.get(_extension(source_file_path))
+    known_format = FORMATS.get(extension_of(source_file_path))
     if known_format is None:
         raise unknown_type(source_file_path)
     if not data.strip():
         raise NoTextFound(source_file_path, "is empty")
-    read = known_format.load_reader()
+    read = _READERS[known_format.name]()
     try:
         document = read(
             source_file_path, data, fallback_title=PurePosixPath(source_file_path).name, source_url=source_url
@@ -76,23 +78,19 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"
         ) from error
     if not document.sections:
-        raise _no_text(document, data, known_format)
+        raise _no_text(document, data, known_format.name)
     stated = document.source_url
     return replace(document, source_url=stated if stated and is_page_address(stated) else source_url)
 
 
-def _no_text(document: Document, data: bytes, known_format: _Format) -> NoTextFound:
+def _no_text(document: Document, data: bytes, format_name: str) -> NoTextFound:
     """No text is no failure where a page only names what others hold: a section, a list of pages, an included file."""
     path = document.source_file_path
-    if known_format is _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
+    if format_name == _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
         return NothingToRead(path, "has front matter alone")
-    if known_format in (_MARKDOWN, _RESTRUCTURED_TEXT) and _DIRECTIVE.search(data):
+    if format_name in (_MARKDOWN, _RESTRUCTURED_TEXT) and _DIRECTIVE.search(data):
         return NothingToRead(path, "names other pages alone")
     return NoTextFound(path, "holds no text")
-
-
-def _extension(source_file_path: str) -> str:
-    return PurePosixPath(source_file_path).suffix.lower()
 
 
 # Readers are imported when first used: each needs a large library, and every command lists the formats in its help.
@@ -170,34 +168,17 @@ def _load_email() -> _Reader:
     return read_email
 
 
-class _Format(NamedTuple):
-    name: str
-    load_reader: Callable[[], _Reader]
-
-
-_MARKDOWN = _Format("Markdown", _load_markdown)
-_TEXT = _Format("text", _load_plain_text)
-_HTML = _Format("HTML", _load_html)
-_RESTRUCTURED_TEXT = _Format("reStructuredText", _load_restructured_text)
-_DELIMITED = _Format("CSV", _load_delimited)
-
-_FORMATS = {
-    ".md": _MARKDOWN,
-    ".markdown": _MARKDOWN,
-    ".mdx": _MARKDOWN,
-    ".txt": _TEXT,
-    ".text": _TEXT,
-    ".html": _HTML,
-    ".htm": _HTML,
-    ".xhtml": _HTML,
-    ".pdf": _Format("PDF", _load_pdf),
-    ".docx": _Format("Word", _load_word),
-    ".pptx": _Format("PowerPoint", _load_slides),
-    ".xlsx": _Format("Excel", _load_spreadsheet),
-    ".csv": _DELIMITED,
-    ".tsv": _DELIMITED,
-    ".epub": _Format("EPUB", _load_epub),
-    ".ipynb": _Format("Jupyter notebook", _load_notebook),
-    ".rst": _RESTRUCTURED_TEXT,
-    ".eml": _Format("e-mail", _load_email),
+_READERS: dict[str, Callable[[], _Reader]] = {
+    _MARKDOWN: _load_markdown,
+    "text": _load_plain_text,
+    "HTML": _load_html,
+    "PDF": _load_pdf,
+    "Word": _load_word,
+    "PowerPoint": _load_slides,
+    "Excel": _load_spreadsheet,
+    "CSV": _load_delimited,
+    "EPUB": _load_epub,
+    "Jupyter notebook": _load_notebook,
+    _RESTRUCTURED_TEXT: _load_restructured_text,
+    "e-mail": _load_email,
 }

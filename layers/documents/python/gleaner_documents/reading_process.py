@@ -124,7 +124,7 @@ def _document_of(source_file_path: str, answer: dict[str, Any]) -> Document:
     if (kind := answer.get("error")) is not None:
         raise _ERRORS.get(kind, ReaderFailed)(source_file_path, answer["reason"])
     sections = tuple(Section(**section) for section in answer.pop("sections"))
-    return Document(**answer, sections=sections)
+    return Document(**answer | {"sections": sections, "groups": tuple(answer["groups"])})
 
 
 def _subclasses(error: type[UnreadableDocument]) -> list[type[UnreadableDocument]]:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gleaner.document_files import MAX_FILE_BYTES
 from gleaner.errors import InvalidInput
-from gleaner_documents.model import FileNotReadable, FileTooLarge, UnreadableDocument
+from gleaner.groups import Groups
+from gleaner_documents.groups import MAX_SIDECAR_BYTES, document_beside, read_sidecar, sidecar_of
+from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights, UnreadableDocument
 from gleaner_documents.page_urls import page_url
 from gleaner_documents.reading import is_known_type, unknown_type
 
-# A file is kept in memory with its text and chunks, and embedding 50 MB of text takes a quarter of an hour.
-MAX_FILE_BYTES = 50 * 1024 * 1024
 _MAX_ENDING_CHARS = 12
 
 
@@ -44,6 +45,19 @@ class SourceFile:
             limit = MAX_FILE_BYTES // (1024 * 1024)
             raise FileTooLarge(self.source_file_path, f"is larger than {limit} MB; split it into parts")
         return data
+
+    def read_groups(self) -> Groups:
+        """The groups that the sidecar of the file names; none without one. Raises UnclearRights."""
+        sidecar = self.path.with_name(sidecar_of(self.path.name))
+        try:
+            with sidecar.open("rb") as stream:
+                data = stream.read(MAX_SIDECAR_BYTES + 1)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            reason = f"{sidecar_of(self.source_file_path)} {_os_reason(error)}"
+            raise UnclearRights(self.source_file_path, reason) from error
+        return read_sidecar(self.source_file_path, data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +148,20 @@ def _add_directory(result: ScanResult, root: Root) -> None:
     if not root.name:
         raise InvalidInput(f"{root.path} has no name to begin its files' names with. Name a directory below it.")
     for path in _walk(result, root):
-        if is_known_type(path.name) and path.is_file():
+        if (document := document_beside(path.name)) is not None:
+            _check_sidecar(result, path, document, root)
+        elif is_known_type(path.name) and path.is_file():
             _add_file(result, path, root)
         else:
             result.left_out[_ending(path)] += 1
+
+
+def _check_sidecar(result: ScanResult, path: Path, document: str, root: Root) -> None:
+    """A sidecar is no document. One with a slip in its name restricts no file, so the file is loaded for everybody."""
+    if path.name != sidecar_of(document) or not os.path.lexists(path.with_name(document)):
+        name = _printable(root.name_of(path))
+        reason = f"restricts no file: there must be one beside it, as {sidecar_of('report.pdf')} beside report.pdf"
+        result.unreadable.append(UnclearRights(name, reason))
 
 
 def _ending(path: Path) -> str:

@@ -22,17 +22,25 @@ _SEPARATORS = frozenset(",[ ]")  # of the names of several groups in one text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rights:
+    """The knowledge bases that a caller may use, and those whose documents it may upload and remove."""
+
+    kb_ids: KnowledgeBases = None
+    edited_kb_ids: KnowledgeBases = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The caller of a request; `id` is unique across all kinds of callers."""
 
     id: str
     is_admin: bool = False
-    find_kb_ids: Callable[[], KnowledgeBases] = lambda: None
+    find_rights: Callable[[], Rights] = Rights
 
     @property
     def kb_ids(self) -> KnowledgeBases:
         """The knowledge bases that the caller may use. Raises StoreUnavailable or DeadlineExceeded."""
-        return self.find_kb_ids()
+        return self.find_rights().kb_ids
 
     def may_use_any(self) -> bool:
         """Whether there is any knowledge base that the caller may use. Raises StoreUnavailable or DeadlineExceeded."""
@@ -53,6 +61,23 @@ class Caller:
         """Raises NotAllowed unless the caller may use this knowledge base, StoreUnavailable or DeadlineExceeded."""
         self.admit(kb_id)
 
+    def may_edit(self, kb_id: str) -> bool:
+        """Whether the caller may change the documents of a knowledge base. Raises what `kb_ids` raises."""
+        rights = self.find_rights()
+        may_use = rights.kb_ids is None or kb_id in rights.kb_ids
+        return may_use and (self.is_admin or rights.edited_kb_ids is None or kb_id in rights.edited_kb_ids)
+
+    def require_editor(self, kb_id: str) -> None:
+        """Raises NotAllowed unless the caller is an editor of this knowledge base, or an admin who may use it.
+
+        Raises StoreUnavailable or DeadlineExceeded as well.
+        """
+        self.require_knowledge_base(kb_id)
+        if not self.may_edit(kb_id):
+            raise NotAllowed(
+                f"Only admins and editors of the knowledge base {kb_id!r} may upload and remove documents."
+            )
+
     def admit(self, kb_id: str) -> KnowledgeBases:
         """All that the caller may use. Raises what `require_knowledge_base` raises."""
         kb_ids = self.kb_ids
@@ -63,12 +88,12 @@ class Caller:
 
 
 def read_caller(
-    event: Mapping[str, Any], *, admins: frozenset[str], find_kb_ids: Callable[[Sequence[str]], KnowledgeBases]
+    event: Mapping[str, Any], *, admins: frozenset[str], find_rights: Callable[[Sequence[str]], Rights]
 ) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
-    `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `find_kb_ids` finds the
-    knowledge bases of a caller that is known by several names: its id, and its groups of a Cognito pool.
+    `admins` holds the ids of admins; members of the Cognito group `admin` are admins, too. `find_rights` finds what a
+    caller may do that is known by several names: its id, and its groups of a Cognito pool.
     """
     context = event.get("requestContext") or {}
     claims = (context.get("authorizer") or {}).get("claims") or {}
@@ -83,10 +108,10 @@ def read_caller(
             groups = _read_groups(event, claims) if kind == "cognito" else ()
             is_admin = caller_id in admins or ADMIN_GROUP in (groups or ())
             if groups is None:  # one of them may be limited, so the caller may use nothing
-                return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=frozenset)
+                return Caller(id=caller_id, is_admin=is_admin, find_rights=lambda: Rights(kb_ids=frozenset()))
             subjects = (caller_id, *dict.fromkeys(f"{GROUP_PREFIX}{group}" for group in groups))
-            return Caller(id=caller_id, is_admin=is_admin, find_kb_ids=partial(find_kb_ids, subjects))
-    return Caller(id=ANONYMOUS, find_kb_ids=partial(find_kb_ids, (ANONYMOUS,)))
+            return Caller(id=caller_id, is_admin=is_admin, find_rights=partial(find_rights, subjects))
+    return Caller(id=ANONYMOUS, find_rights=partial(find_rights, (ANONYMOUS,)))
 
 
 def _read_groups(event: Mapping[str, Any], claims: Mapping[str, Any]) -> Sequence[str] | None:

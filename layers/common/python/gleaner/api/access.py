@@ -1,10 +1,11 @@
-"""Finds out which knowledge bases a caller may use."""
+"""Finds out which knowledge bases a caller may use and edit."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 
+from gleaner.api._caller import Rights
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.access import AccessStore
 
@@ -20,29 +21,42 @@ class Access:
     """
 
     def __init__(
-        self, store: AccessStore, *, unlisted_may_use_all: bool, clock: Callable[[], float] = time.time
+        self,
+        store: AccessStore,
+        *,
+        unlisted_may_use_all: bool,
+        unlisted_may_edit: bool = False,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """`clock` returns seconds. Time of day, because a frozen process does not notice how long it is frozen."""
         self._store = store
-        self._unlisted = None if unlisted_may_use_all else frozenset[str]()
+        nothing = frozenset[str]()
+        self._unlisted = Rights(
+            kb_ids=None if unlisted_may_use_all else nothing, edited_kb_ids=None if unlisted_may_edit else nothing
+        )
         self._clock = clock
-        self._found: dict[tuple[str, ...], tuple[float, frozenset[str] | None]] = {}  # when, and what
+        self._found: dict[tuple[str, ...], tuple[float, Rights]] = {}  # when, and what
 
-    def find(self, subjects: Sequence[str], *, deadline: Deadline) -> frozenset[str] | None:
-        """What a caller may use, known as these `subjects`: its id and its groups. None: everything.
+    def find(self, subjects: Sequence[str], *, deadline: Deadline) -> Rights:
+        """What a caller may do, known as these `subjects`: its id and its groups.
 
         It is what any of them is granted, or if none is listed, what the environment grants unlisted callers. Raises
         StoreUnavailable or DeadlineExceeded.
         """
         key, now = tuple(subjects), self._clock()
-        read_at, kb_ids = self._found.get(key, (float("-inf"), None))
+        read_at, rights = self._found.get(key, (float("-inf"), self._unlisted))
         if not 0 <= now - read_at < CACHED_SECONDS:  # a clock that was set back makes an entry old, never young
-            kb_ids = self._read(subjects, deadline)
+            rights = self._read(subjects, deadline)
             if len(self._found) >= _MAX_CACHED:
                 self._found.clear()
-            self._found[key] = now, kb_ids
-        return kb_ids
+            self._found[key] = now, rights
+        return rights
 
-    def _read(self, subjects: Sequence[str], deadline: Deadline) -> frozenset[str] | None:
+    def _read(self, subjects: Sequence[str], deadline: Deadline) -> Rights:
         grants = self._store.find(subjects, deadline=deadline)
-        return frozenset().union(*(grant.kb_ids for grant in grants)) if grants else self._unlisted
+        if not grants:
+            return self._unlisted
+        return Rights(
+            kb_ids=frozenset().union(*(grant.kb_ids for grant in grants)),
+            edited_kb_ids=frozenset().union(*(grant.edited_kb_ids for grant in grants)),
+        )

@@ -113,7 +113,7 @@ class Api:
             caller=read_caller(
                 event,
                 admins=self._settings.admin_callers,
-                find_kb_ids=lambda subjects: self._access.find(subjects, deadline=deadline),
+                find_rights=lambda subjects: self._access.find(subjects, deadline=deadline),
             ),
             deadline=deadline,
             lambda_context=context,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from gleaner.addresses import is_page_address
 from gleaner.clients._json_values import as_number, as_string
+from gleaner.groups import ACL, read_stored_groups
 from gleaner.model import CHUNK_SEPARATOR, JsonObject, Record
 
 _MAX_NUMBER = 2**53  # of a page or a chunk; beyond it, readers of JSON differ
@@ -36,6 +37,7 @@ def to_wire(record: Record) -> JsonObject:
         "content_hash": record.content_hash,
         "loaded_at": record.loaded_at,
         OWNER_FIELD: record.owner,
+        ACL: list(record.groups) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -67,7 +69,18 @@ def from_wire(record_id: str, fields: Mapping[str, Any] | None) -> Record | None
         heading=heading,
         page_label=_get_text(stored, "page_label"),
         loaded_at=_get_text(stored, "loaded_at"),
+        groups=read_stored_groups(stored),
     )
+
+
+def readable_by(groups: Collection[str]) -> JsonObject:
+    """The filter for what members of these groups may read: all that is for nobody in particular, and for them.
+
+    A field that is a list matches `$in` if any of its items does, and a missing field matches `$exists: false` alone
+    (docs.pinecone.io/guides/search/filter-by-metadata, and `file-metadata` of its Assistant, which has examples).
+    """
+    for_all: JsonObject = {ACL: {"$exists": False}}
+    return {"$or": [for_all, {ACL: {"$in": sorted(groups)}}]} if groups else for_all
 
 
 def _split(stored: Mapping[str, Any]) -> tuple[str, str]:

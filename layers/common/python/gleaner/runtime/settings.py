@@ -23,6 +23,7 @@ _SECRET = "API_KEYS_SECRET_ARN"  # noqa: S105 - the name of a variable
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_UNLISTED = ("all", "none", "edit")
 _PATH = re.compile(r"(?:/[a-z0-9-]+)+")
 _MAX_PRICE = 1_000_000  # USD; the store cannot count what some greater ones come to
 _FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
@@ -71,6 +72,7 @@ class Settings:
     learning_policy: LearningPolicy
     cors_origins: tuple[str, ...]
     unlisted_may_use_all: bool  # callers that the access table does not list: all knowledge bases, or none
+    unlisted_may_edit: bool  # whether such callers may also upload and remove documents
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
     authorization: Authorization | None  # of MCP clients, at a Cognito user pool; None: they send another credential
@@ -117,7 +119,8 @@ class Settings:
             web_blocked_hosts=_read_blocked_hosts(env),
             learning_policy=read_learning_policy(env),
             cors_origins=_read_origins(env),
-            unlisted_may_use_all=_read_choice(env, "UNLISTED_CALLERS", ("all", "none"), none="all") is None,
+            unlisted_may_use_all=(unlisted := _read_choice(env, "UNLISTED_CALLERS", _UNLISTED, none="all")) != "none",
+            unlisted_may_edit=unlisted == "edit",
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
             authorization=read_authorization(env),

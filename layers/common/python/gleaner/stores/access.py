@@ -21,6 +21,7 @@ class Grant:
 
     subject: str  # the id of a caller, or `group:` and the name of a group
     kb_ids: frozenset[str]
+    edited_kb_ids: frozenset[str] = frozenset()  # those of them whose documents it may upload and remove
     updated_at: str  # ISO 8601 in UTC
 
 
@@ -39,21 +40,23 @@ class AccessStore:
         """All grants, ordered by subject. Reads the whole table."""
         return sorted(map(_to_grant, self._table.iter_all(deadline=deadline)), key=lambda grant: grant.subject)
 
-    def allow(self, subject: str, kb_ids: frozenset[str], *, deadline: Deadline) -> bool:
+    def allow(self, subject: str, kb_ids: frozenset[str], *, as_editor: bool = False, deadline: Deadline) -> bool:
         """Add knowledge bases to what a subject may use; returns whether it was not listed before.
 
-        Listing a subject limits it to these. Raises InvalidInput beyond MAX_KNOWLEDGE_BASES.
+        `as_editor`: it may also upload and remove their documents. Listing a subject limits it to these. Raises
+        InvalidInput beyond MAX_KNOWLEDGE_BASES.
         """
         if len(kb_ids) > MAX_KNOWLEDGE_BASES:
             raise _too_many(subject)
-        values = {"kb_ids": set(kb_ids), "updated_at": utc_now()}
-        item = schema.subject_key(subject) | values
+        added = ("kb_ids", "edited_kb_ids") if as_editor else ("kb_ids",)
+        now = utc_now()
+        item = schema.subject_key(subject) | {name: set(kb_ids) for name in added} | {"updated_at": now}
         new = self._table.put(item, condition="attribute_not_exists(#subject)")
         addition = self._table.update(
             schema.subject_key(subject),
-            expression="ADD #kb_ids :kb_ids SET #updated_at = :updated_at",
+            expression=f"ADD {', '.join(f'#{name} :kb_ids' for name in added)} SET #updated_at = :updated_at",
             condition="attribute_exists(#subject) AND (attribute_not_exists(#kb_ids) OR size(#kb_ids) <= :room)",
-            values={f":{name}": value for name, value in values.items()} | {":room": MAX_KNOWLEDGE_BASES - len(kb_ids)},
+            values={":kb_ids": set(kb_ids), ":updated_at": now, ":room": MAX_KNOWLEDGE_BASES - len(kb_ids)},
             return_existing=True,
         )
         while True:
@@ -66,14 +69,15 @@ class AccessStore:
                 else:
                     return is_new
 
-    def revoke(self, subject: str, kb_ids: frozenset[str], *, deadline: Deadline) -> bool:
-        """Take knowledge bases from what a subject may use. It stays listed, even without any.
+    def revoke(self, subject: str, kb_ids: frozenset[str], *, only_editing: bool = False, deadline: Deadline) -> bool:
+        """Take knowledge bases from what a subject may use, or `only_editing` their documents.
 
-        Returns False, without a change, if it is not listed.
+        It stays listed, even without any. Returns False, without a change, if it is not listed.
         """
+        taken = ("edited_kb_ids",) if only_editing else ("kb_ids", "edited_kb_ids")
         removal = self._table.update(
             schema.subject_key(subject),
-            expression="DELETE #kb_ids :kb_ids SET #updated_at = :updated_at",
+            expression=f"DELETE {', '.join(f'#{name} :kb_ids' for name in taken)} SET #updated_at = :updated_at",
             condition="attribute_exists(#subject)",
             values={":kb_ids": set(kb_ids), ":updated_at": utc_now()},
         )
@@ -106,4 +110,5 @@ def _too_many(subject: str) -> InvalidInput:
 
 def _to_grant(item: Mapping[str, Any]) -> Grant:
     # DynamoDB has no empty sets: the attribute is missing where nothing is left.
-    return Grant(subject=item["subject"], kb_ids=frozenset(item.get("kb_ids", ())), updated_at=item["updated_at"])
+    kb_ids, edited_kb_ids = (frozenset(item.get(name, ())) for name in ("kb_ids", "edited_kb_ids"))
+    return Grant(subject=item["subject"], kb_ids=kb_ids, edited_kb_ids=edited_kb_ids, updated_at=item["updated_at"])

@@ -18,7 +18,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
 from gleaner.stores.items import from_item, to_item
-from gleaner.stores.schema import Index
+from gleaner.stores.schema import Index, TableSchema
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -34,6 +34,7 @@ _MAX_BATCH_WRITE_ITEMS = 25
 MAX_TRANSACTION_ACTIONS = 100
 
 _NAME = re.compile(r"#(\w+)")
+_USUAL_KEYS = TableSchema()
 _RETURN_EXISTING = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
@@ -118,19 +119,28 @@ class Table:
         return [from_item(item) for item in response["Items"]]
 
     def query_all(
-        self, *, partition: str, begins_with: str, after: str = "", limit: int | None, deadline: Deadline
+        self,
+        *,
+        partition: str,
+        begins_with: str,
+        after: str = "",
+        limit: int | None,
+        deadline: Deadline,
+        keys: TableSchema = _USUAL_KEYS,
     ) -> list[dict[str, Any]]:
         """The items of a partition after the sort key `after`, ordered by sort key, in as many round trips as needed.
 
         `after` may be any text: without the prefix `begins_with` it still reveals no other items of the partition.
+        `keys` names the keys of a table that has others.
         """
         # BETWEEN is inclusive. Nothing sorts between a key and the same key with NUL appended.
-        first, last = max(begins_with, f"{after}\x00" if after else ""), f"{begins_with}\uffff"
+        first, last = max(begins_with, f"{after}\x00"), f"{begins_with}\uffff"
         if first > last:  # DynamoDB rejects an empty range
             return []
         request: dict[str, Any] = {
             "TableName": self._name,
-            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :from AND :to",
+            "KeyConditionExpression": "#pk = :pk AND #sk BETWEEN :from AND :to",
+            "ExpressionAttributeNames": {"#pk": keys.partition_key, "#sk": keys.sort_key},
             "ExpressionAttributeValues": to_item({":pk": partition, ":from": first, ":to": last}),
             "ConsistentRead": True,
         }
@@ -233,6 +243,11 @@ class Table:
             "Delete": self._client.delete_item,
         }
         self._call(partial(calls[kind], **request), deadline)
+
+    def update_and_read(self, action: Mapping[str, Any], *, deadline: Deadline) -> dict[str, Any]:
+        """Perform one update as `write` does, and return the item as it is then."""
+        call = partial(self._client.update_item, **action["Update"], ReturnValues="ALL_NEW")
+        return from_item(self._call(call, deadline)["Attributes"])
 
     def transact(self, actions: Sequence[Mapping[str, Any]], *, deadline: Deadline) -> None:
         """Perform all actions or none. Raises ConditionFailed when a condition fails."""

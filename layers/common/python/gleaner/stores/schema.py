@@ -1,7 +1,7 @@
 """The schema of the tables: keys, indexes and their names. No other module knows how items are addressed.
 
-Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines, and the
-access table, whose key is `subject`.
+Every table has the string keys `pk` and `sk`, except the idempotency table, whose items Powertools defines, the access
+table, whose key is `subject`, and the documents table.
 
 Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword (its head)
@@ -41,6 +41,10 @@ Usage table
     D#<UTC day>              C#<caller>                                  what a caller used on a day; names the caller
     E#<UTC day>              ENVIRONMENT                                 what all callers used on it
   Both expire, by `expires_at`. They are partitions of their own, because every question writes to both.
+Documents table
+    <kb id>                  <document id>                               a document in the object store, and its lease
+  Only an upload that was allowed and never came expires, by `expires_at`. It names the caller who asked for the upload.
+    indexes by_state: kb_state, updated_at; by_uploader: uploaded_by, updated_at; keys only
 """
 
 from __future__ import annotations
@@ -91,6 +95,11 @@ TOOL_CALLS = TableSchema(indexes=(BY_SESSION, BY_TOOL, BY_STATUS))
 USAGE = TableSchema(ttl_attribute="expires_at")
 IDEMPOTENCY = TableSchema(partition_key="id", sort_key=None, ttl_attribute="expiration")
 ACCESS = TableSchema(partition_key="subject", sort_key=None)
+BY_STATE = Index("by_state", "kb_state", "updated_at")
+BY_UPLOADER = Index("by_uploader", "uploaded_by", "updated_at", keys_only=True)
+DOCUMENTS = TableSchema(
+    partition_key="kb_id", sort_key="document_id", indexes=(BY_STATE, BY_UPLOADER), ttl_attribute="expires_at"
+)
 
 Key = dict[str, str]
 
@@ -372,3 +381,13 @@ def caller_usage_key(day: date, caller: str) -> Key:
 def environment_usage_key(day: date) -> Key:
     """Key of what all callers used on a day."""
     return {"pk": f"E#{day.isoformat()}", "sk": "ENVIRONMENT"}
+
+
+def document_key(kb_id: str, document_id: str) -> Key:
+    """Key of a document of the object store."""
+    return {"kb_id": kb_id, "document_id": document_id}
+
+
+def document_state_partition(kb_id: str, state: str) -> str:
+    """The partition of `by_state` that holds the documents of a knowledge base in a state."""
+    return f"{kb_id}{KEY_SEPARATOR}{state}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from gleaner.groups import Groups, InvalidGroups, check_groups
 from gleaner_documents.readers._sections import shorten
 
 # Real metadata has some hundred characters. The limit bounds what parsers are given: more is text.
@@ -19,6 +20,8 @@ MAX_FRONT_MATTER_CHARS = 65_536
 _TITLES = ("title",)
 _DESCRIPTIONS = ("description", "summary", "excerpt", "lead", "subtitle")
 _ADDRESSES = ("canonical_url", "canonicalurl", "canonical", "source_url", "url", "permalink", "original_url")
+
+_GROUPS = "groups"
 
 _COMMENTS = re.compile(r"(?:\s*<!--.*?-->)*\s*", re.DOTALL)
 _FENCES = (
@@ -33,6 +36,9 @@ _PLAIN_FIELDS = re.compile(
 )
 _METADATA_LINE = re.compile(r"[\w.-]+[ \t]*[:=].*|['\"][^'\"]+['\"][ \t]*:.*|[ \t]+.*|- .*|-|[\]}\[].*|#.*|[ \t]*")
 _FIELD = re.compile(r"^['\"]?([\w.-]+)['\"]?[ \t]*[:=][ \t]*(['\"]?)(.*?)\2[ \t]*$", re.MULTILINE)
+_GROUPS_LINE = re.compile(rf"^[ \t]*['\"]?{_GROUPS}['\"]?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
+_OPENING = re.compile(r"---|\+\+\+|;;;")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _WEB_ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>")
 
@@ -45,10 +51,14 @@ class FrontMatter:
     title: str = ""
     description: str = ""
     source_url: str | None = None
+    groups: Groups = ()
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """The metadata of a Markdown file. What is no metadata, or too long for it, is left to be read as text."""
+    """The metadata of a Markdown file. What is no metadata, or too long for it, is left to be read as text.
+
+    Raises InvalidGroups if the metadata names groups in a way that cannot be read.
+    """
     # Only comments and blank lines may stand before it: "---" further down is a rule.
     start = _skip_comments(text)
     head = text[start : start + MAX_FRONT_MATTER_CHARS]
@@ -58,8 +68,15 @@ def read_front_matter(text: str) -> FrontMatter:
         match = fence.match(head)
         if match:
             fields = _parse(match[1], language)
-            return FrontMatter() if fields is None else _make(fields, start + match.end())
-    return _read_plain_lines(head, start)
+            return _as_text(match[1]) if fields is None else _make(fields, start + match.end())
+    return _as_text(_BLANK_LINE.split(head)[0]) if _OPENING.match(head) else _read_plain_lines(head, start)
+
+
+def _as_text(block: str) -> FrontMatter:
+    """What stands in the place of metadata is text, unless it seems to restrict the page. Raises InvalidGroups."""
+    if _GROUPS_LINE.search(block):
+        raise InvalidGroups(f"names {_GROUPS} in metadata that cannot be read")
+    return FrontMatter()
 
 
 def _read_plain_lines(head: str, start: int) -> FrontMatter:
@@ -84,7 +101,7 @@ def _read_bare_json(head: str, start: int) -> FrontMatter:
     try:
         fields, end = json.JSONDecoder().raw_decode(head)
     except (ValueError, RecursionError):
-        return FrontMatter()
+        return _as_text(_BLANK_LINE.split(head)[0])
     rest = head[end:]
     ends_line = not rest.strip() or rest.lstrip(" \t").startswith("\n")
     return _make(fields, start + end) if isinstance(fields, dict) and ends_line else FrontMatter()
@@ -129,7 +146,18 @@ def _make(fields: Mapping[Any, Any], end: int) -> FrontMatter:
         title=shorten(_first_text(values, _TITLES)),
         description=_first_text(values, _DESCRIPTIONS),
         source_url=address,
+        groups=_read_groups(values[_GROUPS]) if _GROUPS in values else (),
     )
+
+
+def _read_groups(value: object) -> Groups:
+    """A list, or the text of one where metadata has no lists. Raises InvalidGroups."""
+    if not isinstance(value, str):
+        return check_groups(value)
+    try:
+        return check_groups(json.loads(value))
+    except (ValueError, RecursionError):
+        return check_groups(value)
 
 
 def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str:

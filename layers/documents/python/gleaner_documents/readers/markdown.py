@@ -16,7 +16,8 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from gleaner_documents.model import Document
+from gleaner.groups import InvalidGroups
+from gleaner_documents.model import Document, UnclearRights
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._front_matter import read_front_matter
 from gleaner_documents.readers._markdown_blocks import add_block_rules
@@ -48,7 +49,10 @@ def read_markdown(
     has it already. Raises NotText.
     """
     text = decode(source_file_path, data).removeprefix("\ufeff")
-    front = read_front_matter(text)
+    try:
+        front = read_front_matter(text)
+    except InvalidGroups as error:
+        raise UnclearRights(source_file_path, str(error)) from error
     source_url = front.source_url or source_url
     body = text[front.end :]
     is_mdx = source_file_path.lower().endswith(".mdx") or bool(_MODULE.search(body) and _COMPONENT_LINE.search(body))
@@ -61,6 +65,7 @@ def read_markdown(
         description=shorten(front.description),
         sections=tuple(collector.sections),
         source_url=source_url,
+        groups=front.groups,
     )
 
 

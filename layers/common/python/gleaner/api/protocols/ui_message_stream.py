@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from gleaner.answering import events
-from gleaner.api.protocols.media_types import media_type_of
+from gleaner.document_files import media_type_of
 from gleaner.model import JsonObject, Passage
 from gleaner.stores.conversation_items import message_id
 
