@@ -97,7 +97,7 @@ bootstrap: .venv/infra.stamp ## prepare an AWS account and region for the CDK (o
 pipeline: .venv/infra.stamp ## let GitHub's workflows deploy ENV=... (by hand, once); see docs/09
 	$(CDK) deploy "gleaner-pipeline/$(ENV)" $(CDK_FLAGS)
 
-deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|service|watch or all; see docs/09
+deploy: .venv/infra.stamp ## deploy ENV=dev|staging|prod, STACK=data|documents|service|watch or all; see docs/09
 	$(BIN)/python -m infra.deploy $(ENV) "$(STACK)" $(INDEX_HOST) $(CDK_FLAGS)
 
 destroy: .venv/infra.stamp ## remove ENV=...; an environment that keeps its data keeps it

@@ -46,8 +46,8 @@ def synthesise(folder: Path) -> Path:
     layer = folder / "layer" / "python"
     layer.mkdir(parents=True)
     (layer / "nothing.py").write_text("")
-    code = code_of(Layer(path=layer.parent, content_hash="0" * 64, size=0, has_bytecode=False))
-    return Path(make_app(ENVIRONMENTS, code, outdir=folder / "cdk.out").synth().directory)
+    stub = Layer(path=layer.parent, content_hash="0" * 64, size=0, has_bytecode=False)
+    return Path(make_app(ENVIRONMENTS, code_of(stub, stub), outdir=folder / "cdk.out").synth().directory)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,21 @@ class FailureBar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingBar:
+    """How long a message may wait until its document is loaded.
+
+    The queue hides a message for 90 minutes once a function has taken it, so that its second try begins then. An alarm
+    after three hours says that more than one try failed, or that there is more to load than is loaded in that time.
+    """
+
+    minutes: int = 180
+
+    def check(self, name: str) -> Iterator[str]:
+        """Say what is wrong with the bar that has this name in the record."""
+        yield from check_whole(f"{name}.minutes", self.minutes, 1, 14 * _DAY)  # for which SQS keeps a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingBar:
     """What the answers may cost: the model and the web search, estimated at the prices of the record.
 
@@ -107,12 +122,13 @@ class Alarms:
     helped_by_keywords: Bar  # SC-006
     retries_recovered: Bar  # SC-007
     spending: SpendingBar | None = None  # None: what answers cost raises no alarm
+    documents_waiting: WaitingBar = WaitingBar()
 
     def check(self) -> Iterator[str]:
         """Say what CloudWatch would refuse, and an address to which SNS could send nothing."""
         for one in fields(self):
             bar = getattr(self, one.name)
-            if isinstance(bar, Bar | FailureBar):
+            if isinstance(bar, Bar | FailureBar | WaitingBar):
                 yield from bar.check(f"alarms.{one.name}")
         yield from check_positive("alarms.fast_answer_seconds", self.fast_answer_seconds)
         if self.email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", self.email):

@@ -11,12 +11,12 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from infra import layer_build
+from infra.code import Code
 from infra.environment import Environment
 from infra.environments import ENVIRONMENTS, PIPELINE
 from infra.modes import make_readable
 from infra.pipeline import Pipeline
 from infra.pipeline_stacks import PipelineStage
-from infra.service_stack import Code
 from infra.stage import GleanerStage
 
 FUNCTIONS = layer_build.ROOT / "functions"
@@ -58,24 +58,28 @@ def write(app: App) -> None:
         make_readable(asset)
 
 
-def code_of(layer: layer_build.Layer) -> Code:
-    """The code that the functions run: this layer and their own files."""
+def code_of(layer: layer_build.Layer, documents_layer: layer_build.Layer) -> Code:
+    """The code that the functions run: these layers and their own files."""
     return Code(
         layer=layer.path,
         layer_hash=layer.content_hash,
+        documents_layer=documents_layer.path,
+        documents_layer_hash=documents_layer.content_hash,
         query=FUNCTIONS / "query",
         prune=FUNCTIONS / "keyword_prune",
         authorizer=FUNCTIONS / "authorizer",
+        ingest=FUNCTIONS / "ingest",
     )
 
 
 def main() -> None:
-    """Build the layer and synthesise every environment."""
-    layer = layer_build.build()
-    print(layer_build.describe(layer), file=sys.stderr)
+    """Build the layers and synthesise every environment."""
+    layers = [layer_build.build(source=source) for source in (layer_build.COMMON, layer_build.DOCUMENTS)]
+    for layer in layers:
+        print(layer_build.describe(layer), file=sys.stderr)
     # The CDK's command line sets this variable. Without any directory, the CDK would write to a temporary one.
     outdir = Path(os.environ.get("CDK_OUTDIR") or layer_build.ROOT / "cdk.out")
-    write(make_app(ENVIRONMENTS, code_of(layer), pipeline=PIPELINE, outdir=outdir))
+    write(make_app(ENVIRONMENTS, code_of(*layers), pipeline=PIPELINE, outdir=outdir))
 
 
 if __name__ == "__main__":

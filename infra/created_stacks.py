@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-STACKS = ("data", "service", "watch")  # of an environment, in the order in which they are created
+STACKS = ("data", "documents", "service", "watch")  # of an environment, in the order in which they are created
 
 # The context by which `infra.deploy` names them to the stacks, separated by commas.
 CREATED_STACKS = "created-stacks"

@@ -11,6 +11,7 @@ from infra.environment import Environment
 # The dimension `service` of the functions' metrics.
 SERVICE = "query"
 PRUNE_SERVICE = "keyword-prune"
+INGEST_SERVICE = "ingest"
 # Requests that the query function answered with a status of 500 or more, by the function's version.
 FAILED_ANSWERS = "FailedAnswers"
 

@@ -51,6 +51,7 @@ class DataStack(Stack):
             ("IdempotencyTable", self.tables.idempotency),
             ("AccessTable", self.tables.access),
             ("UsageTable", self.tables.usage),
+            ("DocumentsTable", self.tables.documents),
         ):
             CfnOutput(self, name, value=table.table_name)
         CfnOutput(

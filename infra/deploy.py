@@ -1,8 +1,8 @@
 """Deploys an environment: `python -m infra.deploy dev STACK [--index-host HOST] [arguments of cdk deploy]`.
 
-STACK is `data`, `service`, `watch`, or `*` for all of them. Stacks that keep data are protected once they exist. After
-the service it says what became of the new version. The alarms come last and by themselves: if CloudWatch refuses one,
-the service is deployed all the same.
+STACK is `data`, `documents`, `service`, `watch`, or `*` for all of them. Stacks that keep data are protected once they
+exist. After the service it says what became of the new version. The alarms come last and by themselves: if CloudWatch
+refuses one, the service is deployed all the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from infra.environments import ENVIRONMENTS
 RunCdk = Callable[[list[str]], int]
 Serve = Callable[[], int]
 _ALL = "*"
-_DATA, _SERVICE, _WATCH = STACKS
+_DATA, _DOCUMENTS, _SERVICE, _WATCH = STACKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +36,18 @@ class Deployment:
     stack: str
     index_host: str | None  # None: the one that is deployed
     arguments: Sequence[str]  # of `cdk deploy`
+    has_documents: bool = True  # whether the environment has the stack of documents
 
     @property
     def deploys_data(self) -> bool:
-        """Whether the stack is deployed that takes the host: it comes with the service unless that comes alone."""
+        """Whether the stack is deployed that takes the host: it comes with what uses it, unless that comes alone."""
         alone = any(argument in ("--exclusively", "-e") for argument in self.arguments)
-        return self.stack in (_ALL, _DATA) or (self.stack == _SERVICE and not alone)
+        return self.stack in (_ALL, _DATA) or (self.stack in (_DOCUMENTS, _SERVICE) and not alone)
 
     def served(self) -> list[str]:
         """The arguments of `cdk deploy` for what callers use; none for the alarms alone."""
-        names = {_ALL: (_DATA, _SERVICE), _WATCH: ()}.get(self.stack, (self.stack,))
+        every = (_DATA, _DOCUMENTS, _SERVICE) if self.has_documents else (_DATA, _SERVICE)
+        names = {_ALL: every, _WATCH: ()}.get(self.stack, (self.stack,))
         if not names:
             return []
         stacks = [f"gleaner-{self.environment}/{name}" for name in names]
@@ -128,6 +130,7 @@ def main(arguments: list[str]) -> int:
     if environment is None:
         names = ", ".join(one.name for one in ENVIRONMENTS)
         return _refuse(f"There is no environment {deployment.environment}; infra/environments.py has {names}.")
+    deployment = replace(deployment, has_documents=environment.documents is not None)
     if objection := _object(deployment):
         return _refuse(objection)
     deployment = replace(deployment, index_host=deployment.index_host or environment.pinecone_index_host)
@@ -149,6 +152,8 @@ def _object(deployment: Deployment) -> str | None:
         return "Name the profile in AWS_PROFILE instead of passing --profile."
     if deployment.index_host and not deployment.deploys_data:
         return "The host of the index is the DataStack's, which this does not deploy. Use STACK=data for it."
+    if deployment.stack == _DOCUMENTS and not deployment.has_documents:
+        return f"The record of {deployment.environment} has documents=None. Change it in infra/environments.py."
     return None
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 
 from infra.alarm_bars import Alarms
 from infra.callbacks import MCP_CALLBACK_URLS, is_callback
+from infra.documents import Documents
 from infra.front import Domain, Firewall
 from infra.limits import PineconeLimits, Quota, Throttle
 from infra.prices import MODELS, WEB_ANSWER, Model
@@ -111,6 +112,9 @@ class Environment:
     user_pool_url: str | None = None  # the origin of the existing pool's sign-in pages; for the page
     admin_callers: tuple[str, ...] = ()  # besides the admin API key and the admin group of a Cognito pool
     knowledge_bases: KnowledgeBases = KnowledgeBases()
+    documents: Documents | None = field(
+        default_factory=Documents
+    )  # None: no bucket; documents are loaded with `gleaner ingest` alone
     chat_page: bool = False  # whether a page on which people ask is served at /
     page_urls: tuple[str, ...] = ()  # where it is opened besides the API's own URL; each ends with a slash
     # The address that clients use, without a final slash; None: that of the domain, or the API's own. For an API behind

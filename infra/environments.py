@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from infra.alarm_bars import Alarms, Bar, FailureBar, SpendingBar
+from infra.documents import Documents
 from infra.environment import Authorizer, Canary, Environment, Function, Pruning
 from infra.front import Firewall
 from infra.limits import Quota, Throttle
@@ -73,6 +74,7 @@ PROD = Environment(
         questions_per_day=300, usd_per_day=2, environment_questions_per_day=20_000, environment_usd_per_day=100
     ),
     firewall=Firewall(),
+    documents=Documents(max_concurrency=5),  # half of what a new account runs at once; the rest is for questions
     authorizer=Authorizer.COGNITO,
     canary=Canary(),
     docs_routes=False,

@@ -1,4 +1,4 @@
-"""Builds the Lambda layer without Docker: pinned wheels for the target, our package, and its bytecode."""
+"""Builds the Lambda layers without Docker: pinned wheels for the target, our packages, and their bytecode."""
 
 from __future__ import annotations
 
@@ -15,18 +15,53 @@ from pathlib import Path
 from infra.interpreters import find_python
 
 ROOT = Path(__file__).resolve().parents[1]
-REQUIREMENTS = ROOT / "layers" / "common" / "requirements.txt"
-PACKAGE = ROOT / "layers" / "common" / "python" / "gleaner"
 BUILD_DIR = ROOT / "build" / "layer"
-MAX_BYTES = 90 * 1000 * 1000  # unzipped
 
 # Parts of wheels that a function never reads: tests, type stubs, sources of extension modules, records of the
 # installer, and pinecone's gRPC transport (we use its HTTP API). METADATA, entry points and licences stay.
-_EXCLUDED_DIRS = ("tests", "test", "testing", "__pycache__", "bin", "sboms", "*-stubs")
-_EXCLUDED_FILES = (
-    *("*.pyi", "*.pyx", "*.pxd", "*.c", "*.h", "_grpc.abi3.so"),
-    *("RECORD", "INSTALLER", "REQUESTED", "WHEEL", "top_level.txt"),
+_EXCLUDED_DIRS = (
+    "tests",
+    "test",
+    "testing",
+    "__pycache__",
+    "bin",
+    "sboms",
+    "*-stubs",
+    "isoschematron",
+    "pypdfium2_cli",
 )
+_EXCLUDED_FILES = (
+    *("*.pyi", "*.pyx", "*.pxd", "*.pxi", "*.c", "*.h", "_grpc.abi3.so"),
+    *("RECORD", "INSTALLER", "REQUESTED", "WHEEL", "top_level.txt"),
+    # Pillow is here because python-pptx imports it. No picture is decoded, and its fonts and colours are imported
+    # where they are used. What `_imaging` itself links to stays.
+    *("_avif.*", "libavif-*", "_webp.*", "libwebp*", "libsharpyuv-*", "_imagingcms.*", "liblcms2-*", "_imagingft.*"),
+    *("libfreetype-*", "libharfbuzz-*", "libbrotli*", "libpng16-*"),
+    # Of lxml, the readers use the parsers.
+    *("objectify.cpython-*", "diff.cpython-*", "_difflib.cpython-*"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a layer is built from."""
+
+    requirements: Path  # pinned, with hashes
+    package: Path  # ours
+    max_bytes: int  # unzipped
+
+
+COMMON = Source(
+    requirements=ROOT / "layers" / "common" / "requirements.txt",
+    package=ROOT / "layers" / "common" / "python" / "gleaner",
+    max_bytes=90 * 1000 * 1000,
+)
+DOCUMENTS = Source(
+    requirements=ROOT / "layers" / "documents" / "requirements.txt",
+    package=ROOT / "layers" / "documents" / "python" / "gleaner_documents",
+    max_bytes=90 * 1000 * 1000,
+)
+PACKAGE = COMMON.package
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,26 +87,29 @@ class Layer:
     has_bytecode: bool
 
 
-def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR) -> Layer:
-    """Build the layer for `target`, or reuse the one that was built from the same inputs.
+def build(target: Target = LAMBDA, build_dir: Path = BUILD_DIR, *, source: Source = COMMON) -> Layer:
+    """Build the layer of `source` for `target`, or reuse the one that was built from the same inputs.
 
     Raises RuntimeError if it is too large, subprocess.CalledProcessError if a wheel cannot be installed.
     """
     compiler = find_python(target.python_version)
-    content_hash = _content_hash(target, has_bytecode=compiler is not None)
+    content_hash = _content_hash(source, target, has_bytecode=compiler is not None)
     path = build_dir / content_hash
     with _locked(build_dir / f"{content_hash}.lock"):
         if not path.exists():
             unfinished = build_dir / f"{content_hash}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
-            _install(unfinished / "python", target)
+            _install(unfinished / "python", source, target)
             _prune(unfinished / "python")
             if compiler is not None:
                 _compile(unfinished / "python", compiler)
             unfinished.rename(path)
     layer = Layer(path=path, content_hash=content_hash, size=_size(path), has_bytecode=compiler is not None)
-    if layer.size > MAX_BYTES:
-        raise RuntimeError(f"The layer has {layer.size / 1e6:.1f} MB; the limit is {MAX_BYTES / 1e6:.0f} MB.")
+    if layer.size > source.max_bytes:
+        limit = source.max_bytes / 1e6
+        raise RuntimeError(
+            f"The layer of {source.package.name} has {layer.size / 1e6:.1f} MB; the limit is {limit:.0f} MB."
+        )
     return layer
 
 
@@ -95,25 +133,25 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _content_hash(target: Target, *, has_bytecode: bool) -> str:
+def _content_hash(source: Source, target: Target, *, has_bytecode: bool) -> str:
     digest = hashlib.sha256(repr((target, has_bytecode)).encode())
-    for path in (Path(__file__), REQUIREMENTS, *_package_files()):
+    for path in (Path(__file__), source.requirements, *_package_files(source)):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
-def _package_files() -> Iterator[Path]:
-    return (path for path in sorted(PACKAGE.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+def _package_files(source: Source) -> Iterator[Path]:
+    return (path for path in sorted(source.package.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
 
 
-def _install(site: Path, target: Target) -> None:
+def _install(site: Path, source: Source, target: Target) -> None:
     platform = ["--python-platform", target.platform] if target.platform else []
     command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--target", str(site)]
     command += ["--python-version", target.python_version, *platform]
-    command += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement", str(REQUIREMENTS)]
-    subprocess.run(command, check=True)
-    for path in _package_files():
-        copy = site / "gleaner" / path.relative_to(PACKAGE)
+    command += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "--requirement"]
+    subprocess.run([*command, str(source.requirements)], check=True)
+    for path in _package_files(source):
+        copy = site / source.package.name / path.relative_to(source.package)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)  # with its mode: Lambda executes a script of the package
 
@@ -140,4 +178,5 @@ def _size(path: Path) -> int:
 
 
 if __name__ == "__main__":
-    print(describe(build()))
+    for each in (COMMON, DOCUMENTS):
+        print(describe(build(source=each)))

@@ -67,6 +67,8 @@ def check_record(record: Environment) -> Iterator[str]:
     yield from record.throttle.check()
     yield from record.alarms.check()
     yield from _check_pruning(record.pruning)
+    if record.documents is not None:
+        yield from record.documents.check()
     if record.canary is not None:
         yield from _check_canary(record.canary, record.query)
     if record.log_retention_days not in LOG_RETENTION_DAYS:

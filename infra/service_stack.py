@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
-from aws_cdk import AssetHashType, CfnOutput, Stack
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_cognito as cognito
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from infra.code import Code
 from infra.constructs.canary import CanaryDeployment
 from infra.constructs.custom_domain import CustomDomain
+from infra.constructs.documents_bucket import read_bucket_name
 from infra.constructs.firewall import ApiFirewall
 from infra.constructs.index_host import read_index_host
 from infra.constructs.mcp_client import McpClient
 from infra.constructs.page_client import PageClient
 from infra.constructs.pruning import ScheduledPruning
+from infra.constructs.python_layer import common_layer
 from infra.constructs.query_api import QueryApi
 from infra.constructs.query_function import QueryFunction
 from infra.constructs.sign_in_pages import SignInPages
@@ -27,17 +26,6 @@ from infra.retention import is_protected
 from infra.watched import Watched, leave_names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """Directories of the code that the functions run."""
-
-    layer: Path
-    layer_hash: str  # hash of the layer's inputs
-    query: Path
-    prune: Path
-    authorizer: Path
-
-
 class ServiceStack(Stack):
     """Everything that can be removed and deployed again without loss of data."""
 
@@ -45,7 +33,7 @@ class ServiceStack(Stack):
         super().__init__(scope, id, description=f"Gleaner {environment.name}: functions, API, schedule")
         # Rebuilding it would interrupt the service and change its URL.
         self.termination_protection = is_protected(self, environment)
-        layer = self._layer(code)
+        layer = common_layer(self, "Layer", code)
         query = QueryFunction(
             self,
             "Query",
@@ -55,6 +43,7 @@ class ServiceStack(Stack):
             data=data,
             pinecone_index_host=read_index_host(self, environment),
             admin_callers=data.callers.admin_callers,
+            documents_bucket=read_bucket_name(self, environment) if environment.documents else None,
         )
         pruning = ScheduledPruning(
             self,
@@ -103,6 +92,7 @@ class ServiceStack(Stack):
             idempotency_table=data.tables.idempotency.table_name,
             access_table=data.tables.access.table_name,
             usage_table=data.tables.usage.table_name,
+            documents_table=data.tables.documents.table_name,
         )
         leave_names(Construct(self, "Watched"), environment, watched)
 
@@ -128,15 +118,3 @@ class ServiceStack(Stack):
                 self, "McpClient", environment=environment, pages=pages, api_url=api.public_url
             ).variables
         return variables
-
-    def _layer(self, code: Code) -> lambda_.LayerVersion:
-        return lambda_.LayerVersion(
-            self,
-            "Layer",
-            description="Gleaner's package and the pinned packages that it needs",
-            code=lambda_.Code.from_asset(
-                str(code.layer), asset_hash=code.layer_hash, asset_hash_type=AssetHashType.CUSTOM
-            ),
-            compatible_runtimes=[lambda_.Runtime.PYTHON_3_13],
-            compatible_architectures=[lambda_.Architecture.ARM_64],
-        )

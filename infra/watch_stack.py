@@ -10,7 +10,7 @@ from infra.constructs.metrics import Metrics
 from infra.constructs.monitoring import Monitoring
 from infra.constructs.saved_queries import SavedQueries
 from infra.environment import Environment
-from infra.watched import find_names
+from infra.watched import Watched, WatchedDocuments, find_names
 
 
 class WatchStack(Stack):
@@ -21,9 +21,10 @@ class WatchStack(Stack):
 
     def __init__(self, scope: Construct, id: str, *, environment: Environment) -> None:
         super().__init__(scope, id, description=f"Gleaner {environment.name}: alarms, dashboard, saved queries")
-        watched = find_names(self, environment)
-        LogMetrics(self, "LogMetrics", environment=environment, watched=watched)
-        metrics = Metrics(environment, watched)
+        watched = find_names(self, environment, Watched)
+        documents = find_names(self, environment, WatchedDocuments) if environment.documents else None
+        LogMetrics(self, "LogMetrics", environment=environment, watched=watched, documents=documents)
+        metrics = Metrics(environment, watched, documents)
         monitoring = Monitoring(self, "Monitoring", environment=environment, metrics=metrics)
-        SavedQueries(self, "Queries", environment=environment, watched=watched)
+        SavedQueries(self, "Queries", environment=environment, watched=watched, documents=documents)
         CfnOutput(self, "DashboardUrl", value=monitoring.dashboard_url)

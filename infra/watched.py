@@ -1,4 +1,4 @@
-"""Names of what is watched, left in SSM by the service stack for the watch stack.
+"""Names of what is watched, left in SSM by the other stacks for the watch stack.
 
 An export would tie the stacks: CloudFormation changes and removes none that another stack imports, so that a service
 could not replace a function while its alarms exist. A parameter is read when the watch stack is deployed, and binds
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
+from typing import TypeVar
 
 from aws_cdk import CfnParameter
 from aws_cdk import aws_ssm as ssm
@@ -33,12 +34,27 @@ class Watched:
     idempotency_table: str
     access_table: str
     usage_table: str
+    documents_table: str
 
 
-def leave_names(scope: Construct, environment: Environment, watched: Watched) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedDocuments:
+    """The names of what loads documents, where an environment has it."""
+
+    ingest_function: str
+    ingest_log: str
+    document_queue: str
+    document_dead_letters: str
+    undelivered_documents: str
+
+
+Names = TypeVar("Names", Watched, WatchedDocuments)
+
+
+def leave_names(scope: Construct, environment: Environment, watched: Watched | WatchedDocuments) -> None:
     """Write the names; for the stack that has what is watched."""
     values = asdict(watched)
-    for field, id, path in _parameters(environment):
+    for field, id, path in _parameters(environment, type(watched)):
         ssm.StringParameter(
             scope,
             f"{id}Name",
@@ -48,17 +64,17 @@ def leave_names(scope: Construct, environment: Environment, watched: Watched) ->
         )
 
 
-def find_names(scope: Construct, environment: Environment) -> Watched:
+def find_names(scope: Construct, environment: Environment, kind: type[Names]) -> Names:
     """Read the names at each deployment; for the stack that watches."""
     names = {
         field: CfnParameter(scope, id, type="AWS::SSM::Parameter::Value<String>", default=path).value_as_string
-        for field, id, path in _parameters(environment)
+        for field, id, path in _parameters(environment, kind)
     }
-    return Watched(**names)
+    return kind(**names)
 
 
-def _parameters(environment: Environment) -> Iterator[tuple[str, str, str]]:
+def _parameters(environment: Environment, kind: type[Names]) -> Iterator[tuple[str, str, str]]:
     """The field, the logical id and the path of each parameter."""
-    for field in fields(Watched):
+    for field in fields(kind):
         id = field.name.title().replace("_", "")
         yield field.name, id, f"/gleaner/{environment.name}/watched/{id}"

@@ -7,7 +7,7 @@ from constructs import Construct
 
 from infra import criteria
 from infra.environment import Environment
-from infra.watched import Watched
+from infra.watched import Watched, WatchedDocuments
 
 ASKED = "AskedRequests"
 FAILED = "FailedRequests"
@@ -24,13 +24,23 @@ _IS_THROTTLED = '$.message = "DynamoDB throttled a request"'  # gleaner/stores/f
 class LogMetrics(Construct):
     """The metric filters. None has a default value: a metric costs nothing in an hour in which it is not written."""
 
-    def __init__(self, scope: Construct, id: str, *, environment: Environment, watched: Watched) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        environment: Environment,
+        watched: Watched,
+        documents: WatchedDocuments | None,
+    ) -> None:
         super().__init__(scope, id)
         self._namespace = criteria.namespace(environment)
         self._count(ASKED, f"{{ ({_HAS_FAILED}) || ({_ASKS}) }}", watched.access_log)
         self._count(FAILED, f"{{ {_HAS_FAILED} }}", watched.access_log)
         self._count(THROTTLES, f"{{ {_IS_THROTTLED} }}", watched.query_log)
         self._count(THROTTLES, f"{{ {_IS_THROTTLED} }}", watched.prune_log, id=f"{THROTTLES}OfPruning")
+        if documents is not None:
+            self._count(THROTTLES, f"{{ {_IS_THROTTLED} }}", documents.ingest_log, id=f"{THROTTLES}OfIngestion")
 
     def _count(self, metric: str, pattern: str, log_group: str, *, id: str = "") -> None:
         """Count the lines of a log group that match a pattern.

@@ -10,9 +10,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from infra import criteria
 from infra.alarm_bars import Bar, FailureBar
 from infra.constructs import log_metrics
-from infra.constructs.tables import CONVERSATION_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index
+from infra.constructs.tables import CONVERSATION_INDEXES, DOCUMENT_INDEXES, KEYWORD_INDEXES, TOOL_CALL_INDEXES, Index
 from infra.environment import Environment
-from infra.watched import Watched
+from infra.watched import Watched, WatchedDocuments
 
 _FIVE_MINUTES = Duration.minutes(5)
 
@@ -20,10 +20,11 @@ _FIVE_MINUTES = Duration.minutes(5)
 class Metrics:
     """Creates the metrics of one environment."""
 
-    def __init__(self, environment: Environment, watched: Watched) -> None:
+    def __init__(self, environment: Environment, watched: Watched, documents: WatchedDocuments | None) -> None:
         self._environment = environment
         self._namespace = criteria.namespace(environment)
         self._watched = watched
+        self.documents = DocumentMetrics(self._namespace, documents) if documents else None
 
     def custom(self, name: str, statistic: str, *, period: Duration = _FIVE_MINUTES) -> cloudwatch.Metric:
         """A metric that the query function emits, once for each question it applies to."""
@@ -105,6 +106,7 @@ class Metrics:
             _throttles("Idempotency", watched.idempotency_table, ()),
             _throttles("Access", watched.access_table, ()),
             _throttles("Usage", watched.usage_table, ()),
+            _throttles("Documents", watched.documents_table, DOCUMENT_INDEXES),
         ]
 
     def _of_log(self, name: str, period: Duration) -> cloudwatch.Metric:
@@ -113,13 +115,58 @@ class Metrics:
     def _custom(
         self, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES
     ) -> cloudwatch.Metric:
-        return cloudwatch.Metric(
-            namespace=self._namespace,
-            metric_name=name,
-            dimensions_map={"service": service},
-            statistic=statistic,
-            period=period,
-        )
+        return _of_service(self._namespace, name, statistic, service=service, period=period)
+
+
+class DocumentMetrics:
+    """Creates the metrics of what loads documents."""
+
+    def __init__(self, namespace: str, watched: WatchedDocuments) -> None:
+        self._namespace = namespace
+        self._watched = watched
+
+    def loaded(self, *names: str) -> list[cloudwatch.IMetric]:
+        """Metrics that the ingest function emits."""
+        return [_of_service(self._namespace, name, "Sum", service=criteria.INGEST_SERVICE) for name in names]
+
+    def age(self) -> cloudwatch.Metric:
+        """How long the oldest message has waited, in seconds, also one that a function has taken."""
+        dimensions = {"QueueName": self._watched.document_queue}
+        return _metric("AWS/SQS", "ApproximateAgeOfOldestMessage", "Maximum", dimensions)
+
+    def waiting(self) -> list[cloudwatch.IMetric]:
+        """Messages that wait, and those that functions have taken."""
+        names = ("ApproximateNumberOfMessagesVisible", "ApproximateNumberOfMessagesNotVisible")
+        return [_metric("AWS/SQS", name, "Maximum", {"QueueName": self._watched.document_queue}) for name in names]
+
+    def dead_letters(self) -> cloudwatch.Metric:
+        """Messages that were given up, because their documents kept failing."""
+        return self._left_in(self._watched.document_dead_letters)
+
+    def undelivered(self) -> cloudwatch.Metric:
+        """Events that EventBridge could not put into the queue."""
+        return self._left_in(self._watched.undelivered_documents)
+
+    def invocations(self) -> list[cloudwatch.IMetric]:
+        """Failed invocations of the ingest function, and those that no concurrency was left for."""
+        dimensions = {"FunctionName": self._watched.ingest_function}
+        return [_metric("AWS/Lambda", name, "Sum", dimensions) for name in ("Errors", "Throttles")]
+
+    def _left_in(self, queue: str) -> cloudwatch.Metric:
+        return _metric("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", {"QueueName": queue})
+
+
+def _of_service(
+    namespace: str, name: str, statistic: str, *, service: str, period: Duration = _FIVE_MINUTES
+) -> cloudwatch.Metric:
+    """A metric that one of the functions emits."""
+    return cloudwatch.Metric(
+        namespace=namespace,
+        metric_name=name,
+        dimensions_map={"service": service},
+        statistic=statistic,
+        period=period,
+    )
 
 
 def _metric(namespace: str, name: str, statistic: str, dimensions: Mapping[str, str]) -> cloudwatch.Metric:

@@ -12,8 +12,8 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from infra.alarm_bars import SpendingBar
-from infra.constructs.metrics import Metrics
+from infra.alarm_bars import SpendingBar, WaitingBar
+from infra.constructs.metrics import DocumentMetrics, Metrics
 from infra.criteria import Share, describe_periods, shares
 from infra.environment import Environment
 
@@ -39,6 +39,8 @@ class Monitoring(Construct):
         self._show_criteria()
         self._show_operation()
         self._show_pruning()
+        if metrics.documents is not None:
+            self._show_documents(metrics.documents, environment.alarms.documents_waiting)
         self._show_spending(environment.alarms.spending)
         self.dashboard_url = (
             f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}#dashboards/dashboard/{name}"
@@ -110,6 +112,23 @@ class Monitoring(Construct):
                 metrics.pruning("KeywordsPruned", "BrokenKeywords", "WebAnswersDeleted", "UnfinishedRuns"),
                 right=metrics.pruning("KeywordsKept"),
             ),
+        )
+
+    def _show_documents(self, metrics: DocumentMetrics, bar: WaitingBar) -> None:
+        dead_letters, undelivered, age = metrics.dead_letters(), metrics.undelivered(), metrics.age()
+        text = "A document was given up"
+        dead_letter_alarm = self._alarm("DocumentsGivenUp", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
+        text = "EventBridge could not deliver a change of a document"
+        undelivered_alarm = self._alarm("DocumentsUndelivered", text, undelivered, _ABOVE, 0, windows=_ONE_OF_ONE)
+        text = f"A document waits for more than {bar.minutes} minutes"
+        age_alarm = self._alarm("DocumentsWaiting", text, age, _ABOVE, bar.minutes * 60)
+        self._dashboard.add_widgets(
+            _graph("Documents", metrics.loaded("DocumentsLoaded", "DocumentsSkipped", "DocumentsFailed")),
+            _graph("Chunks written", metrics.loaded("ChunksWritten")),
+            _graph("Age of the oldest document that waits (s)", [age], age_alarm, right=metrics.waiting()),
+            _graph("Documents given up", [dead_letters], dead_letter_alarm),
+            _graph("Undelivered changes of documents", [undelivered], undelivered_alarm),
+            _graph("Failed and throttled invocations of the ingest function", metrics.invocations()),
         )
 
     def _show_spending(self, bar: SpendingBar | None) -> None:

@@ -41,7 +41,7 @@ class ScheduledPruning(Construct):
             environment=environment,
             description=f"Gleaner {environment.name}: prunes unused keywords",
             code=code,
-            layer=layer,
+            layers=[layer],
             size=environment.prune,
             variables=_variables(environment, data),
         )

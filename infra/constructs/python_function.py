@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aws_cdk import Duration
@@ -28,7 +28,7 @@ class PythonFunction(Construct):
         environment: Environment,
         description: str,
         code: Path,
-        layer: lambda_.ILayerVersion | None = None,
+        layers: Sequence[lambda_.ILayerVersion] = (),
         size: Function,
         variables: Mapping[str, str] | None = None,
         version_description: str | None = None,
@@ -46,7 +46,7 @@ class PythonFunction(Construct):
             handler="handler.lambda_handler",
             runtime=lambda_.Runtime.PYTHON_3_13,
             architecture=lambda_.Architecture.ARM_64,
-            layers=[layer] if layer else None,
+            layers=list(layers) or None,
             memory_size=size.memory_mb,
             timeout=Duration.seconds(size.timeout_seconds),
             reserved_concurrent_executions=size.reserved_concurrency,

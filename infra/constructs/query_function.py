@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra import criteria
+from infra.acknowledge import acknowledge
 from infra.constructs.grants import allow
 from infra.constructs.python_function import PythonFunction
 from infra.constructs.variable_size import check_variables
@@ -39,17 +41,21 @@ class QueryFunction(Construct):
         data: DataStack,
         pinecone_index_host: str,
         admin_callers: Sequence[str],
+        documents_bucket: str | None,
     ) -> None:
+        """`documents_bucket`: None where there is none; the API then takes no documents."""
         super().__init__(scope, id)
         self._environment = environment
         self._variables = _variables(environment, data, pinecone_index_host, admin_callers)
+        if documents_bucket is not None:
+            self._variables["DOCUMENTS_BUCKET"] = documents_bucket
         python = PythonFunction(
             self,
             "Python",
             environment=environment,
             description=f"Gleaner {environment.name}: answers the requests of the API",
             code=code,
-            layer=layer,
+            layers=[layer],
             size=environment.query,
             variables=self._variables,
             # The host is a parameter, so the template does not change with it. A new version is published for a new
@@ -60,6 +66,8 @@ class QueryFunction(Construct):
         self.role = python.role
         self.log_group = python.log_group
         _grant(python.role, data)
+        if documents_bucket is not None:
+            _grant_objects(python.role, documents_bucket)
         self.live = lambda_.Alias(self, "Live", alias_name="live", version=self.function.current_version)
 
     def add_variables(self, variables: Mapping[str, str]) -> None:
@@ -85,6 +93,7 @@ def _variables(
         "UNLISTED_CALLERS": environment.knowledge_bases.unlisted_callers,
         "DEFAULT_KB_ID": environment.knowledge_bases.default,
         "USAGE_TABLE": data.tables.usage.table_name,
+        "DOCUMENTS_TABLE": data.tables.documents.table_name,
         "PINECONE_INDEX_HOST": pinecone_index_host,
         "OPENAI_MODEL": environment.openai_model,
         "OPENAI_PRICES": json.dumps(asdict(environment.openai_prices)) if environment.openai_prices else "",
@@ -137,6 +146,26 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.access, ("BatchGetItem",))
     # Questions are counted by updates. Erasing a caller reads which accounts there are, and deletes them in batches.
     allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem"))
+    # States of documents. What is in the bucket is loaded by another function.
+    allow(role, tables.documents, (*READ, *WRITE))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
+    )
+
+
+def _grant_objects(role: iam.Role, bucket: str) -> None:
+    """Allow the role what the forms that it signs do, and to delete documents. It reads none."""
+    objects = Stack.of(role).format_arn(
+        service="s3",
+        region="",
+        account="",
+        resource=bucket,
+        resource_name="*",
+        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+    )
+    role.add_to_policy(iam.PolicyStatement(actions=["s3:PutObject", "s3:DeleteObject"], resources=[objects]))
+    acknowledge(
+        role,
+        "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::<DocumentsBucketParameter>/*]",
+        "Editors choose the names of documents. A form is signed for one of them.",
     )

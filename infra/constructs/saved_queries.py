@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.environment import Environment
-from infra.watched import Watched
+from infra.watched import Watched, WatchedDocuments
 
 # Lines of metrics hold each value as a list of one, so that Insights names it `Latency.0`. A line of a question has its
 # `query_id`, and the `request_id` that the access log has as `requestId`.
@@ -29,7 +29,7 @@ fields @timestamp, level, message, run_id, finished, exception_name, exception, 
 
 @dataclass(frozen=True, slots=True)
 class SavedQuery:
-    """A query and the logs that it reads, as fields of `Watched`."""
+    """A query and the logs that it reads, as fields of `Watched` and `WatchedDocuments`."""
 
     text: str
     logs: Sequence[str]
@@ -55,21 +55,36 @@ def saved_queries(environment: Environment) -> Mapping[str, SavedQuery]:
         "SpendingPerDay": (_SPENDING_PER_DAY, ("query_log",)),
         "SpendingPerHour": (_SPENDING_PER_HOUR, ("access_log",)),
     }
+    if environment.documents is not None:
+        texts |= {
+            "DocumentsGivenUp": (_DOCUMENTS_GIVEN_UP, ("ingest_log",)),
+            "DocumentsWaiting": (_DOCUMENTS_WAITING, ("ingest_log",)),
+            "DocumentsUndelivered": (_DOCUMENTS_UNDELIVERED, ("ingest_log",)),
+        }
     return missed | {name: SavedQuery(text.strip(), groups) for name, (text, groups) in texts.items()}
 
 
 class SavedQueries(Construct):
     """The queries, in a folder of the environment's name."""
 
-    def __init__(self, scope: Construct, id: str, *, environment: Environment, watched: Watched) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        environment: Environment,
+        watched: Watched,
+        documents: WatchedDocuments | None,
+    ) -> None:
         super().__init__(scope, id)
+        logs_by_name = asdict(watched) | (asdict(documents) if documents else {})
         for name, query in saved_queries(environment).items():
             logs.CfnQueryDefinition(
                 self,
                 name,
                 name=f"gleaner-{environment.name}/{name}",
                 query_string=query.text,
-                log_group_names=[getattr(watched, log) for log in query.logs],
+                log_group_names=[logs_by_name[log] for log in query.logs],
             )
 
 
@@ -132,4 +147,20 @@ filter httpMethod = "POST" and status like /^2/
 | stats count(*) as requests by apiKeyId, user, iamIdentity, ip
 | sort requests desc
 | limit 50
+"""
+_DOCUMENTS_GIVEN_UP = """
+fields @timestamp, level, message, kb_id, source_file_path, reason, exception_name, exception, record.status
+| filter level = "ERROR" or level = "WARNING" or record.status like /^(error|failure|timeout)$/
+| sort @timestamp desc
+| limit 100
+"""
+_DOCUMENTS_WAITING = """
+fields @timestamp, level, message, kb_id, source_file_path, reason, chunks, duration_ms, record.status
+| sort @timestamp desc
+| limit 200
+"""
+_DOCUMENTS_UNDELIVERED = """
+stats count(*) as lines by bin(5m), message
+| sort lines desc
+| limit 100
 """

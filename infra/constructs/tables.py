@@ -18,6 +18,12 @@ TOOL_CALL_INDEXES: Sequence[Index] = (
     ("by_tool", "tool_name", "created_at"),
     ("by_status", "status", "created_at"),
 )
+DOCUMENT_INDEXES: Sequence[Index] = (
+    ("by_state", "kb_state", "updated_at"),
+    ("by_uploader", "uploaded_by", "updated_at"),
+)
+# These project the keys instead of all attributes.
+_KEYS_ONLY = frozenset(["by_session", "by_tool", "by_status", "by_uploader"])
 
 
 class Tables(Construct):
@@ -31,12 +37,13 @@ class Tables(Construct):
             "Keywords", "pk", "sk", indexes=KEYWORD_INDEXES, time_to_live_attribute="expires_at"
         )
         self.conversations = self._table("Conversations", "pk", "sk", indexes=CONVERSATION_INDEXES)
-        self.tool_calls = self._table(
-            "ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES, projection=_Projection.KEYS_ONLY
-        )
+        self.tool_calls = self._table("ToolCalls", "pk", "sk", indexes=TOOL_CALL_INDEXES)
         self.idempotency = self._table("Idempotency", "id", time_to_live_attribute="expiration")
         self.access = self._table("Access", "subject")
         self.usage = self._table("Usage", "pk", "sk", time_to_live_attribute="expires_at")
+        self.documents = self._table(
+            "Documents", "kb_id", "document_id", indexes=DOCUMENT_INDEXES, time_to_live_attribute="expires_at"
+        )
 
     def _table(
         self,
@@ -45,7 +52,6 @@ class Tables(Construct):
         sort_key: str | None = None,
         *,
         indexes: Sequence[Index] = (),
-        projection: dynamodb.ProjectionType = _Projection.ALL,
         time_to_live_attribute: str | None = None,
     ) -> dynamodb.TableV2:
         return dynamodb.TableV2(
@@ -58,7 +64,7 @@ class Tables(Construct):
                     index_name=name,
                     partition_key=_string(partition),
                     sort_key=_string(sort),
-                    projection_type=projection,
+                    projection_type=_Projection.KEYS_ONLY if name in _KEYS_ONLY else _Projection.ALL,
                 )
                 for name, partition, sort in indexes
             ],

@@ -12,18 +12,18 @@ from botocore.exceptions import ClientError, WaiterError
 
 from gleaner_local.aws.ministack import Ministack
 from infra import deploy
-from infra.app import code_of, make_app, write
+from infra.app import make_app, write
 from infra.created_stacks import CREATED_STACKS
 from infra.environments import PROD
-from infra.layer_build import Layer
 from tests.e2e_cloud.conftest import SERVICES
 from tests.e2e_cloud.deployment import Deployment, artifact, is_known
+from tests.infra.synthesis import stub_code
 
 pytestmark = pytest.mark.slow
 
 DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
 HOST = "https://gleaner-x.svc.pinecone.io"
-KEPT = {"tables": 6, "pools": 1, "logs": 3}
+KEPT = {"tables": 7, "pools": 1, "logs": 3}
 TAKEN = "/taken"  # a parameter that exists, so that no stack can create it
 # The emulator has neither CodeDeploy nor AWS WAF.
 BARE_PROD = replace(PROD, canary=None, firewall=None)
@@ -59,7 +59,7 @@ class Cdk:
         layer = self.path / "layer" / "python"
         layer.mkdir(parents=True, exist_ok=True)
         (layer / "nothing.py").write_text("")
-        code = code_of(Layer(path=layer.parent, content_hash="0" * 64, size=0, has_bytecode=False))
+        code = stub_code(layer.parent)
         write(make_app([BARE_PROD], code, outdir=self.path / "cdk.out", context=context))
         return self.path / "cdk.out" / "assembly-gleaner-prod"
 

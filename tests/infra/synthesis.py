@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from infra.app import code_of, make_app
+from infra.code import Code
 from infra.environment import Authorizer, Environment, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
 from infra.front import Domain, Firewall, FirewallLog
@@ -89,6 +90,7 @@ ALL_ROUTES = replace(
 )
 STARTED = replace(DEV, name="started", query=replace(DEV.query, snap_start=False))
 PATIENT = replace(STAGING, name="patient", integration_timeout_seconds=120, query_deadline_seconds=110)
+WITHOUT = replace(DEV, name="nodocuments", documents=None)
 NAMES = [environment.name for environment in ENVIRONMENTS]
 EVERY = pytest.mark.parametrize("environment", ENVIRONMENTS, ids=NAMES)
 
@@ -99,23 +101,26 @@ class Synthesis:
 
     paths: tuple[Path, ...]  # the first one has the environments that are deployed
     data: Mapping[str, Template]
+    documents: Mapping[str, Template]  # of the environments that have it
     service: Mapping[str, Template]
     watch: Mapping[str, Template]
 
     def all_templates(self) -> Iterator[Template]:
         """The templates of all stacks."""
         yield from self.data.values()
+        yield from self.documents.values()
         yield from self.service.values()
         yield from self.watch.values()
 
     def of(self, name: str) -> tuple[Template, ...]:
         """The templates of an environment."""
-        return self.data[name], self.service[name], self.watch[name]
+        documents = [self.documents[name]] if name in self.documents else []
+        return self.data[name], *documents, self.service[name], self.watch[name]
 
 
 _AT_DOMAINS = (BEHIND_DOMAIN, AT_DOMAIN, IN_ZONE)
 _WITH_CALLERS = (BY_IAM, WITH_PAGE, POOL_WITHOUT_PAGES, OWN_POOL, PROTECTED_KEYS)
-_SPECIAL = (WITH_EMAIL, RESERVED, TUNED, ALL_ROUTES, STARTED, PATIENT, UNPRICED)
+_SPECIAL = (WITHOUT, WITH_EMAIL, RESERVED, TUNED, ALL_ROUTES, STARTED, PATIENT, UNPRICED)
 # Half of the processor works for a synthesis at a time, so two processes of a test run each make one of these.
 _ASSEMBLIES = {"deployed": (*ENVIRONMENTS, TWIN, *_WITH_CALLERS), "variants": (*_AT_DOMAINS, *_SPECIAL)}
 ALL = tuple(chain.from_iterable(_ASSEMBLIES.values()))
@@ -136,6 +141,7 @@ def synthesis() -> Synthesis:
     return Synthesis(
         paths=tuple(paths.values()),
         data={name: _read(path, name, "data") for name, path in places.items()},
+        documents={name: _read(path, name, "documents") for name, path in places.items() if name != WITHOUT.name},
         service={name: _read(path, name, "service") for name, path in places.items()},
         watch={name: _read(path, name, "watch") for name, path in places.items()},
     )
@@ -145,8 +151,13 @@ def _synthesise(path: Path, environments: Sequence[Environment]) -> None:
     layer = path / "layer"
     (layer / "python").mkdir(parents=True)
     (layer / "python" / "nothing.py").write_text("")
-    code = code_of(Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False))
-    make_app(environments, code, outdir=path / "cdk.out").synth()
+    make_app(environments, stub_code(layer), outdir=path / "cdk.out").synth()
+
+
+def stub_code(layer: Path) -> Code:
+    """The functions of the project, with this directory for both layers: another test checks their content."""
+    stub = Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False)
+    return code_of(stub, stub)
 
 
 def resources(template: Template, type: str) -> dict[str, Any]:
@@ -172,8 +183,8 @@ def access_line(template: Template) -> dict[str, Any]:
 
 
 def functions(template: Template) -> dict[str, dict[str, Any]]:
-    """Properties of the functions `query`, `prune` and, where callers have API keys, `authorizer`."""
-    tasks = {"answers": "query", "prunes": "prune", "hands": "authorizer"}
+    """Properties of the functions of a stack: `query`, `prune`, `authorizer`, where callers have API keys, `ingest`."""
+    tasks = {"answers": "query", "prunes": "prune", "hands": "authorizer", "loads": "ingest"}
     every = properties(template, "AWS::Lambda::Function")
     return {tasks[function["Description"].partition(": ")[2].split()[0]]: function for function in every}
 

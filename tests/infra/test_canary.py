@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from infra.app import code_of, make_app
+from infra.app import make_app
 from infra.environment import CANARY_MINUTES, Canary
 from infra.environments import DEV, ENVIRONMENTS, PROD, STAGING
-from infra.layer_build import Layer
 from infra.stage import GleanerStage
-from tests.infra.synthesis import Synthesis, Template, one, resources
+from tests.infra.synthesis import Synthesis, Template, one, resources, stub_code
 
 CANARIES = pytest.mark.parametrize("name", [one.name for one in ENVIRONMENTS if one.canary is not None])
 
@@ -158,7 +157,7 @@ def _synthesise(path: Path, switch: str) -> Template:
     layer = path / "layer" / "python"
     layer.mkdir(parents=True)
     (layer / "nothing.py").write_text("")
-    code = code_of(Layer(path=layer.parent, content_hash="0" * 64, size=0, has_bytecode=False))
+    code = stub_code(layer.parent)
     app = make_app([], code, outdir=path / "cdk.out")
     app.node.set_context("canary", switch)
     GleanerStage(app, STAGING, code=code)

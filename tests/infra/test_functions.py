@@ -10,9 +10,9 @@ import pytest
 
 from infra import layer_build
 from infra.app import make_app, write
+from infra.code import Code
 from infra.environment import Environment
 from infra.environments import DEV, ENVIRONMENTS
-from infra.service_stack import Code
 from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
 
 
@@ -98,14 +98,15 @@ def test_only_the_query_function_starts_the_client_that_streams(
 
 
 def test_deployed_files_are_readable_with_any_umask(tmp_path: Path) -> None:
-    code = {name: tmp_path / name for name in ("layer", "query", "prune", "authorizer")}
+    code = {name: tmp_path / name for name in ("layer", "documents_layer", "query", "prune", "authorizer", "ingest")}
     for path in code.values():
         (path / "python").mkdir(parents=True, mode=0o700)
         for name, mode in (("handler.py", 0o600), ("python/tool", 0o700)):
             (path / name).write_text(path.name)
             (path / name).chmod(mode)
         path.chmod(0o700)
-    write(make_app([DEV], Code(layer_hash="0" * 64, **code), outdir=tmp_path / "cdk.out"))
+    hashes = {"layer_hash": "0" * 64, "documents_layer_hash": "1" * 64}
+    write(make_app([DEV], Code(**hashes, **code), outdir=tmp_path / "cdk.out"))  # type: ignore[arg-type]
     assets = list((tmp_path / "cdk.out").glob("asset.*/"))
     assert len(assets) == len(code)
     for asset in assets:

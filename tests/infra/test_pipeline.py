@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.app import code_of, make_app
-from infra.layer_build import Layer
+from infra.app import make_app
 from infra.pipeline import ISSUER, Pipeline
 from infra.pipeline_stacks import PipelineStage
-from tests.infra.synthesis import Template, one, properties, resources
+from tests.infra.synthesis import Template, one, properties, resources, stub_code
 
 PIPELINE = Pipeline(owner="octo-org", owner_id=123456, repository="gleaner", repository_id=456789)
 NAMES = ("dev", "staging", "prod")
@@ -214,9 +213,7 @@ def test_names_that_are_none_are_refused(changes: dict[str, Any]) -> None:
 
 
 def _synthesise(path: Path, pipeline: Pipeline) -> Path:
-    app = make_app(
-        (), code_of(Layer(path=path, content_hash="0" * 64, size=0, has_bytecode=False)), outdir=path / "out"
-    )
+    app = make_app((), stub_code(path), outdir=path / "out")
     PipelineStage(app, pipeline, NAMES)
     app.synth()
     return path / "out" / "assembly-gleaner-pipeline"

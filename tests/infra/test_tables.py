@@ -12,7 +12,7 @@ SECRET = "AWS::SecretsManager::Secret"
 @EVERY
 def test_tables_are_on_demand_encrypted_and_recoverable(synthesised: Synthesis, environment: Environment) -> None:
     tables = properties(synthesised.data[environment.name], TABLE)
-    assert len(tables) == 6
+    assert len(tables) == 7
     for table in tables:
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["SSESpecification"] == {"SSEEnabled": True, "SSEType": "KMS"}
@@ -28,10 +28,10 @@ def test_tables_are_protected_only_if_the_environment_keeps_its_data(
         assert [replica["DeletionProtectionEnabled"] for replica in table["Replicas"]] == [environment.keep_data]
 
 
-def test_stored_answers_idempotency_keys_and_usage_expire(synthesised: Synthesis) -> None:
+def test_stored_answers_idempotency_keys_usage_and_offers_of_uploads_expire(synthesised: Synthesis) -> None:
     tables = [table for table in properties(synthesised.data["prod"], TABLE) if "TimeToLiveSpecification" in table]
     assert [table["TimeToLiveSpecification"] for table in tables] == [
-        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration", "expires_at")
+        {"AttributeName": name, "Enabled": True} for name in ("expires_at", "expiration", "expires_at", "expires_at")
     ]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from infra.app import code_of, make_app
+from infra.app import make_app
 from infra.constructs.variable_size import MAX_VARIABLES, check_variables
 from infra.environments import DEV
-from infra.layer_build import Layer
+from tests.infra.synthesis import stub_code
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from infra.layer_build import Layer
 def test_variables_that_lambda_does_not_take_are_refused(tmp_path: Path, changes: dict[str, Any], biggest: str) -> None:
     layer = tmp_path / "layer"
     layer.mkdir()
-    code = code_of(Layer(path=layer, content_hash="0" * 64, size=0, has_bytecode=False))
+    code = stub_code(layer)
     # "Lambda quotas" in its developer guide: 4 KB, not adjustable.
     with pytest.raises(ValueError, match=rf"\Adev: .* bytes, but Lambda takes 4,096.*: {biggest} \("):
         make_app([replace(DEV, **changes)], code, outdir=tmp_path / "cdk.out")

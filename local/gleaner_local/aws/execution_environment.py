@@ -82,6 +82,7 @@ class ExecutionEnvironments:
         self._log_path = log_path
         self._timeout_seconds = timeout_seconds
         self._idle = IdleSlots[_Environment](concurrency)
+        self._busy: set[_Environment] = set()
         self._is_stopping = False
 
     def warm_up(self) -> None:
@@ -121,20 +122,37 @@ class ExecutionEnvironments:
         try:
             environment = self._revive(environment)
             try:
-                return environment, environment.begin(event, request_id, timeout)
+                ends_at = environment.begin(event, request_id, timeout)
             except _ProcessGone:  # it ended while it was idle, so the event can go to another one
                 environment = self._start()
-                return environment, environment.begin(event, request_id, timeout)
+                ends_at = environment.begin(event, request_id, timeout)
         except BaseException:
             self._put_back(environment)
             raise
+        self._busy.add(environment)
+        if self._is_stopping:  # cut_off() came before
+            environment.kill()
+        return environment, ends_at
 
     def _put_back(self, environment: _Environment | None) -> None:
+        self._busy.discard(environment)  # type: ignore[arg-type]
         self._idle.put(environment if environment is not None and environment.is_alive() else None)
 
     def refuse_waiting(self) -> None:
         """From now on, handle no more events: those that wait for an environment get NoEnvironment."""
         self._is_stopping = True
+
+    def cut_off(self) -> None:
+        """From now on, handle no more events; those that are being handled end with HandlerFailed."""
+        self.refuse_waiting()
+        for environment in list(self._busy):
+            environment.kill()
+
+    def stop_idle(self) -> None:
+        """End the idle environments. The next event starts another one."""
+        for environment in self._idle.take_all():
+            environment.stop()
+            self._idle.put(None)
 
     def stop(self) -> None:
         """End the idle environments; call it when no more events come."""
@@ -206,6 +224,10 @@ class _Environment:
 
     def is_alive(self) -> bool:
         return self._process.is_alive()
+
+    def kill(self) -> None:
+        """End the process; whoever waits for its handler gets HandlerFailed."""
+        self._process.terminate()
 
     def stop(self) -> None:
         self._process.terminate()

@@ -20,10 +20,11 @@ from starlette.responses import JSONResponse, Response
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.document_files import MAX_FILE_BYTES, document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
+from gleaner.knowledge.removal import remove_document
 from gleaner.model import KB_ID_PATTERN, JsonObject
 from gleaner_local.ingestion.run import IngestReport, ingest
 from gleaner_local.ingestion.waiting import Waiting
-from gleaner_local.ingestion.writing import IngestProgress, remove_document
+from gleaner_local.ingestion.writing import REQUEST_SECONDS, IngestProgress
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 _MAX_WAIT_SECONDS = (
@@ -89,7 +90,8 @@ class Uploads:
 
     def _forget(self, source_file_path: str, kb_id: str) -> int:
         with self._claim(source_file_path, kb_id):
-            return remove_document(document_id(source_file_path), kb_id=kb_id, knowledge_base=self._index())
+            document = document_id(source_file_path)
+            return remove_document(document, kb_id=kb_id, knowledge_base=self._index(), timeout=lambda: REQUEST_SECONDS)
 
     @contextmanager
     def _claim(self, source_file_path: str, kb_id: str) -> Iterator[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseFull
-from gleaner.model import Record, chunk_id
+from gleaner.model import Record
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 REQUEST_SECONDS = 120.0
@@ -107,19 +107,6 @@ class Writer:
             if not self._make_room():
                 raise
             self._knowledge_base.upsert(self._kb_id, batch, timeout=REQUEST_SECONDS)
-
-
-def remove_document(document: str, *, kb_id: str, knowledge_base: KnowledgeBase) -> int:
-    """Remove the document of an id and return the number of its chunks, 0 if there is none.
-
-    Chunk 0 goes first: while it is missing, no run takes the document for complete, and the removal can be repeated.
-    Raises KnowledgeBaseUnavailable.
-    """
-    stored = list(knowledge_base.list_ids(kb_id, prefix=f"{document}#", timeout=REQUEST_SECONDS))
-    mark = chunk_id(document, 0)
-    for ids in ([i for i in stored if i == mark], [i for i in stored if i != mark]):
-        knowledge_base.delete(kb_id, ids, timeout=REQUEST_SECONDS)
-    return len(stored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from gleaner.wiring import (
     build_stores,
     connect_answer_index,
     connect_knowledge_base,
+    connect_object_store,
     pruner_of,
 )
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gleaner.knowledge.library import Library
     from gleaner.runtime.authorization import Authorization
     from gleaner.runtime.settings import Settings
+    from gleaner.stores.documents import DocumentStore
     from gleaner.stores.doubts import DoubtStore
     from gleaner.stores.keyword_catalog import KeywordCatalog
 
@@ -68,6 +70,7 @@ class _Areas:
         self._metrics = metrics
         self._current = current
         self._keywords_table = Table(stores.client, settings.keywords_table)
+        self._documents_table = Table(stores.client, settings.documents.table)
 
     def list(self) -> Sequence[Area]:
         """All areas."""
@@ -90,6 +93,7 @@ class _Areas:
             Area((e.SHOW_USAGE,), self._load_usage, is_prepared=False),
             Area((e.SHOW_PASSAGE,), self._load_passages),
             Area((e.LIST_DOCUMENTS, e.SHOW_DOCUMENT), self._load_documents),
+            Area((e.UPLOAD_DOCUMENT, e.DELETE_DOCUMENT), self._load_uploads, is_prepared=False),
             Area((e.CREATE_COMPLETION,), self._load_completions, is_prepared=False),
             Area((e.LIST_MODELS, e.SHOW_MODEL), self._load_models, is_prepared=False),
             Area((e.MCP,), self._load_mcp, is_prepared=False),
@@ -142,6 +146,12 @@ class _Areas:
         from gleaner.knowledge.library import Library
 
         return Library(partial(connect_knowledge_base, self._settings))
+
+    @cached_property
+    def _documents(self) -> DocumentStore:
+        from gleaner.stores.documents import DocumentStore
+
+        return DocumentStore(self._documents_table)
 
     @cached_property
     def _keywords(self) -> KeywordRoutes:
@@ -236,6 +246,7 @@ class _Areas:
             stores.learned_deletion,
             self._doubts,
             stores.usage,
+            self._documents,
         )
         return CallerRoutes(erasure, self._current).routes()
 
@@ -251,8 +262,30 @@ class _Areas:
 
     def _load_documents(self) -> Sequence[Route]:
         from gleaner.api.documents import DocumentRoutes
+        from gleaner.knowledge.known_documents import KnownDocuments
 
-        return DocumentRoutes(self._library, self._current, default_kb_id=self._settings.default_kb_id).routes()
+        return DocumentRoutes(
+            KnownDocuments(self._library, self._documents),
+            self._current,
+            default_kb_id=self._settings.default_kb_id,
+            takes_uploads=bool(self._settings.documents.bucket),
+        ).routes()
+
+    def _load_uploads(self) -> Sequence[Route]:
+        from gleaner.api.uploads import UploadRoutes
+        from gleaner.knowledge.document_removal import DocumentRemoval
+        from gleaner.stores.document_leases import DocumentLeases
+
+        settings, leases = self._settings, DocumentLeases(self._documents_table)
+        connect_index = partial(connect_knowledge_base, settings)
+        return UploadRoutes(
+            settings.documents,
+            partial(connect_object_store, settings),
+            self._documents,
+            DocumentRemoval(self._library, self._documents, leases, connect_index),
+            self._current,
+            default_kb_id=settings.default_kb_id,
+        ).routes()
 
     def _load_completions(self) -> Sequence[Route]:
         from gleaner.api.completions import CompletionRoutes
@@ -287,7 +320,7 @@ class _Areas:
     def _load_page(self) -> Sequence[Route]:
         from gleaner.api.page import PageRoutes
 
-        return PageRoutes(self._current, self._settings.sign_in, upload_path=self._settings.upload_path).routes()
+        return PageRoutes(self._current, self._settings.sign_in, self._settings.documents).routes()
 
 
 def _load_authorization(authorization: Authorization) -> Sequence[Route]:

@@ -12,6 +12,7 @@ GleanerError
 │   │   ├── UnknownAnswer     the stored web answer
 │   │   ├── UnknownPassage
 │   │   ├── UnknownDocument
+│   │   ├── UploadsUnavailable    the service takes no documents
 │   │   ├── UnknownPageFile   of the page that the service shows in a browser
 │   │   ├── UnknownModel      no knowledge base that the caller may use has this name in OpenAI's API
 │   │   └── UnknownRun
@@ -94,6 +95,10 @@ class UnknownPassage(NotFound):
 
 class UnknownDocument(NotFound):
     """The knowledge base holds no document of this id."""
+
+
+class UploadsUnavailable(NotFound):
+    """The service has no bucket for documents, so it takes none."""
 
 
 class UnknownPageFile(NotFound):

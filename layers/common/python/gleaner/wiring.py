@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gleaner.answering.question import Services
     from gleaner.client_tasks import Spoken
     from gleaner.clients.answer_index import AnswerIndex
+    from gleaner.clients.object_store import ObjectStore
     from gleaner.clients.pinecone import KnowledgeBase
     from gleaner.model import Passage
     from gleaner.pruning.run import Pruner
@@ -241,6 +242,13 @@ def connect_knowledge_base(settings: Settings) -> KnowledgeBase:
     from gleaner.clients import pinecone
 
     return pinecone.connect(host=settings.pinecone_index_host, api_key=_read_index_key(settings))
+
+
+def connect_object_store(settings: Settings) -> ObjectStore:
+    """The bucket of the documents; sends nothing yet. Loads the description of S3."""
+    from gleaner.clients import object_store
+
+    return object_store.connect(bucket=settings.documents.bucket, endpoint_url=settings.documents.endpoint_url)
 
 
 def _read_index_key(settings: Settings) -> Callable[[], str]:

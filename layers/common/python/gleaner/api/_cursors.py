@@ -24,12 +24,27 @@ def encode(position: Sequence[str], *, scope: Sequence[str]) -> str:
     return base64.urlsafe_b64encode(_check(payload, scope) + payload).decode().rstrip("=")
 
 
-def decode(cursor: str, *, scope: Sequence[str], length: int) -> tuple[str, ...]:
-    """The position, of `length` strings. Raises InvalidCursor unless `encode` returned this cursor for this scope."""
+def foreign() -> InvalidCursor:
+    """The error for a cursor of another list, or of none."""
+    return InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+
+
+def decode_any(cursor: str | None, *, scope: Sequence[str]) -> tuple[str, ...] | None:
+    """The position of a cursor, however long; None without a cursor. Raises InvalidCursor as `decode`."""
+    if not cursor:
+        return None
     position = _position(cursor, scope)
     # base64 can encode the same bytes in several ways; only the one that `encode` returned is accepted.
-    if position is None or len(position) != length or encode(position, scope=scope) != cursor:
-        raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+    if not position or encode(position, scope=scope) != cursor:
+        raise foreign()
+    return position
+
+
+def decode(cursor: str, *, scope: Sequence[str], length: int) -> tuple[str, ...]:
+    """The position, of `length` strings. Raises InvalidCursor unless `encode` returned this cursor for this scope."""
+    position = decode_any(cursor, scope=scope)
+    if position is None or len(position) != length:
+        raise foreign()
     return position
 
 

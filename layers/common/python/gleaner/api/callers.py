@@ -29,6 +29,7 @@ class ErasedCaller(BaseModel):
     ratings: int
     keywords: int = Field(description="Those that only this caller taught.")
     answers: int = Field(description="Stored web answers.")
+    documents: int = Field(description="Uploaded documents, which stay but do not name the caller any more.")
 
 
 class CallerRoutes:
@@ -60,5 +61,6 @@ class CallerRoutes:
             ratings=counts.ratings,
             keywords=counts.learned.keywords,
             answers=counts.learned.answers,
+            documents=report.documents,
         )
         return ok(body, status=HTTPStatus.OK if report.is_finished else HTTPStatus.ACCEPTED)

@@ -1,4 +1,4 @@
-"""Routes that list the documents of a knowledge base."""
+"""Routes that list the documents of a knowledge base, and show one with its passages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BaseModel, Field
 
 from gleaner.api import _cursors
+from gleaner.api._caller import Caller
 from gleaner.api.request import Current, ok
 from gleaner.api.routes import Endpoint, Route
 from gleaner.api.schemas import Cursor, KbId, Limit, preview
@@ -21,26 +22,44 @@ from gleaner.errors import (
     StoreUnavailable,
     UnknownDocument,
 )
-from gleaner.knowledge.library import Library, LoadedDocument
-from gleaner.model import Place, Record
+from gleaner.knowledge.known_documents import KnownDocument, KnownDocuments
+from gleaner.knowledge.known_documents import Place as ListPlace
+from gleaner.model import DocumentState, Place, Record
 from gleaner.passage_ids import address_of, decode_document, encode_document, encode_passage
 
 INDEX_FAILURES = (KnowledgeBaseUnavailable, ApiKeysUnavailable, DeadlineExceeded)
 _MAX_START_DIGITS = 9
+_STATE_PARTS = 2  # of a cursor in the list of one state
 
 KbParameter = Annotated[KbId | None, Query(description="The knowledge base; the default one if left out.")]
+StateParameter = Annotated[
+    DocumentState | None,
+    Query(
+        description="Only documents in this state. Those that are not loaded come in the order of their last change. A "
+        "page of loaded ones may be shorter than `limit`, and even empty, before the last one."
+    ),
+]
+DocumentId = Annotated[str, Path(max_length=1000)]
 
 
 class DocumentItem(BaseModel):
-    """A loaded document."""
+    """A document. What only the object store knows is null where it was loaded by another way."""
 
     document_id: str
     kb_id: str
-    title: str
+    title: str = Field(description="The name of the file while nothing of the document is loaded.")
     source_file_path: str
     source_url: str | None
-    chunk_count: int
+    state: DocumentState
+    reason: str | None = Field(description="Why it was skipped or failed, or what its loading waits for.")
+    chunk_count: int = Field(description="Passages in the index; while a new version is loaded, those of either.")
+    size_bytes: int | None
+    content_hash: str | None = Field(description="Changes with whatever the passages are made from.")
+    groups: list[str] | None = Field(description="Whose members may find it; null: all callers of the knowledge base.")
+    queued_at: str | None
+    updated_at: str | None
     loaded_at: str | None = Field(description="ISO 8601 in UTC; null for documents of earlier versions.")
+    uploaded_by: str | None = Field(description="The caller who uploaded it; shown to this caller, editors and admins.")
 
 
 class DocumentList(BaseModel):
@@ -48,6 +67,7 @@ class DocumentList(BaseModel):
 
     documents: list[DocumentItem]
     next_cursor: str | None
+    may_edit: bool = Field(description="Whether you may upload documents to this knowledge base, and remove them.")
 
 
 class ChunkItem(BaseModel):
@@ -72,10 +92,11 @@ class DocumentDetails(BaseModel):
 class DocumentRoutes:
     """GET /api/documents and GET /api/documents/{document_id}."""
 
-    def __init__(self, library: Library, current: Current, *, default_kb_id: str) -> None:
-        self._library = library
+    def __init__(self, known: KnownDocuments, current: Current, *, default_kb_id: str, takes_uploads: bool) -> None:
+        self._known = known
         self._current = current
         self._default_kb_id = default_kb_id
+        self._takes_uploads = takes_uploads
 
     def routes(self) -> list[Route]:
         """The routes."""
@@ -85,25 +106,43 @@ class DocumentRoutes:
             Route(Endpoint.SHOW_DOCUMENT, self._show, raises=(UnknownDocument, *failures)),
         ]
 
-    def _list(self, kb_id: KbParameter = None, limit: Limit = 20, cursor: Cursor = None) -> Response[DocumentList]:
-        kb_id = self._allowed(kb_id)
-        scope = (Endpoint.LIST_DOCUMENTS.path, kb_id)
-        after = None
-        if cursor:
-            token, last = _cursors.decode(cursor, scope=scope, length=2)
-            after = (token[1:] or None, last)
-        page = self._library.list_documents(kb_id, limit=limit, after=after, deadline=self._current().deadline)
-        position = page.next_position and (f"t{page.next_position[0] or ''}", page.next_position[1])
+    def _list(
+        self, kb_id: KbParameter = None, state: StateParameter = None, limit: Limit = 20, cursor: Cursor = None
+    ) -> Response[DocumentList]:
+        kb_id, caller = self._allowed(kb_id), self._current().caller
+        scope = (Endpoint.LIST_DOCUMENTS.path, kb_id, state or "")
+        is_merged = state in (None, DocumentState.LOADED)  # documents that were loaded by another way have no state
+        read = self._list_merged if is_merged else self._list_in_state
+        documents, position = read(kb_id, state, limit, _cursors.decode_any(cursor, scope=scope))
         return ok(
             DocumentList(
-                documents=[_to_item(document, kb_id) for document in page.documents],
+                documents=[_to_item(document, kb_id, caller) for document in documents],
                 next_cursor=_cursors.encode(position, scope=scope) if position else None,
+                may_edit=self._takes_uploads and caller.may_edit(kb_id),
             )
         )
 
+    def _list_merged(
+        self, kb_id: str, state: DocumentState | None, limit: int, after: tuple[str, ...] | None
+    ) -> tuple[list[KnownDocument], tuple[str, ...] | None]:
+        place = _to_place(after) if after else None
+        page = self._known.list_all(kb_id, limit=limit, after=place, deadline=self._current().deadline)
+        documents = [document for document in page.documents if state in (None, document.state)]
+        return documents, _from_place(page.next_place) if page.next_place else None
+
+    def _list_in_state(
+        self, kb_id: str, state: DocumentState | None, limit: int, after: tuple[str, ...] | None
+    ) -> tuple[list[KnownDocument], tuple[str, ...] | None]:
+        if state is None:
+            raise AssertionError("a list in no state is merged")
+        if after is not None and len(after) != _STATE_PARTS:
+            raise _cursors.foreign()
+        page = self._known.list_in_state(kb_id, state, limit=limit, after=after, deadline=self._current().deadline)
+        return list(page.documents), page.next_position
+
     def _show(
         self,
-        document_id: Annotated[str, Path(max_length=1000)],
+        document_id: DocumentId,
         kb_id: KbParameter = None,
         limit: Limit = 20,
         cursor: Cursor = None,
@@ -111,12 +150,12 @@ class DocumentRoutes:
         kb_id, key = self._allowed(kb_id), decode_document(document_id)
         scope = (Endpoint.SHOW_DOCUMENT.path, kb_id, document_id)
         start = _parse_start(_cursors.decode(cursor, scope=scope, length=1)[0]) if cursor else 0
-        deadline = self._current().deadline
-        document, records = self._library.read_document(kb_id, key, start=start, limit=limit, deadline=deadline)
+        request = self._current()
+        document, records = self._known.read(kb_id, key, start=start, limit=limit, deadline=request.deadline)
         end = start + limit
         return ok(
             DocumentDetails(
-                document=_to_item(document, kb_id),
+                document=_to_item(document, kb_id, request.caller),
                 passages=[_to_chunk(record, kb_id) for record in records],
                 next_cursor=_cursors.encode((str(end),), scope=scope) if end < document.chunk_count else None,
             )
@@ -130,20 +169,43 @@ class DocumentRoutes:
 
 def _parse_start(position: str) -> int:
     if not (position.isascii() and position.isdigit() and len(position) <= _MAX_START_DIGITS):
-        raise InvalidCursor("This cursor does not belong to this list. Leave it out to begin at the start.")
+        raise _cursors.foreign()
     return int(position)
 
 
-def _to_item(document: LoadedDocument, kb_id: str) -> DocumentItem:
-    first = document.first
+def _from_place(place: ListPlace) -> tuple[str, ...]:
+    """A place as the parts of a cursor, none of which may be empty."""
+    token, document = place.index or (None, "")
+    return (f"t{token or ''}", f"d{document}", f"e{place.entries}")
+
+
+def _to_place(parts: tuple[str, ...]) -> ListPlace:
+    if [part[:1] for part in parts] != ["t", "d", "e"]:
+        raise _cursors.foreign()
+    token, document, entries = (part[1:] for part in parts)
+    return ListPlace(index=(token or None, document) if token or document else None, entries=entries)
+
+
+def _to_item(document: KnownDocument, kb_id: str, caller: Caller) -> DocumentItem:
+    entry, loaded = document.entry, document.loaded
+    is_told = entry is not None and (entry.uploaded_by == caller.id or caller.may_edit(kb_id))
+    groups = entry.groups if entry else loaded.first.groups if loaded else None
     return DocumentItem(
         document_id=encode_document(document.id),
         kb_id=kb_id,
-        title=first.title,
-        source_file_path=first.source_file_path,
-        source_url=first.source_url,
+        title=document.title,
+        source_file_path=document.source_file_path,
+        source_url=loaded.first.source_url if loaded else None,
+        state=document.state,
+        reason=document.reason,
         chunk_count=document.chunk_count,
-        loaded_at=first.loaded_at,
+        size_bytes=entry.size_bytes if entry and entry.version else None,
+        content_hash=entry.content_hash if entry else loaded.first.content_hash if loaded else None,
+        groups=sorted(groups) if groups else None,
+        queued_at=entry.queued_at if entry else None,
+        updated_at=entry.updated_at if entry else None,
+        loaded_at=entry.loaded_at if entry else loaded.first.loaded_at if loaded else None,
+        uploaded_by=entry.uploaded_by if entry and is_told else None,
     )
 
 

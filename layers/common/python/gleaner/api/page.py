@@ -17,6 +17,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 from gleaner.api.request import Current
 from gleaner.api.routes import Endpoint, Route
 from gleaner.errors import UnknownPageFile
+from gleaner.runtime.document_storage import DocumentStorage
 from gleaner.runtime.sign_in import SignIn
 
 _INDEX = "index.html"
@@ -27,7 +28,8 @@ _TYPES = {
     ".svg": "image/svg+xml",
     ".LICENSE": "text/plain; charset=utf-8",
 }
-# The page's own files and API only, and the user pool's origin, where the page fetches tokens. With
+# The page's own files and API only, the user pool's origin, where the page fetches tokens, and that of the bucket, to
+# which it sends documents. With
 # `require-trusted-types-for` the browser refuses any text that would be parsed as HTML, so words from documents and the
 # web stay words.
 _POLICY = (
@@ -40,11 +42,10 @@ _FILE_CACHING = "max-age=300"  # the same for every caller, but new with every d
 class PageRoutes:
     """GET / and GET /page/{name}."""
 
-    def __init__(self, current: Current, sign_in: SignIn, *, upload_path: str) -> None:
-        """`upload_path`: where the page sends documents of the reader; empty where the service takes none."""
+    def __init__(self, current: Current, sign_in: SignIn, documents: DocumentStorage) -> None:
         self._current = current
         self._sign_in = sign_in
-        self._upload_path = upload_path
+        self._documents = documents
 
     def routes(self) -> tuple[Route, ...]:
         """The routes."""
@@ -58,7 +59,7 @@ class PageRoutes:
     def _index(self) -> Response[str]:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
-        values = {"base": self._current().base_path, "uploads": self._upload_path}
+        values = {"base": self._current().base_path, "uploads": "on" if self._documents.bucket else "off"}
         values |= {"sign_in": json.dumps(described), "scripts": _scripts(sign_in)}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")
@@ -69,7 +70,7 @@ class PageRoutes:
         return self._respond(name, _read(name), _FILE_CACHING)
 
     def _respond(self, name: str, content: str, caching: str) -> Response[str]:
-        origins = ["'self'", self._sign_in.pool_url]
+        origins = ["'self'", self._sign_in.pool_url, self._documents.form_origin]
         headers = {
             "Content-Security-Policy": _POLICY.format(connect=" ".join(filter(None, origins))),
             "Referrer-Policy": "no-referrer",

@@ -55,6 +55,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.UnknownPassage: (HTTPStatus.NOT_FOUND, "unknown-passage"),
     errors.UnknownPageFile: NO_SUCH_PATH,
     errors.UnknownDocument: (HTTPStatus.NOT_FOUND, "unknown-document"),
+    errors.UploadsUnavailable: (HTTPStatus.NOT_FOUND, "uploads-unavailable"),
     errors.UnknownModel: (HTTPStatus.NOT_FOUND, "unknown-model"),
     errors.UnknownRun: (HTTPStatus.NOT_FOUND, "unknown-run"),
     errors.UnknownKnowledgeBase: (HTTPStatus.NOT_FOUND, "unknown-knowledge-base"),
@@ -69,6 +70,7 @@ TABLE: dict[type[errors.GleanerError], Kind] = {
     errors.ModelUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "model-unavailable"),
     errors.KnowledgeBaseUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "knowledge-base-unavailable"),
     errors.StoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "store-unavailable"),
+    errors.ObjectStoreUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "object-store-unavailable"),
     errors.ApiKeysUnavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "api-keys-unavailable"),
     errors.ContextTooLong: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "context-too-long"),
 }

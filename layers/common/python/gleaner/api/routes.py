@@ -60,6 +60,8 @@ class Endpoint(Enum):
     SHOW_PASSAGE = "GET", "/api/passages/<passage_id>", "Show a passage that an answer cites"
     LIST_DOCUMENTS = "GET", "/api/documents", "List the documents of a knowledge base"
     SHOW_DOCUMENT = "GET", "/api/documents/<document_id>", "Show a document and its passages"
+    UPLOAD_DOCUMENT = "POST", "/api/documents", "Get a form that uploads a document (editors)"
+    DELETE_DOCUMENT = "DELETE", "/api/documents/<document_id>", "Remove a document (editors)"
     CREATE_COMPLETION = "POST", "/v1/chat/completions", "Ask a question as OpenAI's clients do"
     LIST_MODELS = "GET", "/v1/models", "List the models: your knowledge bases"
     SHOW_MODEL = "GET", "/v1/models/<model>", "Show a model"

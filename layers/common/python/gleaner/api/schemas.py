@@ -57,6 +57,7 @@ _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
 _CALLER_PATTERN = r"^((cognito|iam|key):[^\s]+|anonymous)$"
+MEDIA_TYPE_PATTERN = r"^[A-Za-z0-9.+_-]+/[A-Za-z0-9.+_-]+( *;[\x20-\x7e]*)?$"
 IDEMPOTENCY_KEY_PATTERN = r"^[\x21-\x7e]+$"
 # What strings that match a pattern are, in words that complete "must be ...".
 FORMS = {
@@ -64,6 +65,7 @@ FORMS = {
     _MESSAGE_ID_PATTERN: "a message id from an earlier response: 26 digits and capital letters, a hyphen and the role",
     _KEYWORD_ID_PATTERN: "a keyword id from a list: 32 digits and letters from a to f",
     IDEMPOTENCY_KEY_PATTERN: "visible ASCII characters without spaces",
+    MEDIA_TYPE_PATTERN: "a media type such as text/plain",
     _CALLER_PATTERN: "a caller's id such as key:ID, cognito:SUB, iam:ARN or anonymous",
     KB_ID_PATTERN: "1 to 63 lowercase letters, digits, hyphens and underscores, starting with a letter or digit",
 }

@@ -16,8 +16,15 @@ from gleaner.errors import ObjectStoreUnavailable
 
 # The SDK repeats a request that failed on the way, but not the reading of a body.
 _CLIENT = Config(
-    connect_timeout=2, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}, max_pool_connections=10
+    signature_version="s3v4",  # forms would be signed in the old way, which newer regions refuse
+    connect_timeout=2,
+    read_timeout=20,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=10,
 )
+# Forms name the host of the bucket's own region: others answer with a redirection, which no page may follow.
+_AT_AWS = Config(s3={"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"})
+_AT_AN_ADDRESS = Config(s3={"addressing_style": "path"})
 _BODY_ATTEMPTS = 3
 # HeadObject has no body, so its error has the status in the place of a code.
 _MISSING = ("NoSuchKey", "NotFound", "404")
@@ -45,6 +52,14 @@ class StoredObject:
 
     facts: ObjectFacts
     body: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadForm:
+    """A form that puts one object: where it is sent, and the fields that precede the file."""
+
+    url: str
+    fields: Mapping[str, str]
 
 
 class ObjectStore:
@@ -117,10 +132,28 @@ class ObjectStore:
         except (BotoCoreError, ClientError) as error:
             raise _translate(error) from error
 
+    def presign_post(
+        self, key: str, *, content_type: str, metadata: Mapping[str, str], sizes: tuple[int, int], seconds: int
+    ) -> UploadForm:
+        """A form with which anybody may put this object, and no other, within `seconds`; sends nothing.
+
+        The type and the metadata, which has to be ASCII, are as given here; `sizes` are the least and the most bytes.
+        """
+        fields = {"Content-Type": content_type} | {f"x-amz-meta-{name}": value for name, value in metadata.items()}
+        conditions: list[Any] = [{name: value} for name, value in fields.items()]
+        conditions.append(["content-length-range", *sizes])
+        try:
+            form = self._client.generate_presigned_post(
+                Bucket=self.bucket, Key=key, Fields=fields, Conditions=conditions, ExpiresIn=seconds
+            )
+        except (BotoCoreError, ClientError) as error:
+            raise _translate(error) from error
+        return UploadForm(url=form["url"], fields=form["fields"])
+
 
 def connect(*, bucket: str, endpoint_url: str | None = None) -> ObjectStore:
     """The objects of a bucket; sends nothing yet. An address of its own names the bucket in the path."""
-    config = _CLIENT.merge(Config(s3={"addressing_style": "path"})) if endpoint_url else _CLIENT
+    config = _CLIENT.merge(_AT_AN_ADDRESS if endpoint_url else _AT_AWS)
     return ObjectStore(boto3.client("s3", endpoint_url=endpoint_url, config=config), bucket)
 
 

@@ -35,6 +35,7 @@ class LoadedDocument:
     id: str
     first: Record  # its first chunk, which names title, file and address
     chunk_count: int
+    position: Position | None = None  # its place in a list, after which the next one begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,25 +74,17 @@ class Library:
         self, kb_id: str, *, limit: int, after: Position | None = None, deadline: Deadline
     ) -> DocumentPage:
         """At most `limit` documents that follow the position `after`; a knowledge base that does not exist is empty."""
-        ids: dict[str, list[str]] = {}
-        token, last = after or (None, "")
-        next_position = None
-        for page_token, record_id in self._list_ids(kb_id, token, deadline):
-            document = document_of(record_id)
-            if last and _order(document) <= _order(last):
-                continue
-            if document not in ids and len(ids) == limit:
-                next_position = (page_token, list(ids)[-1])
-                break
-            ids.setdefault(document, []).append(record_id)
+        ids, positions, has_more = self._group_ids(kb_id, limit, after, deadline)
         firsts = {document: min(chunks, key=_chunk_index) for document, chunks in ids.items()}
         records = self._index().fetch(kb_id, list(firsts.values()), timeout=deadline.timeout(_MAX_REQUEST_SECONDS))
         documents = [
-            LoadedDocument(id=document, first=records[first], chunk_count=len(ids[document]))
+            LoadedDocument(
+                id=document, first=records[first], chunk_count=len(ids[document]), position=positions[document]
+            )
             for document, first in firsts.items()
             if first in records
         ]
-        return DocumentPage(documents=documents, next_position=next_position)
+        return DocumentPage(documents=documents, next_position=positions[list(ids)[-1]] if has_more else None)
 
     def read_document(
         self, kb_id: str, document_id: str, *, start: int, limit: int, deadline: Deadline
@@ -113,6 +106,26 @@ class Library:
         document = LoadedDocument(id=document_id, first=first, chunk_count=len(chunk_ids))
         return document, [records[one] for one in wanted if one in records]
 
+    def _group_ids(
+        self, kb_id: str, limit: int, after: Position | None, deadline: Deadline
+    ) -> tuple[dict[str, list[str]], dict[str, Position], bool]:
+        """The ids of at most `limit` documents' chunks, the positions of the documents, and whether more follow."""
+        ids: dict[str, list[str]] = {}
+        positions: dict[str, Position] = {}
+        token, last = after or (None, "")
+        document = ""
+        for page_token, record_id in self._list_ids(kb_id, token, deadline):
+            before, document = document, document_of(record_id)
+            if last and order_of(document) <= order_of(last):
+                continue
+            if document not in ids and ids:
+                positions[before] = (page_token, before)  # the next one begins on this page
+                if len(ids) == limit:
+                    return ids, positions, True
+            ids.setdefault(document, []).append(record_id)
+            positions[document] = (page_token, document)
+        return ids, positions, False
+
     def _list_ids(self, kb_id: str, token: str | None, deadline: Deadline) -> Iterator[tuple[str | None, str]]:
         """All ids from the page of `token` on, each with the token of its page."""
         timeout = deadline.timeout(_MAX_REQUEST_SECONDS)
@@ -126,8 +139,8 @@ class Library:
         return self._connected
 
 
-def _order(document: str) -> bytes:
-    """By what records, whose ids the index sorts by their bytes, come in the order of their documents."""
+def order_of(document: str) -> bytes:
+    """By what documents are sorted: the index sorts the ids of their records by their bytes."""
     return (document + CHUNK_SEPARATOR).encode()
 
 

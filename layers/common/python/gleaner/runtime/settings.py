@@ -12,6 +12,7 @@ from gleaner.errors import ConfigurationError
 from gleaner.guards.blocked_hosts import BlockedHosts, to_ascii_host
 from gleaner.model import CALLER_PATTERN, KB_ID_PATTERN
 from gleaner.runtime.authorization import Authorization, read_authorization
+from gleaner.runtime.document_storage import DocumentStorage, read_document_storage
 from gleaner.runtime.learning_policy import LearningPolicy, read_learning_policy
 from gleaner.runtime.pricing import ModelPrices, Prices
 from gleaner.runtime.quota import Quota, read_quota
@@ -24,7 +25,6 @@ _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 _UNLISTED = ("all", "none", "edit")
-_PATH = re.compile(r"(?:/[a-z0-9-]+)+")
 _MAX_PRICE = 1_000_000  # USD; the store cannot count what some greater ones come to
 _FORMER_ACCESS = "KNOWLEDGE_BASE_ACCESS"
 _KB_ID_FORMAT = "1 to 63 lowercase letters, digits, - and _, starting with a letter or digit"
@@ -36,6 +36,7 @@ _REQUIRED = (
     "IDEMPOTENCY_TABLE",
     "ACCESS_TABLE",
     "USAGE_TABLE",
+    "DOCUMENTS_TABLE",
 )
 
 
@@ -61,6 +62,7 @@ class Settings:
     idempotency_table: str
     access_table: str
     usage_table: str
+    documents: DocumentStorage
     dynamodb_endpoint_url: str | None
     prices: Prices
     quota: Quota
@@ -76,7 +78,6 @@ class Settings:
     chat_page: bool  # whether a page on which people ask is served at /
     sign_in: SignIn  # on this page
     authorization: Authorization | None  # of MCP clients, at a Cognito user pool; None: they send another credential
-    upload_path: str  # where that page sends documents of its reader; empty: the service takes none
     docs_routes: bool  # whether /openapi.json and /swagger are served
     admin_callers: frozenset[str]  # as `cognito:<sub>`, `iam:<ARN>` or `key:<API key id>`
 
@@ -109,6 +110,7 @@ class Settings:
             idempotency_table=env["IDEMPOTENCY_TABLE"],
             access_table=env["ACCESS_TABLE"],
             usage_table=env["USAGE_TABLE"],
+            documents=read_document_storage(env),
             dynamodb_endpoint_url=read_url(env, "AWS_ENDPOINT_URL_DYNAMODB"),
             prices=prices,
             quota=read_quota(env, counts_money=prices.count_money),
@@ -124,7 +126,6 @@ class Settings:
             chat_page=read_switch(env, "CHAT_PAGE"),
             sign_in=read_sign_in(env),
             authorization=read_authorization(env),
-            upload_path=_read_path(env, "UPLOAD_PATH"),
             docs_routes=read_switch(env, "DOCS_ROUTES"),
             admin_callers=_read_admins(env),
         )
@@ -173,14 +174,6 @@ def _read_blocked_hosts(env: Mapping[str, str]) -> BlockedHosts:
             "WEB_BLOCKED_HOSTS must be hosts such as example.org, without https:// and paths, separated by spaces."
         )
     return BlockedHosts(frozenset(valid))
-
-
-def _read_path(env: Mapping[str, str], name: str) -> str:
-    """A path below the address of the service, or an empty text if the variable is not set."""
-    value = env.get(name, "")
-    if value and not _PATH.fullmatch(value):
-        raise ConfigurationError(f"{name} must be a path such as /local/documents.")
-    return value
 
 
 def _read_origins(env: Mapping[str, str]) -> tuple[str, ...]:

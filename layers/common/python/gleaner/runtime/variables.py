@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from gleaner.addresses import is_web_address
 from gleaner.errors import ConfigurationError
+
+_PATH = re.compile(r"(?:/[a-z0-9-]+)+")
 
 
 def require(env: Mapping[str, str], names: Sequence[str]) -> None:
@@ -22,6 +25,14 @@ def read_url(env: Mapping[str, str], name: str) -> str | None:
         return None
     if not is_web_address(value):
         raise ConfigurationError(f"{name} must be an http or https URL.")
+    return value
+
+
+def read_path(env: Mapping[str, str], name: str) -> str:
+    """Return a path below the address of the service, or an empty text if it is not set. Raises ConfigurationError."""
+    value = env.get(name, "")
+    if value and not _PATH.fullmatch(value):
+        raise ConfigurationError(f"{name} must be a path such as /local/documents.")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Deletes all that a caller left: sessions, records of queries without one, what only this caller taught, and usage."""
+"""Deletes what a caller left: sessions, queries without one, what only this caller taught, usage, names at uploads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gleaner.errors import DeadlineExceeded, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
+from gleaner.stores.documents import DocumentStore
 from gleaner.stores.doubts import DoubtStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.learned_deletion import LearnedDeletion
@@ -26,6 +27,7 @@ class ErasureReport:
 
     is_finished: bool
     counts: DeletionCounts
+    documents: int  # which are kept, but do not name the caller any more
 
 
 class CallerErasure:
@@ -39,6 +41,7 @@ class CallerErasure:
         learned: LearnedDeletion,
         doubts: DoubtStore,
         usage: UsageStore,
+        documents: DocumentStore,
     ) -> None:
         self._conversations = conversations
         self._tool_calls = tool_calls
@@ -46,10 +49,11 @@ class CallerErasure:
         self._learned = learned
         self._doubts = doubts
         self._usage = usage
+        self._documents = documents
 
     def erase(self, caller_id: str, *, deadline: Deadline) -> ErasureReport:
         """Erase a caller, until all is done or time is up. Raises StoreUnavailable."""
-        counts = DeletionCounts()
+        counts, documents = DeletionCounts(), 0
         try:
             # What the caller taught goes first, shared or not: the sessions alone would leave what all find.
             self._delete_learned(caller_id, counts, deadline)
@@ -60,9 +64,10 @@ class CallerErasure:
             # Again, because a query may have taught something while the sessions were deleted.
             self._delete_learned(caller_id, counts, deadline)
             self._usage.erase(caller_id, utc_now().date(), deadline=deadline)
+            documents = self._documents.forget_uploader(caller_id, deadline=deadline)
         except DeadlineExceeded:
-            return ErasureReport(is_finished=False, counts=counts)
-        return ErasureReport(is_finished=True, counts=counts)
+            return ErasureReport(is_finished=False, counts=counts, documents=documents)
+        return ErasureReport(is_finished=True, counts=counts, documents=documents)
 
     def _delete_learned(self, caller_id: str, counts: DeletionCounts, deadline: Deadline) -> None:
         caller = schema.caller_hash(caller_id)
