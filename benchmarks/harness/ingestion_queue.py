@@ -118,12 +118,8 @@ class _Worker:
 
 
 def simulate(documents: Sequence[Document], count: int, circumstances: Circumstances, *, seed: int = 7) -> Run:
-    """Load `count` documents, drawn from `documents`, that arrive at once.
-
-    A draw is a shuffle of all of them, again and again, so that the mix is theirs.
-    """
-    draw = random.Random(seed)
-    random.seed(seed)  # of the waits
+    """Load `count` documents, each drawn from `documents`, that arrive at once."""
+    random.seed(seed)  # of the waits, too
     index, run = _Index(circumstances.tokens_a_minute), Run()
     queue: deque[deque[tuple[int, int]]] = deque()
     left = count
@@ -133,7 +129,7 @@ def simulate(documents: Sequence[Document], count: int, circumstances: Circumsta
         nonlocal left
         if left:
             left -= 1
-            document = draw.choice(documents)
+            document = random.choice(documents)
             return _divide(document), circumstances.document_seconds + document.chunks * circumstances.cut_seconds
         return (queue.popleft(), circumstances.document_seconds) if queue else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from gleaner.errors import GleanerError
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
-from gleaner_documents.model import NothingToRead, UnreadableDocument
-from gleaner_documents.source_files import SourceFile, find_source_files
+from gleaner_documents.model import UnreadableDocument
+from gleaner_documents.source_files import find_source_files
 from gleaner_local.ingestion.bucket_files import (
     STORE_SECONDS,
     Awaited,
@@ -69,7 +69,7 @@ class BucketRun:
         self._pause = pause_seconds
         self._ended = 0
         self._total = 0
-        self._last_end = self._last_word = 0.0
+        self._last_end = self._last_word = self._last_look = 0.0  # on the clock of time.monotonic
         self._seen: Counter[str] = Counter()
 
     def load(
@@ -77,8 +77,8 @@ class BucketRun:
     ) -> BucketReport:
         """Load the files under `paths`, named as locally; with `prune`, delete objects whose files are gone.
 
-        Documents are removed last, as locally. Raises InvalidInput for ambiguous names, NoProgress, ObjectStoreUnavailable,
-        StoreUnavailable, QueueUnavailable, and what SQS raises.
+        Documents are removed last, as locally. Raises InvalidInput for ambiguous names, NoProgress,
+        ObjectStoreUnavailable, StoreUnavailable, QueueUnavailable, BotoCoreError and ClientError.
         """
         scan = find_source_files(paths, root=root, base_url=base_url)
         self.report.left_out = scan.left_out
@@ -88,20 +88,20 @@ class BucketRun:
         self._last_end = self._last_word = time.monotonic()
         new: set[str] = set()
         with _pool() as pool:
-            self._follow({pool.submit(send_file, self._place, file): file for file in scan.files}, new)
+            self._follow({pool.submit(send_file, self._place, file) for file in scan.files}, new)
         if prune:
             removed = delete_objects(self._place, find_gone_objects(self._place, scan.roots, new=new))
             self._total += len(removed)
             self.awaited.extend(removed)
-            self._follow({}, new)
+            self._follow(set(), new)
         return self.report
 
-    def _follow(self, uploads: dict[Future[Sent], SourceFile], new: set[str]) -> None:
+    def _follow(self, uploads: set[Future[Sent]], new: set[str]) -> None:
         """Take the ends of uploads and look at states until nothing is open."""
         while uploads or self.awaited:
             done, _ = wait(uploads, timeout=self._pause, return_when=FIRST_COMPLETED)
             for upload in done:
-                file = uploads.pop(upload)
+                uploads.remove(upload)
                 self.unsent -= 1
                 try:
                     self._take(upload.result(), new)
@@ -109,8 +109,10 @@ class BucketRun:
                     self._skip(problem)
                     self._end()
             if not uploads:
-                time.sleep(self._pause if not done else 0)
-            self._look()
+                time.sleep(self._pause)
+            if time.monotonic() - self._last_look >= self._pause:
+                self._look()
+                self._last_look = time.monotonic()
             self._mind_the_time()
 
     def _take(self, sent: Sent, new: set[str]) -> None:
@@ -136,7 +138,9 @@ class BucketRun:
             if one.is_settled(entry) or (one.is_overtaken(entry) and self._is_replaced(one)):
                 settled.add(one.document_id)
                 self._note(one, entry)
-        self._seen = Counter(_describe_state(entries.get(one.document_id)) for one in looked if one.document_id not in settled)
+        self._seen = Counter(
+            _describe_state(entries.get(one.document_id)) for one in looked if one.document_id not in settled
+        )
         self.awaited = deque(one for one in self.awaited if one.document_id not in settled)
 
     def _is_replaced(self, one: Awaited) -> bool:
