@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from gleaner.clients.pinecone import MAX_UPSERT_RECORDS
 from gleaner.errors import KnowledgeBaseBusy
-from gleaner_local.ingestion.waiting import Waiting
+from gleaner_documents.loading.waiting import Waiting
 
 UPSERTS_A_SECOND = 100
 MINUTE, INVOCATION_SECONDS = 60.0, 900.0
@@ -129,7 +129,7 @@ def simulate(documents: Sequence[Document], count: int, circumstances: Circumsta
         nonlocal left
         if left:
             left -= 1
-            document = random.choice(documents)
+            document = random.choice(documents)  # noqa: S311 - a simulation
             return _divide(document), circumstances.document_seconds + document.chunks * circumstances.cut_seconds
         return (queue.popleft(), circumstances.document_seconds) if queue else None
 

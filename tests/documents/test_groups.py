@@ -188,11 +188,12 @@ def test_an_empty_list_of_groups_is_refused_since_it_may_mean_everybody() -> Non
         check_groups([])
 
 
-def test_groups_are_part_of_a_document_s_version(tmp_path: Path) -> None:
-    file = SourceFile(path=tmp_path / "a.md", source_file_path="docs/a.md")
-    version = content_hash(file, b"text", DEFAULT_CHUNK_SETTINGS)
-    assert version == content_hash(file, b"text", DEFAULT_CHUNK_SETTINGS, ())
-    versions = [content_hash(file, b"text", DEFAULT_CHUNK_SETTINGS, groups) for groups in (["hr"], ["board"], ["hr,x"])]
+def test_groups_are_part_of_a_document_s_version() -> None:
+    version = content_hash(b"text", DEFAULT_CHUNK_SETTINGS)
+    assert version == content_hash(b"text", DEFAULT_CHUNK_SETTINGS, groups=())
+    versions = [
+        content_hash(b"text", DEFAULT_CHUNK_SETTINGS, groups=groups) for groups in (["hr"], ["board"], ["hr,x"])
+    ]
     assert len({version, *versions}) == 4
 
 

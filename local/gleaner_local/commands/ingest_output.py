@@ -14,11 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import GleanerError, InvalidInput
+from gleaner_documents.loading.waiting import Waiting
+from gleaner_documents.loading.writing import IngestProgress
 from gleaner_local.commands import terminal
 from gleaner_local.ingestion.estimate import LoadEstimate
 from gleaner_local.ingestion.run import IngestReport, ingest
-from gleaner_local.ingestion.waiting import Waiting
-from gleaner_local.ingestion.writing import IngestProgress
 
 _SECONDS_BETWEEN_LINES = 5.0
 _MAX_KINDS = 20

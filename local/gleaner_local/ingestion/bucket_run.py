@@ -15,6 +15,7 @@ from gleaner.errors import GleanerError
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
+from gleaner_documents.loading.writing import IngestProgress
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.source_files import find_source_files
 from gleaner_local.ingestion.bucket_files import (
@@ -27,7 +28,6 @@ from gleaner_local.ingestion.bucket_files import (
     send_file,
 )
 from gleaner_local.ingestion.run import IngestReport
-from gleaner_local.ingestion.writing import IngestProgress
 
 _UPLOADS = 8  # at once, of files that are in memory
 _MAX_LOOKS = 300  # states that are read at once: the function ends a few documents a second

@@ -10,21 +10,15 @@ from pathlib import Path
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.document_files import document_id
-from gleaner.groups import Groups
-from gleaner.model import Record, chunk_id, utc_now
-from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, Chunk, ChunkSettings, chunk_document, heading_of
-from gleaner_documents.groups import combine_groups
-from gleaner_documents.model import Document, NothingToRead, UnreadableDocument
-from gleaner_documents.plan import (
-    Plan,
-    content_hash,
-    find_deleted,
-    make_plan,
-)
+from gleaner.model import Record
+from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings
+from gleaner_documents.loading.records import make_records
+from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer
+from gleaner_documents.model import NothingToRead, UnreadableDocument
+from gleaner_documents.plan import Plan, find_deleted, make_plan
 from gleaner_documents.reading_process import read_document_safely
 from gleaner_documents.source_files import Root, SourceFile, find_source_files
 from gleaner_local.ingestion.estimate import LoadEstimate, estimate_load
-from gleaner_local.ingestion.writing import REQUEST_SECONDS, IngestProgress, Version, Writer
 
 # Small documents are written together, as each request costs a round trip.
 _RECORDS_PER_GROUP = 96
@@ -122,29 +116,13 @@ def _read_versions(plan: Plan, report: IngestReport, chunking: ChunkSettings) ->
 
 
 def _read_records(file: SourceFile, chunking: ChunkSettings) -> list[Record]:
-    data = file.read()
-    sidecar = file.read_groups()
-    document = read_document_safely(file.source_file_path, data, source_url=file.source_url)
-    groups = combine_groups(sidecar=sidecar, upload=(), front_matter=document.groups)
-    version = content_hash(file, data, chunking, sidecar)
-    return [_make_record(document, chunk, version, groups) for chunk in chunk_document(document, chunking)]
-
-
-def _make_record(document: Document, chunk: Chunk, version: str, groups: Groups) -> Record:
-    return Record(
-        id=chunk_id(document_id(document.source_file_path), chunk.index),
-        text=chunk.text,
-        heading=heading_of(document, chunk),
-        title=document.title,
-        chapter=chunk.chapter,
-        source_file_path=document.source_file_path,
-        source_url=document.source_url,
-        page_number=chunk.page_number,
-        page_label=chunk.page_label,
-        chunk_index=chunk.index,
-        content_hash=version,
-        loaded_at=utc_now().isoformat(timespec="seconds"),
-        groups=groups,
+    return make_records(
+        file.source_file_path,
+        file.read(),
+        read=read_document_safely,
+        chunking=chunking,
+        source_url=file.source_url,
+        sidecar=file.read_groups(),
     )
 
 

@@ -22,9 +22,9 @@ from gleaner.document_files import MAX_FILE_BYTES, document_id
 from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.knowledge.removal import remove_document
 from gleaner.model import KB_ID_PATTERN, JsonObject
+from gleaner_documents.loading.waiting import Waiting
+from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress
 from gleaner_local.ingestion.run import IngestReport, ingest
-from gleaner_local.ingestion.waiting import Waiting
-from gleaner_local.ingestion.writing import REQUEST_SECONDS, IngestProgress
 
 ROOT = "uploads"  # what the names of the documents begin with, as those of a directory that was ingested
 _MAX_WAIT_SECONDS = (

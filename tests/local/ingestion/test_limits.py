@@ -13,11 +13,11 @@ from rich.console import Console
 
 from gleaner.clients.pinecone import KnowledgeBase, connect
 from gleaner.errors import KnowledgeBaseBusy
+from gleaner_documents.loading import writing
+from gleaner_documents.loading.waiting import Waiting
 from gleaner_local.commands import ingest_output
 from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex
-from gleaner_local.ingestion import writing
-from gleaner_local.ingestion.waiting import Waiting
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
 from tests.doubles.pinecone_limits import LimitedIndex

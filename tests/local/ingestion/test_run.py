@@ -20,12 +20,12 @@ from gleaner.errors import InvalidInput, KnowledgeBaseUnavailable
 from gleaner.model import Record, new_id
 from gleaner_documents import source_files
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings, chunk_document, estimated_pieces
+from gleaner_documents.loading.writing import IngestProgress
 from gleaner_documents.model import FileTooLarge
 from gleaner_documents.reading import read_document
 from gleaner_local.commands.ingest_output import ingest_and_report
 from gleaner_local.index.embedded import EmbeddedIndex
 from gleaner_local.ingestion.run import IngestReport, ingest
-from gleaner_local.ingestion.writing import IngestProgress
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.pinecone_server import create_app
 from tests.documents.small_pdf import make_pdf

@@ -34,13 +34,16 @@ class Plan:
     unreadable: list[UnreadableDocument] = field(default_factory=list)
 
 
-def content_hash(file: SourceFile, data: bytes, settings: ChunkSettings, groups: Sequence[str] = ()) -> str:
+def content_hash(
+    data: bytes, settings: ChunkSettings, *, source_url: str | None = None, groups: Sequence[str] = ()
+) -> str:
     """The version of a document: a hash of everything that its chunks depend on.
 
-    `groups` are those that are named outside of `data`. Without them the hash is that of earlier versions.
+    `source_url` is where its file is published. `groups` are those that are named outside of `data`; without them the
+    hash is that of earlier versions.
     """
     named = f"{CHUNKS_VERSION}/{json.dumps(sorted(groups))}" if groups else str(CHUNKS_VERSION)
-    parts = (named, settings.fingerprint(), file.source_url or "", "")
+    parts = (named, settings.fingerprint(), source_url or "", "")
     return hashlib.sha256(":".join(parts).encode() + data).hexdigest()
 
 
@@ -50,7 +53,7 @@ def make_plan(files: Iterable[SourceFile], fetch: FetchRecords, settings: ChunkS
     hashes: dict[str, tuple[SourceFile, str]] = {}
     for file in files:
         try:
-            version = content_hash(file, file.read(), settings, file.read_groups())
+            version = content_hash(file.read(), settings, source_url=file.source_url, groups=file.read_groups())
             hashes[chunk_id(document_id(file.source_file_path), 0)] = (file, version)
         except UnreadableDocument as problem:
             plan.unreadable.append(problem)
