@@ -75,7 +75,7 @@ class Ingestion(Construct):
 
 
 def _grant(role: iam.Role, data: DataStack, bucket: s3.Bucket, events: DocumentEvents) -> None:
-    allow(role, data.tables.documents, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
+    allow(role, data.tables.documents, ("GetItem", "UpdateItem", "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
     )

@@ -146,8 +146,8 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.access, ("BatchGetItem",))
     # Questions are counted by updates. Erasing a caller reads which accounts there are, and deletes them in batches.
     allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem"))
-    # States of documents. What is in the bucket is loaded by another function.
-    allow(role, tables.documents, (*READ, *WRITE))
+    # Uploads are noted, and removing a document takes its lease, so that it is not loaded at the same time.
+    allow(role, tables.documents, ("GetItem", "Query", *WRITE, "DeleteItem"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
     )

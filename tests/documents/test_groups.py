@@ -35,7 +35,7 @@ from gleaner_documents.model import UnclearRights
 from gleaner_documents.plan import content_hash
 from gleaner_documents.reading import read_document
 from gleaner_documents.reading_process import read_document_safely
-from gleaner_documents.source_files import SourceFile, find_source_files
+from gleaner_documents.source_files import find_source_files
 from tests.examples import examples
 
 NAMES = st.text(

@@ -29,7 +29,7 @@ from tests.e2e_cloud.deployment import REGION, Deployment
 
 SERVICES = (
     "apigateway,cloudformation,cloudwatch,cognito-idp,dynamodb,events,iam,lambda,logs,s3,scheduler,secretsmanager,"
-    "sns,sqs,ssm,sts"
+    "sns,sqs,ssm,states,sts"
 )
 _SECOND_IN_DAYS = 1 / 86_400
 NAMES = [environment.name for environment in ENVIRONMENTS]
@@ -52,6 +52,11 @@ class Cloud:
         return f"gleaner-{self.environment.name}-data"
 
     @property
+    def documents_stack(self) -> str:
+        """The stack with the bucket of documents, and what loads them."""
+        return f"gleaner-{self.environment.name}-documents"
+
+    @property
     def service_stack(self) -> str:
         """The stateless stack."""
         return f"gleaner-{self.environment.name}-service"
@@ -72,6 +77,15 @@ class Cloud:
         self.put_keys()
         self.deploy_service(self.environment, index_host=self.index_host)
         self.deploy_watch()
+
+    def hurry_queue(self, seconds: int) -> None:
+        """Let the queue of documents hide a message for so long only, instead of six times as long as a function runs.
+
+        What failed is then tried again that soon.
+        """
+        self.deployment.client("sqs").set_queue_attributes(
+            QueueUrl=self.outputs["DocumentsQueueUrl"], Attributes={"VisibilityTimeout": str(seconds)}
+        )
 
     def deploy_watch(self) -> None:
         """Deploy the alarms."""
@@ -99,12 +113,15 @@ class Cloud:
         return process.stdout
 
     def deploy_service(self, environment: Environment, *, index_host: str | None = None) -> None:
-        """Deploy the stateless stack of this environment record, after the other, as the CDK's command line does."""
+        """Deploy the stateless stack of this record after those before it, as the CDK's command line does."""
         assembly = _synthesise(environment, self.code_path)
         parameters = {"PineconeIndexHost": index_host} if index_host else None
         self.outputs |= self.deployment.deploy(assembly, self.data_stack, parameters)
+        if environment.documents is not None:
+            self.outputs |= self.deployment.deploy(assembly, self.documents_stack)
+            _allow_secret_access(self.deployment, self.outputs, "IngestFunctionName")
         self.outputs |= self.deployment.deploy(assembly, self.service_stack)
-        _allow_secret_access(self.deployment, self.outputs)
+        _allow_secret_access(self.deployment, self.outputs, "QueryFunctionName")
         api_id = self.outputs["ApiUrl"].removeprefix("https://").partition(".")[0]
         self.http.base_url = f"{self.deployment.endpoint_url}/restapis/{api_id}/{environment.name}/_user_request_"
 
@@ -117,6 +134,8 @@ class Cloud:
             yield other
             self.deployment.destroy(other.watch_stack)
             self.deployment.destroy(other.service_stack)
+            if environment.documents is not None:
+                self.deployment.destroy(other.documents_stack)
             self.deployment.destroy(other.data_stack)
 
 
@@ -149,22 +168,23 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
 
 
 def _synthesise(environment: Environment, path: Path) -> Path:
-    """The assembly of the stage, with a layer for this machine, because the emulator runs functions in its Python."""
-    code = code_of(layer_build.build(layer_build.THIS_MACHINE, path / "layer"))
+    """The assembly of the stage, with layers for this machine, because the emulator runs functions in its Python."""
+    sources = (layer_build.COMMON, layer_build.DOCUMENTS)
+    code = code_of(*(layer_build.build(layer_build.THIS_MACHINE, path / "layer", source=each) for each in sources))
     write(make_app([environment], code, outdir=path / "cdk.out"))
     return path / "cdk.out" / f"assembly-gleaner-{environment.name}"
 
 
-def _allow_secret_access(deployment: Deployment, outputs: Mapping[str, str]) -> None:
-    """Allow the query function to read the secret by its ARN.
+def _allow_secret_access(deployment: Deployment, outputs: Mapping[str, str], name: str) -> None:
+    """Allow the function that an output names to read the secret by its ARN.
 
     The stack allows it by the secret's Ref, which is the ARN on AWS, but the name in the emulator.
     """
-    query = deployment.client("lambda").get_function_configuration(FunctionName=outputs["QueryFunctionName"])
+    function = deployment.client("lambda").get_function_configuration(FunctionName=outputs[name])
     secret = deployment.client("secretsmanager").describe_secret(SecretId=outputs["ApiKeysSecretArn"])
     statement = {"Effect": "Allow", "Action": "secretsmanager:GetSecretValue", "Resource": secret["ARN"]}
     deployment.client("iam").put_role_policy(
-        RoleName=query["Role"].rpartition("/")[2],
+        RoleName=function["Role"].rpartition("/")[2],
         PolicyName="secret",
         PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [statement]}),
     )

@@ -144,11 +144,31 @@ def _remove_unknown_resources(template: bytes) -> bytes:
     """Remove the alarms on expressions, saved queries and the style of sign-in pages, which the emulator rejects."""
     content = json.loads(template)
     content["Resources"] = {name: resource for name, resource in content["Resources"].items() if is_known(resource)}
+    _allow_without_tls(content["Resources"])
+    _unbatch(content["Resources"])
     for resource in content["Resources"].values():
         for replica in resource.get("Properties", {}).get("Replicas", ()):
             # The emulator does not protect tables of this type, and replaces one whose properties change.
             replica.pop("DeletionProtectionEnabled", None)
     return json.dumps(content).encode()
+
+
+def _allow_without_tls(resources: dict[str, Any]) -> None:
+    """Take out the denials of requests without TLS, which the emulator does not speak."""
+    for name, resource in list(resources.items()):
+        if resource["Type"] in ("AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"):
+            document = resource["Properties"]["PolicyDocument"]
+            document["Statement"] = [one for one in document["Statement"] if one["Effect"] == "Allow"]
+            if not document["Statement"]:
+                del resources[name]
+
+
+def _unbatch(resources: Mapping[str, Any]) -> None:
+    """Let a child of a Distributed Map take one item: the emulator ignores ItemBatcher."""
+    for resource in resources.values():
+        if resource["Type"] == "AWS::StepFunctions::StateMachine":
+            properties = resource["Properties"]
+            properties["DefinitionString"] = properties["DefinitionString"].replace('"$.Items"', '"$"')
 
 
 def is_known(resource: Mapping[str, Any]) -> bool:

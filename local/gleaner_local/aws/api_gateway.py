@@ -50,6 +50,7 @@ class GatewayResponse:
 
 TOO_LARGE = GatewayResponse(413, "payload-too-large", "The body is larger than 10 MB. Send less.")
 WRONG_METHOD = GatewayResponse(405, "method-not-allowed", f"This address takes {' and '.join(_UPLOAD_METHODS)}.")
+FORMS_ALONE = GatewayResponse(405, "method-not-allowed", "This address takes POST.")
 TOO_SLOW = GatewayResponse(504, "deadline-exceeded", "The answer took too long. Ask again.")
 FUNCTION_FAILED = GatewayResponse(502, "function-failed", "The function failed. Its log says why.")
 BUSY = GatewayResponse(503, "service-unavailable", "This machine cannot handle the request now. Try again later.")
@@ -62,6 +63,7 @@ UNUSABLE_KEY = GatewayResponse(
 _FAILURES = {NoEnvironment: BUSY, HandlerTooSlow: TOO_SLOW}
 _HEALTH_PATH = "/api/health"
 UPLOAD_PATH = "/local/documents"  # a route that no gateway on AWS has
+FORM_PATH = "/local/s3"  # so is this: S3 has an address of its own, which browsers reach there
 
 
 def _nothing() -> tuple[str, ...]:
@@ -75,6 +77,7 @@ def create_app(
     origins: Collection[str] = (),
     find_down: Callable[[], Collection[str]] = _nothing,
     take_upload: Endpoint | None = None,
+    take_form: Endpoint | None = None,
     named_keys: Container[str] = (),
 ) -> Router:
     """Create an application that passes every request from this machine to `invoke(event, request_id)`.
@@ -83,12 +86,17 @@ def create_app(
     `origins`: the origins whose pages may call. If there are any, pages may read the gateway's own errors as well.
     `find_down` names the local parts that are down, which the function does not know; a health check reports them.
     `take_upload` answers requests to UPLOAD_PATH, once the function has let the caller list the knowledge base.
-    `named_keys` are the API keys that mean somebody.
+    `take_form` answers the forms that are sent to FORM_PATH with files for the bucket: whoever sends one needs no key,
+    as on AWS, because the form itself is signed. `named_keys` are the API keys that mean somebody.
     """
     proxy = _proxy_endpoint(invoke, invoke_streamed, origins=origins, find_down=find_down, named_keys=named_keys)
     upload = None if take_upload is None else _upload_endpoint(take_upload, invoke, origins)
 
+    form = None if take_form is None else _form_endpoint(take_form, origins)
+
     async def dispatch(request: Request) -> Response:
+        if form and request.scope["path"].startswith(f"{FORM_PATH}/"):
+            return await form(request)
         return await (upload if upload and request.scope["path"] == UPLOAD_PATH else proxy)(request)
 
     # A default instead of routes: no route pattern matches a line break in a path.
@@ -160,6 +168,21 @@ def _upload_endpoint(take_upload: Endpoint, invoke: Invoke, origins: Collection[
     return upload
 
 
+def _form_endpoint(take_form: Endpoint, origins: Collection[str]) -> Endpoint:
+    async def take(request: Request) -> Response:
+        refusal = _find_refusal(request, origins)
+        if refusal is None and request.method != "POST":
+            refusal = FORMS_ALONE
+        if refusal is not None:
+            return _error_response(refusal, str(uuid.uuid4()), cross_origin=False)
+        response = await take_form(request)
+        if origins:
+            response.headers["Access-Control-Allow-Origin"] = "*"
+        return response
+
+    return take
+
+
 def _find_refusal(request: Request, origins: Collection[str]) -> GatewayResponse | None:
     """Why a request does not reach the function, if it does not."""
     if (objection := _web_pages.find_objection(request.headers, origins)) is not None:
@@ -213,6 +236,8 @@ def _error_response(error: GatewayResponse, request_id: str, *, cross_origin: bo
     headers = dict.fromkeys(_ID_HEADERS, request_id)
     if error is WRONG_METHOD:
         headers["Allow"] = ", ".join(_UPLOAD_METHODS)
+    if error is FORMS_ALONE:
+        headers["Allow"] = "POST"
     if error in (TOO_SLOW, FUNCTION_FAILED):
         headers[SHOULD_RETRY] = "false"  # the question may have been paid for
     if error.status == BUSY.status:

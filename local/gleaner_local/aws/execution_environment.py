@@ -135,7 +135,7 @@ class ExecutionEnvironments:
         return environment, ends_at
 
     def _put_back(self, environment: _Environment | None) -> None:
-        self._busy.discard(environment)  # type: ignore[arg-type]
+        self._busy.discard(environment)
         self._idle.put(environment if environment is not None and environment.is_alive() else None)
 
     def refuse_waiting(self) -> None:

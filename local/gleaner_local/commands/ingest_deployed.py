@@ -19,6 +19,8 @@ from gleaner_local.ingestion.bucket_run import BucketRun, Watcher
 from gleaner_local.ingestion.known_roots import KnownRoots
 from gleaner_local.ingestion.resync import MAX_KEYS, resync
 
+PAUSE_SECONDS = 2.0  # between two looks at the states
+
 
 class Target(NamedTuple):
     """An environment and a knowledge base."""
@@ -36,7 +38,6 @@ def upload_and_report(
     root: str | None = None,
     base_url: str | None = None,
     max_wait: float | None = None,
-    pause_seconds: float = 2.0,
 ) -> int:
     """Upload what changed, print a line for each document once it has ended, and return the exit code.
 
@@ -51,7 +52,7 @@ def upload_and_report(
     known_roots.claim(find_roots(paths, name=root), target.kb_id, confirmed=root is not None)
     with show_progress(out, starts=True) as display:
         watcher = Watcher(show=display.show, say=partial(print_line, out))
-        run = BucketRun(place, watcher, max_quiet_seconds=max_wait, pause_seconds=pause_seconds)
+        run = BucketRun(place, watcher, max_quiet_seconds=max_wait, pause_seconds=PAUSE_SECONDS)
         try:
             run.load(paths, prune=prune, root=root, base_url=base_url)
         except InvalidInput as error:  # running the same command again would not help

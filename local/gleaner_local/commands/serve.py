@@ -6,19 +6,22 @@ import os
 import resource
 import signal
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gleaner.document_files import UPLOADS
 from gleaner.runtime.settings import read_default_kb_id
 from gleaner_documents.reading import format_names, is_known_type
 from gleaner_local.command_line import DEFAULT_DATA_DIR
-from gleaner_local.commands import presentation
+from gleaner_local.commands import presentation, terminal
 from gleaner_local.commands.ingest import claim_roots
-from gleaner_local.commands.options import DataDir
+from gleaner_local.commands.options import DataDir, KbId
 from gleaner_local.commands.prune import parse_age
+from gleaner_local.errors import CannotStart
 
 if TYPE_CHECKING:
     from gleaner.clients.pinecone import KnowledgeBase
@@ -42,12 +45,32 @@ def _check_paths(paths: list[Path] | None) -> list[Path] | None:
     return paths
 
 
+def _check_watched(paths: list[Path] | None) -> list[Path] | None:
+    roots: dict[str, Path] = {}
+    for path in paths or ():
+        if not path.is_dir():
+            raise typer.BadParameter(f"{path} is not a directory")
+        name = path.absolute().name
+        if name in ("", UPLOADS):
+            raise typer.BadParameter(f"{path} cannot be watched: {UPLOADS}/ is for the page, and / has no name")
+        if (other := roots.setdefault(name, path)) is not path:
+            raise typer.BadParameter(f"{other} and {path} have the same name; rename one of them")
+    return paths
+
+
 def serve(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     load: Annotated[
         list[Path] | None, typer.Option(help="File or directory to ingest first.", callback=_check_paths)
     ] = None,
+    watch: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Directory whose documents are kept up to date while the service runs.", callback=_check_watched
+        ),
+    ] = None,
+    kb_id: KbId = None,
     prune_every: Annotated[str | None, typer.Option(help="Prune on a schedule, such as 1h or 1d.")] = None,
     concurrency: Annotated[int, typer.Option(help="Questions that are answered concurrently.", min=1)] = 4,
     deadline: Annotated[
@@ -75,15 +98,18 @@ def serve(
         take_upload=uploads.answer,
     )
     _raise_file_limit()
-    _run(service, data_dir, load or [], uploads)
+    target = kb_id or read_default_kb_id(os.environ)
+    _run(service, data_dir, load or [], watch or [], uploads, target)
 
 
-def _run(service: LocalService, data_dir: Path, paths: list[Path], uploads: Uploads) -> None:
-    """Start the service, load `paths`, and serve until a signal asks for the stop."""
+def _run(
+    service: LocalService, data_dir: Path, paths: list[Path], watched: list[Path], uploads: Uploads, kb_id: str
+) -> None:
+    """Start the service, load `paths`, and serve and watch until a signal asks for the stop."""
     stop_requested = threading.Event()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: aborts the start or the load
     try:
-        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, paths, uploads))
+        service.start(before_gateway=lambda host: _open_knowledge_base(host, data_dir, paths, uploads, kb_id))
         for signum in (signal.SIGINT, signal.SIGTERM):
             signal.signal(signum, lambda *_: stop_requested.set())
         presentation.show_started(
@@ -93,7 +119,8 @@ def _run(service: LocalService, data_dir: Path, paths: list[Path], uploads: Uplo
             is_empty=service.is_empty,
             has_handbook=any((path / _OF_HANDBOOK).is_file() for path in paths),
         )
-        stop_requested.wait()
+        with _watch(service, data_dir, watched, kb_id):
+            stop_requested.wait()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         print("Stopping after the running questions. Press Ctrl-C again to cut them off.", flush=True)
     finally:
@@ -107,15 +134,34 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
-def _open_knowledge_base(index_host: str, data_dir: Path, paths: list[Path], uploads: Uploads) -> None:
+@contextmanager
+def _watch(service: LocalService, data_dir: Path, paths: list[Path], kb_id: str) -> Iterator[None]:
+    """Keep the knowledge base as the directories are, and print what becomes of each change."""
+    if not paths:
+        yield
+        return
+    from gleaner_local.ingestion.watching import watch_directories
+
+    if service.documents is None:
+        raise CannotStart("DOCUMENTS_BUCKET is set: a bucket elsewhere holds the documents. Unset it to use --watch.")
+    claim_roots(data_dir, paths, kb_id, None)
+    with watch_directories(paths, kb_id, service.documents, data_dir, say=_say):
+        yield
+
+
+def _say(text: str) -> None:
+    """Print a line without the controls that file names may hold."""
+    print(terminal.show_line(text), flush=True)
+
+
+def _open_knowledge_base(index_host: str, data_dir: Path, paths: list[Path], uploads: Uploads, kb_id: str) -> None:
     """Load what the command line names, and let the page load more."""
     from gleaner.clients import pinecone
     from gleaner_local.service.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
     knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
-    kb_id = read_default_kb_id(os.environ)
-    uploads.open(knowledge_base, kb_id)
+    uploads.open(knowledge_base, read_default_kb_id(os.environ))
     if paths:
         _load_documents(paths, data_dir, knowledge_base, kb_id)
 

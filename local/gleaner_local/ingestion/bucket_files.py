@@ -66,10 +66,11 @@ class Awaited:
         """Whether this state is what is awaited. It may be an older one: the read is not consistent."""
         if self.version is None:
             return entry is None
-        if entry is None or entry.state not in _ENDED or entry.version != self.version:
+        if entry is None or entry.state not in _ENDED or entry.updated_at == self.outdated:
             return False
+        is_other = entry.version != self.version and (entry.state is DocumentState.LOADED or entry.version is not None)
         has_groups = self.groups is None or entry.state is not DocumentState.LOADED or entry.groups == self.groups
-        return entry.updated_at != self.outdated and has_groups
+        return has_groups and not is_other
 
     def is_overtaken(self, entry: DocumentEntry | None) -> bool:
         """Whether another version was loaded: an older one that just ended, or one that somebody else put there."""
@@ -98,8 +99,17 @@ def send_file(place: Place, file: SourceFile) -> Sent:
     if before is not None and _GROUPS in before.metadata:  # of an upload by the API: they must not be lost
         metadata[_GROUPS] = before.metadata[_GROUPS]
     if before is None or dict(before.metadata) != metadata:
+        known = place.find(name) if before else None
         version = place.objects.put(key, data, metadata=metadata)
-        return Sent(Awaited(source_file_path=name, version=version, groups=groups, is_new=before is None))
+        return Sent(
+            Awaited(
+                source_file_path=name,
+                version=version,
+                outdated=known.updated_at if known else None,
+                groups=groups,
+                is_new=before is None,
+            )
+        )
     entry = place.find(name)
     awaited = Awaited(source_file_path=name, version=before.version, groups=groups)
     if entry and not has_new_groups and entry.state is not DocumentState.FAILED and awaited.is_settled(entry):

@@ -57,7 +57,7 @@ class BucketRun:
     """One run. What it has done when an error or Ctrl-C ends it is in `report`, and what is open in `awaited`."""
 
     def __init__(
-        self, place: Place, watcher: Watcher, *, max_quiet_seconds: float | None = None, pause_seconds: float = 2.0
+        self, place: Place, watcher: Watcher, *, max_quiet_seconds: float | None = None, pause_seconds: float
     ) -> None:
         """`max_quiet_seconds` is how long to wait while no document ends; `pause_seconds` is between two looks."""
         self.report = BucketReport()

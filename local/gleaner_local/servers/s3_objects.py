@@ -111,13 +111,6 @@ class ObjectFiles:
         old.file.unlink(missing_ok=True)
         return True
 
-    def list(self, prefix: str, *, start: str, limit: int) -> list[StoredObject]:
-        """At most `limit` objects whose keys begin with `prefix`, from `start` on, in the byte order of UTF-8."""
-        query = f"SELECT {_COLUMNS} FROM objects WHERE key >= ? ORDER BY key LIMIT ?"  # noqa: S608 - constants
-        with self._lock:
-            rows = self._connection.execute(query, (max(prefix, start, key=str.encode), limit)).fetchall()
-        return [stored for stored in map(self._to_object, rows) if stored.key.startswith(prefix)]
-
     def changes(self, *, after: int) -> list[ObjectChange]:
         """The changes with higher numbers than `after` that nobody has settled, in their order."""
         query = "SELECT number, key, reason, etag, size FROM changes WHERE number > ? ORDER BY number"
@@ -128,6 +121,13 @@ class ObjectFiles:
         """Forget the change of an object, unless a later one than `number` came."""
         with self._lock:
             self._connection.execute("DELETE FROM changes WHERE key = ? AND number <= ?", (key, number))
+
+    def list(self, prefix: str, *, start: str, limit: int) -> list[StoredObject]:
+        """At most `limit` objects whose keys begin with `prefix`, from `start` on, in the byte order of UTF-8."""
+        query = f"SELECT {_COLUMNS} FROM objects WHERE key >= ? ORDER BY key LIMIT ?"  # noqa: S608 - constants
+        with self._lock:
+            rows = self._connection.execute(query, (max(prefix, start, key=str.encode), limit)).fetchall()
+        return [stored for stored in map(self._to_object, rows) if stored.key.startswith(prefix)]
 
     def close(self) -> None:
         """Close the file; everything is on disk."""

@@ -41,25 +41,28 @@ logger = logging.getLogger(__name__)
 Notify = Callable[[], None]
 
 
-def create_app(objects: ObjectFiles, *, bucket: str, secret_of: SecretOf, notify: Notify) -> Router:
-    """Create an application that serves `objects` as `bucket`, and calls `notify` after each change.
+class S3Server:
+    """Serves `objects` as one bucket, and calls `notify` after each change; `objects` tells the changes."""
 
-    `objects` tells the changes. `secret_of` tells the secret of an access key id that may sign forms.
-    """
-    server = _Server(objects, bucket, secret_of, notify)
-    return Router(default=request_response(server.answer))
-
-
-class _Server:
-    def __init__(self, objects: ObjectFiles, bucket: str, secret_of: SecretOf, notify: Notify) -> None:
+    def __init__(self, objects: ObjectFiles, *, bucket: str, secret_of: SecretOf, notify: Notify) -> None:
+        """`secret_of` tells the secret of an access key id that may sign forms."""
         self._objects = objects
         self._bucket = bucket
         self._secret_of = secret_of
         self._notify = notify
+        self.app = Router(default=request_response(self.answer))
+
+    async def answer_form(self, request: Request) -> Response:
+        """Answer the form of a browser, whatever its address, and nothing else."""
+        return await self._or_error(self._take_form(request, ""))
 
     async def answer(self, request: Request) -> Response:
+        """Answer a request of a client of S3."""
+        return await self._or_error(self._answer(request))
+
+    async def _or_error(self, answer: Awaitable[Response]) -> Response:
         try:
-            return await self._answer(request)
+            return await answer
         except S3Error as error:
             return error.to_response()
         except ClientDisconnect:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from gleaner.stores.dynamodb import Table
 from gleaner_local.aws import api_gateway, ministack
 from gleaner_local.aws.api_gateway import Endpoint
 from gleaner_local.aws.execution_environment import ExecutionEnvironments, HandlerFailed
+from gleaner_local.aws.ministack import Ministack
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -23,6 +25,7 @@ from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
 from gleaner_local.service._deadline import choose_deadline
 from gleaner_local.service._reachability import require_reachable
+from gleaner_local.service.documents import BUCKET, LocalDocuments
 from gleaner_local.service.parts import (
     NamedKeys,
     Part,
@@ -69,6 +72,8 @@ class LocalService:
         self._local_addresses: dict[str, str] = {}  # of the parts that are served here, by variable
         self._checks: dict[str, Callable[[], bool]] = {}  # whether a part that is served here is up, by variable
         self._index: EmbeddedIndex | None = None
+        self._queue_endpoint = ""
+        self.documents: LocalDocuments | None = None  # None: they are in a bucket elsewhere
         self.url = ""
         self.deadline_seconds = 0.0  # of a question; known once the service has started
 
@@ -86,6 +91,7 @@ class LocalService:
             function_env = self._start_servers()
             before_gateway(function_env["PINECONE_INDEX_HOST"])
             self._start_schedule(function_env)
+            self._start_loading(function_env)
             self._start_gateway(function_env, held)
         except BaseException:
             self.stop()
@@ -137,6 +143,8 @@ class LocalService:
             env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
+        if not env.get("DOCUMENTS_BUCKET"):
+            env |= self._serve_bucket(env)
         self._local_addresses = {part.value: env[part] for part in local}
         return env
 
@@ -152,16 +160,51 @@ class LocalService:
         return url
 
     def _serve_dynamodb(self, env: Mapping[str, str]) -> str:
-        server = ministack.Ministack(self._data_dir / "dynamodb", self._data_dir / "logs" / "dynamodb.log")
+        server = self._start_ministack("dynamodb", services="dynamodb,sqs")
+        self._checks[Part.TABLES.value] = server.is_up
+        self._queue_endpoint = server.url
+        schemas = ministack.table_schemas(env)
+        ministack.create_tables(ministack.admin_client(server.url), schemas)
+        return server.url
+
+    def _start_ministack(self, name: str, *, services: str) -> Ministack:
+        server = Ministack(self._data_dir / name, self._data_dir / "logs" / f"{name}.log", services=services)
         try:
             server.start()
         except RuntimeError as error:
             raise CannotStart(str(error)) from error
         self._stack.callback(server.stop)
-        self._checks[Part.TABLES.value] = server.is_up
-        schemas = ministack.table_schemas(env)
-        ministack.create_tables(ministack.admin_client(server.url), schemas)
-        return server.url
+        return server
+
+    def _serve_bucket(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Serve the bucket of documents; returns its variables."""
+        directory = self._data_dir / "documents"
+        try:
+            self.documents = LocalDocuments(directory, self._data_dir / "logs", env)
+        except (OSError, sqlite3.Error) as error:
+            raise CannotStart(f"The documents in {directory} cannot be opened: {error}.") from error
+        self._stack.callback(self.documents.stop)
+        self._checks["AWS_ENDPOINT_URL_S3"] = self.documents.is_up
+        region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or ministack.CREDENTIALS["AWS_DEFAULT_REGION"]
+        return {
+            "DOCUMENTS_BUCKET": BUCKET,
+            "AWS_ENDPOINT_URL_S3": self.documents.url,
+            "DOCUMENTS_ENDPOINT_URL": api_gateway.FORM_PATH,
+            "AWS_DEFAULT_REGION": region,
+        }
+
+    def _start_loading(self, function_env: Mapping[str, str]) -> None:
+        if self.documents is None:
+            return
+        if not self._queue_endpoint:  # the tables are elsewhere
+            self._queue_endpoint = self._start_ministack("queue", services="sqs").url
+        self.documents.load(
+            function_env,
+            self._table(function_env, "DOCUMENTS_TABLE"),
+            queue_endpoint=self._queue_endpoint,
+            owns_table=Part.TABLES.value in self._local_addresses,
+        )
+        self._stack.callback(self.documents.stop_loading)
 
     def _start_schedule(self, function_env: dict[str, str]) -> None:
         if self._prune_hours is None:
@@ -201,6 +244,7 @@ class LocalService:
             origins=origins,
             find_down=self._find_down,
             take_upload=self._take_upload,
+            take_form=self.documents.s3.answer_form if self.documents else None,
             named_keys=self._named_keys(function_env),
         )
         # At the stop, running questions are answered or end with a problem document at the end of their invocation.
@@ -218,14 +262,17 @@ class LocalService:
         self._stack.callback(running.announce(self._data_dir, state))
 
     def _named_keys(self, function_env: Mapping[str, str]) -> NamedKeys:
-        settings = function_settings(function_env)
-        address = settings.dynamodb_endpoint_url
+        admins = function_settings(function_env).admin_callers
+        return NamedKeys(admins, AccessStore(self._table(function_env, "ACCESS_TABLE")))
+
+    def _table(self, function_env: Mapping[str, str], variable: str) -> Table:
+        address = function_env.get(Part.TABLES.value)
         client = (
             ministack.table_client(address)
             if Part.TABLES.value in self._local_addresses and address
             else dynamodb.connect(endpoint_url=address)
         )
-        return NamedKeys(settings.admin_callers, AccessStore(Table(client, settings.access_table)))
+        return Table(client, function_env[variable])
 
     def _find_down(self) -> list[str]:
         """The variables of the local parts that are down."""

@@ -15,9 +15,9 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gleaner_local.servers import s3_server
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.servers.s3_objects import ObjectChange, ObjectFiles, StoredObject
+from gleaner_local.servers.s3_server import S3Server
 from tests.examples import examples
 
 BUCKET = "documents"
@@ -30,8 +30,8 @@ class Bucket:
     def __init__(self, directory: Path) -> None:
         self.changes: list[ObjectChange] = []  # that were told, in the order
         self._objects = ObjectFiles(directory)
-        app = s3_server.create_app(self._objects, bucket=BUCKET, secret_of={"local": SECRET}.get, notify=self._note)
-        self._server = AsgiServer(app)
+        s3 = S3Server(self._objects, bucket=BUCKET, secret_of={"local": SECRET}.get, notify=self._note)
+        self._server = AsgiServer(s3.app)
         self._server.start()
         self.url = self._server.url
         self.client: Any = boto3.client(

@@ -18,7 +18,7 @@ from gleaner_documents.source_files import Root, SourceFile
 # sentence splitting changes the chunks of a file: the next run of ingestion then replaces the stored documents.
 CHUNKS_VERSION = 2
 # Fewer missing documents than this are deleted without question: they are quickly loaded again.
-_MIN_SUSPICIOUS = 5
+MIN_SUSPICIOUS = 5
 
 FetchRecords = Callable[[Sequence[str]], Mapping[str, Record]]  # returns stored records by id, without unknown ids
 ListIds = Callable[[str], Iterable[str]]  # returns the ids of stored records that begin with a prefix
@@ -103,7 +103,7 @@ def find_gone(root: Root, stored: Collection[str], *, new: Collection[str]) -> l
     """
     gone = [name for name in stored if not root.has(name)]
     missing = frozenset(gone)
-    if len(gone) >= _MIN_SUSPICIOUS and all(name in missing or name in new for name in stored):
+    if len(gone) >= MIN_SUSPICIOUS and all(name in missing or name in new for name in stored):
         raise AnotherDirectory(
             f"None of the {len(gone)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
             "to be another directory of the same name: name one of the two with --root. Nothing was removed."
