@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ from tests.doubles.ingest_function import BROKEN, FAILING, IngestFunction
 BUCKET, TABLE, QUEUE = "dev-documents", "dev-documents-table", "dev-documents-queue"
 KB = "default_kb"
 SERVICES = "cloudformation,dynamodb,s3,sns,sqs"
+
+slow = pytest.mark.slow
 
 
 def _template(outputs: dict[str, str]) -> str:
@@ -132,6 +135,7 @@ def cloud(emulator: str, account: None, tmp_path: Path, monkeypatch: pytest.Monk
     clients["sqs"].purge_queue(QueueUrl=queue_url)
 
 
+@slow
 def test_files_are_uploaded_and_their_ends_are_told(cloud: Cloud) -> None:
     cloud.write("a.md", "# A\n\nText.")
     cloud.write("b/c.txt", "Text.")
@@ -149,6 +153,7 @@ def test_files_are_uploaded_and_their_ends_are_told(cloud: Cloud) -> None:
     assert cloud.list_keys() == [f"{KB}/docs/a.md", f"{KB}/docs/b/c.txt", f"{KB}/docs/broken.pdf"]
 
 
+@slow
 def test_only_changed_files_are_uploaded_again(cloud: Cloud) -> None:
     cloud.write("a.md", "# A\n\nText.")
     cloud.write("b.md", "# B\n\nText.")
@@ -163,6 +168,7 @@ def test_only_changed_files_are_uploaded_again(cloud: Cloud) -> None:
     assert cloud.function.hinted == []
 
 
+@slow
 def test_a_new_address_of_the_directory_is_a_change(cloud: Cloud) -> None:
     cloud.write("guide/moor.md", "# Moor\n\nText.")
     assert cloud.ingest("--base-url", "https://example.org/docs").exit_code == 0
@@ -172,6 +178,7 @@ def test_a_new_address_of_the_directory_is_a_change(cloud: Cloud) -> None:
     assert "Replaced docs/guide/moor.md" in cloud.ingest("--base-url", "https://example.org/wiki").output
 
 
+@slow
 def test_a_sidecar_comes_before_its_document_and_changes_it(cloud: Cloud) -> None:
     cloud.write("pay.md", "# Pay\n\nText.")
     sidecar = cloud.write("pay.md.gleaner.json", '{"groups": ["hr"]}')
@@ -193,6 +200,7 @@ def test_a_sidecar_comes_before_its_document_and_changes_it(cloud: Cloud) -> Non
     assert f"{KB}/docs/pay.md.gleaner.json" not in cloud.list_keys()
 
 
+@slow
 def test_groups_of_an_upload_are_kept(cloud: Cloud) -> None:
     cloud.objects.put(f"{KB}/docs/a.md", b"# A\n\nOld text.", metadata={"groups": '["hr"]'})
     cloud.write("a.md", "# A\n\nText.")
@@ -202,6 +210,7 @@ def test_groups_of_an_upload_are_kept(cloud: Cloud) -> None:
     assert facts.metadata["groups"] == '["hr"]'
 
 
+@slow
 def test_failed_documents_are_tried_again(cloud: Cloud) -> None:
     cloud.write("a.md", FAILING)
     for _ in range(2):
@@ -212,6 +221,7 @@ def test_failed_documents_are_tried_again(cloud: Cloud) -> None:
     assert cloud.function.hinted == [f"{KB}/docs/a.md"]
 
 
+@slow
 def test_prune_deletes_what_is_gone(cloud: Cloud) -> None:
     for name in ("a.md", "b.md"):
         cloud.write(name, f"# {name}\n\nText.")
@@ -224,6 +234,7 @@ def test_prune_deletes_what_is_gone(cloud: Cloud) -> None:
     assert cloud.list_keys() == [f"{KB}/docs/a.md"]
 
 
+@slow
 def test_prune_spares_the_documents_of_another_directory_of_the_same_name(cloud: Cloud, tmp_path: Path) -> None:
     for number in range(6):
         cloud.write(f"{number}.md", f"# {number}\n\nText.")
@@ -241,6 +252,7 @@ def test_prune_spares_the_documents_of_another_directory_of_the_same_name(cloud:
     assert len(cloud.list_keys()) == 7
 
 
+@slow
 def test_a_version_that_somebody_else_replaces_is_not_waited_for(cloud: Cloud) -> None:
     cloud.write("a.md", "# A\n\nText.")
     others: list[bytes] = [b"# A\n\nOf somebody else."]
@@ -253,6 +265,7 @@ def test_a_version_that_somebody_else_replaces_is_not_waited_for(cloud: Cloud) -
     assert cloud.ingest().exit_code == 0
 
 
+@slow
 def test_resync_names_every_object_and_every_document_that_is_known(cloud: Cloud) -> None:
     for name in ("a.md", "b.md"):
         cloud.write(name, f"# {name}\n\nText.")
@@ -269,6 +282,7 @@ def test_resync_names_every_object_and_every_document_that_is_known(cloud: Cloud
     assert document_id("docs/b.md")
 
 
+@slow
 def test_the_wait_has_an_end_and_tells_what_is_open(cloud: Cloud) -> None:
     cloud.function.stop()
     cloud.write("a.md", "# A\n\nText.")
@@ -278,16 +292,24 @@ def test_the_wait_has_an_end_and_tells_what_is_open(cloud: Cloud) -> None:
     assert "Loading goes on in dev: 1 documents have not ended yet." in result.output
 
 
+@slow
 def test_ctrl_c_leaves_the_loading_to_the_cloud(cloud: Cloud) -> None:
     cloud.function.stop()
     cloud.write("a.md", "# A\n\nText.")
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def interrupt() -> None:
+        while not cloud.list_keys():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     result = cloud.ingest()
     assert result.exit_code == INTERRUPTED
     assert "Interrupted.\nLoading goes on in dev: 1 documents have not ended yet." in result.output
     assert cloud.list_keys() == [f"{KB}/docs/a.md"]
 
 
+@slow
 @pytest.mark.parametrize(
     ("env", "region", "message"),
     [
