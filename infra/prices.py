@@ -51,6 +51,12 @@ class Aws:
     web_acl_rule_month: float = 1.00
     web_acl_request_million: float = 0.60  # up to 1,500 capacity units, and 16 KB of a body
     deployment: float = 0.00  # CodeDeploy, for a Lambda function
+    # Loading documents: S3 Standard, SQS, and the events that S3 sends by EventBridge.
+    object_write_thousand: float = 0.005  # PUT, POST, LIST
+    object_read_thousand: float = 0.0004  # GET, HEAD
+    object_gb_month: float = 0.023
+    message_million: float = 0.40  # SQS requests of up to 64 KB; an account's first million a month is free
+    object_event_million: float = 1.00
 
 
 AWS = Aws()

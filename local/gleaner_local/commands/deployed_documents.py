@@ -18,7 +18,7 @@ from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.diagnosis.aws import Account, explain_error
 from gleaner_local.diagnosis.deployed import find_outputs
 from gleaner_local.ingestion.bucket_files import Place
-from gleaner_local.ingestion.document_queue import DocumentQueue
+from gleaner_local.ingestion.hint_queue import HintQueue
 from gleaner_local.ingestion.resync import Backfill
 from infra.account import open_session
 
@@ -60,7 +60,7 @@ def find_documents(env: str, kb_id: str) -> DeployedDocuments:
         kb_id=kb_id,
         objects=ObjectStore(session.client("s3", config=_CLIENT), bucket),
         states=DocumentStore(Table(session.client("dynamodb", config=dynamodb.LIMITS), table)),
-        queue=DocumentQueue(session.client("sqs", config=_CLIENT), queue_url, bucket),
+        queue=HintQueue(session.client("sqs", config=_CLIENT), queue_url, bucket),
     )
     return DeployedDocuments(place, Backfill(session.client("stepfunctions", config=_CLIENT), backfill))
 

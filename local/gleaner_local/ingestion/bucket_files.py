@@ -17,7 +17,7 @@ from gleaner.stores.documents import DocumentStore
 from gleaner_documents.groups import document_beside, read_sidecar, sidecar_of
 from gleaner_documents.plan import find_gone
 from gleaner_documents.source_files import Root, SourceFile
-from gleaner_local.ingestion.document_queue import DocumentQueue
+from gleaner_local.ingestion.hint_queue import HintQueue
 
 # Metadata of an object. A listing tells no hash: an ETag is none where a key of KMS encrypts, or for parts.
 _SHA256, _SOURCE_URL, _GROUPS = "sha256", "source-url", "groups"
@@ -32,7 +32,7 @@ class Place:
     kb_id: str
     objects: ObjectStore
     states: DocumentStore
-    queue: DocumentQueue
+    queue: HintQueue
 
     def key_of(self, source_file_path: str) -> str:
         """The key of the object of a document."""
@@ -68,9 +68,10 @@ class Awaited:
             return entry is None
         if entry is None or entry.state not in _ENDED or entry.updated_at == self.outdated:
             return False
-        is_other = entry.version != self.version and (entry.state is DocumentState.LOADED or entry.version is not None)
+        if entry.state is DocumentState.FAILED:  # its version is the one that the index held before
+            return True
         has_groups = self.groups is None or entry.state is not DocumentState.LOADED or entry.groups == self.groups
-        return has_groups and not is_other
+        return entry.version == self.version and has_groups
 
     def is_overtaken(self, entry: DocumentEntry | None) -> bool:
         """Whether another version was loaded: an older one that just ended, or one that somebody else put there."""
@@ -99,7 +100,7 @@ def send_file(place: Place, file: SourceFile) -> Sent:
     if before is not None and _GROUPS in before.metadata:  # of an upload by the API: they must not be lost
         metadata[_GROUPS] = before.metadata[_GROUPS]
     if before is None or dict(before.metadata) != metadata:
-        known = place.find(name) if before else None
+        known = place.find(name)
         version = place.objects.put(key, data, metadata=metadata)
         return Sent(
             Awaited(

@@ -21,7 +21,7 @@ class QueueUnavailable(ServiceUnavailable):
     service = "queue of documents"
 
 
-class DocumentQueue:
+class HintQueue:
     """Sends hints that objects are to be looked at. Methods also raise BotoCoreError and ClientError."""
 
     def __init__(self, client: Any, url: str, bucket: str) -> None:
