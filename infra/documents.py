@@ -23,7 +23,9 @@ class Documents:
     # use up a small plan with short documents, and any plan with long ones. More wait for the index, and are billed
     # for that. They also take concurrency that questions need, of which a new account has 10 (docs/17).
     max_concurrency: int = 2
-    memory_mb: int = 1769  # a whole processor ("Configure Lambda function memory" in its developer guide)
+    # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory" in its guide).
+    # All but 512 MB are for the process that reads documents, which is ended if it takes more.
+    memory_mb: int = 2048
     timeout_seconds: int = 900
     old_versions_days: int = 30  # how long a replaced or deleted object can be restored
 

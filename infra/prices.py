@@ -51,12 +51,14 @@ class Aws:
     web_acl_rule_month: float = 1.00
     web_acl_request_million: float = 0.60  # up to 1,500 capacity units, and 16 KB of a body
     deployment: float = 0.00  # CodeDeploy, for a Lambda function
-    # Loading documents: S3 Standard, SQS, and the events that S3 sends by EventBridge.
-    object_write_thousand: float = 0.005  # PUT, POST, LIST
-    object_read_thousand: float = 0.0004  # GET, HEAD
-    object_gb_month: float = 0.023
-    message_million: float = 0.40  # SQS requests of up to 64 KB; an account's first million a month is free
-    object_event_million: float = 1.00
+    queue_request_million: float = 0.40  # SQS, standard queues
+    free_queue_requests: int = 1_000_000  # of an account, a month
+    put_thousand: float = 0.005  # S3: PUT, POST and LIST
+    get_thousand: float = 0.0004  # S3: GET and HEAD
+    object_gb_month: float = 0.023  # S3 Standard
+    # EventBridge: events of AWS's own services that go to a target are free, such as those of S3 (its page of prices).
+    s3_event_million: float = 0.00
+    express_run_million: float = 1.00  # Step Functions, besides 0.00001667 for a GB-second
 
 
 AWS = Aws()

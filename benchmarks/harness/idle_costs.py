@@ -16,6 +16,9 @@ Template = Mapping[str, Any]
 
 _SECONDS_A_MONTH = 30 * 24 * 3_600
 _MINUTE = 60
+# Lambda asks the queue of documents with five long polls of 20 seconds, also while nothing is in it ("Configuring scaling
+# behavior for SQS event source mappings" in its developer guide).
+_POLLERS, _POLL_SECONDS = 5, 20
 # Metrics that API Gateway writes for a route with settings of its own, and those that pruning writes in an hour a day.
 _PRUNING_METRICS, _HOURS_A_DAY = 6, 24
 
@@ -44,6 +47,8 @@ def idle_costs(environment: Environment, templates: Sequence[Template]) -> dict[
     dashboards = len(_properties(templates, "AWS::CloudWatch::Dashboard"))
     secrets = len(_properties(templates, "AWS::SecretsManager::Secret"))
     memory = environment.query.memory_mb / 1024 if environment.query.snap_start else 0.0
+    mappings = len(_properties(templates, "AWS::Lambda::EventSourceMapping"))
+    polls = mappings * _POLLERS * _SECONDS_A_MONTH // _POLL_SECONDS
     snapshot = AWS.snap_start_gb_second * memory * _SECONDS_A_MONTH
     return {
         f"SnapStart keeps one version: {AWS.snap_start_gb_second:.10f} × GB × {_SECONDS_A_MONTH:,} s": exactly(
@@ -60,7 +65,11 @@ def idle_costs(environment: Environment, templates: Sequence[Template]) -> dict[
         ),
         f"pruning's {_PRUNING_METRICS} metrics, written in one hour a day (ten metrics are free): {_PRUNING_METRICS} × "
         f"{AWS.metric_month:.2f} ÷ {_HOURS_A_DAY}": Range(0, _PRUNING_METRICS * AWS.metric_month / _HOURS_A_DAY),
-        "empty tables, functions, API, schedules, queue, code in S3": Range(0, 0.05),
+        f"Lambda asks the queue of documents: {_POLLERS} × {_SECONDS_A_MONTH:,} s ÷ {_POLL_SECONDS} s × "
+        f"{AWS.queue_request_million:.2f} ÷ 1,000,000 (an account's first million is free)": Range(
+            0, polls * AWS.queue_request_million / 1_000_000
+        ),
+        "empty tables, functions, API, schedules, queues, code in S3": Range(0, 0.05),
     }
 
 

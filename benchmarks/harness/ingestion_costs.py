@@ -53,8 +53,8 @@ def loading_costs(documents: Sequence[Document], count: int, record: Documents |
         "Lambda": run.busy_seconds * record.memory_mb / 1024 * AWS.gb_second
         + run.invocations * AWS.invocation_million / _MILLION,
         "DynamoDB": (count * (_TABLE_WRITES - 1) + run.requests) * _UNITS_OF_WRITE * AWS.write_million / _MILLION,
-        "S3, requests": count * (AWS.object_write_thousand + _OBJECT_READS * AWS.object_read_thousand) / 1_000,
-        "EventBridge and SQS": count * (AWS.object_event_million + _MESSAGES * AWS.message_million) / _MILLION,
+        "S3, requests": count * (AWS.put_thousand + _OBJECT_READS * AWS.get_thousand) / 1_000,
+        "EventBridge and SQS": count * (AWS.s3_event_million + _MESSAGES * AWS.queue_request_million) / _MILLION,
     }
     monthly = {
         "Pinecone, storage": units * 1_000 / _GB * PINECONE_STORAGE_GB_MONTH,  # a unit for each KB of a record

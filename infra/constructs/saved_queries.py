@@ -148,19 +148,22 @@ filter httpMethod = "POST" and status like /^2/
 | sort requests desc
 | limit 50
 """
+# Lambda writes records of its own, such as those of a function that was ended for its memory or its time.
 _DOCUMENTS_GIVEN_UP = """
-fields @timestamp, level, message, kb_id, source_file_path, reason, exception_name, exception, record.status
+fields @timestamp, level, message, kb_id, document, reason, exception_name, exception, record.status, record.errorType
 | filter level = "ERROR" or level = "WARNING" or record.status like /^(error|failure|timeout)$/
 | sort @timestamp desc
 | limit 100
 """
 _DOCUMENTS_WAITING = """
-fields @timestamp, level, message, kb_id, source_file_path, reason, chunks, duration_ms, record.status
+fields @timestamp, level, message, kb_id, document, state, reason, chunks_written, wait_seconds
+| filter ispresent(document) or ispresent(wait_seconds)
 | sort @timestamp desc
 | limit 200
 """
 _DOCUMENTS_UNDELIVERED = """
-stats count(*) as lines by bin(5m), message
+filter ispresent(document)
+| stats count(*) as lines by bin(5m), message, state
 | sort lines desc
 | limit 100
 """

@@ -88,7 +88,7 @@ def test_a_first_deployment_that_fails_can_be_repeated(cloudformation: Any) -> N
     repaired = Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})
     assert _deploy(repaired, "--force") == 0
     assert _protection(cloudformation) == {DATA: True, SERVICE: True}
-    assert repaired.runs[0][3:5] == ["gleaner-prod/data", "gleaner-prod/service"]
+    assert repaired.runs[0][3:6] == ["gleaner-prod/data", "gleaner-prod/documents", "gleaner-prod/service"]
     assert repaired.runs[1][3:] == ["gleaner-prod/service", "--exclusively", "--force"]
     assert _deploy(again := Cdk(cloudformation, {DATA: GOOD, SERVICE: GOOD})) == 0
     assert len(again.runs) == 1  # and it stays so in each later deployment
@@ -178,8 +178,16 @@ def test_what_cannot_be_deployed_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("stack", "told"),
     [
-        ("*", ["gleaner-dev/data gleaner-dev/service", "report", "gleaner-dev/watch --exclusively --app cdk.out"]),
+        (
+            "*",
+            [
+                "gleaner-dev/data gleaner-dev/documents gleaner-dev/service",
+                "report",
+                "gleaner-dev/watch --exclusively --app cdk.out",
+            ],
+        ),
         ("data", ["gleaner-dev/data"]),
+        ("documents", ["gleaner-dev/documents"]),
         ("service", ["gleaner-dev/service", "report"]),
         ("watch", ["gleaner-dev/watch --exclusively"]),
     ],
@@ -188,6 +196,21 @@ def test_the_alarms_are_deployed_last_and_by_themselves(stack: str, told: list[s
     status, runs = _run(_deployment(stack))
     assert status == 0
     assert [run.partition(" --outputs-file")[0].removesuffix(" --force") for run in runs] == told
+
+
+def test_an_environment_without_documents_has_no_stack_of_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(deploy, "ENVIRONMENTS", (replace(DEV, documents=None),))
+    assert "gleaner-dev/documents" not in _main(monkeypatch, "dev", "*")[0]
+    assert deploy.main(["dev", "documents"]) == 1
+    assert "documents=None" in capsys.readouterr().err
+
+
+def test_documents_come_with_the_host_of_the_index_unless_they_come_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "gleaner-dev-data:PineconeIndexHost=https://x.io"
+    assert given in _main(monkeypatch, "dev", "documents", "--index-host", "x.io")[0]
+    assert deploy.main(["dev", "documents", "--index-host", "x.io", "--exclusively"]) == 1
 
 
 def test_a_deployment_says_that_the_alarms_are_missing_if_only_they_failed(capsys: pytest.CaptureFixture[str]) -> None:

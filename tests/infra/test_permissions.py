@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra.environment import Environment
-from tests.infra.synthesis import EVERY, Synthesis, functions, one, properties, resources
+from tests.infra.synthesis import EVERY, WITHOUT, Synthesis, functions, one, properties, resources
 
 LOGS = {"logs:CreateLogStream", "logs:PutLogEvents"}
 TRACES = {"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
@@ -27,6 +27,10 @@ QUERY_MAY = {
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
     "Access": {"dynamodb:BatchGetItem"},
     "Usage": READ | {"dynamodb:UpdateItem", "dynamodb:BatchWriteItem"},
+    "Documents": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:DeleteItem"} | WRITE,
+    "Documents/index/by_state": {"dynamodb:Query"},
+    "Documents/index/by_uploader": {"dynamodb:Query"},
+    "the objects": {"s3:PutObject", "s3:DeleteObject"},
     "ApiKeys": {"secretsmanager:GetSecretValue"},
     "the dead letters": {"sqs:SendMessage"},  # of the weekly invocation
     "its log": LOGS,
@@ -38,6 +42,21 @@ PRUNE_MAY = {
     "the dead letters": {"sqs:SendMessage"},
     "its log": LOGS,
     "*": TRACES,
+}
+INGEST_MAY = {
+    "Documents": {"dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"},
+    "the objects": {"s3:GetObject"},
+    "the bucket": {"s3:ListBucket"},
+    "the queue": {"sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:SendMessage"},
+    "ApiKeys": {"secretsmanager:GetSecretValue"},
+    "its log": LOGS,
+    "*": TRACES,
+}
+BACKFILL_MAY = {
+    "the bucket": {"s3:ListBucket"},
+    "the queue": {"sqs:SendMessage"},
+    "itself": {"states:StartExecution"},
+    "its executions": {"states:DescribeExecution", "states:StopExecution"},
 }
 SCHEDULES_MAY = {
     "Prunes keywords": {"the prune function": {"lambda:InvokeFunction"}, "the dead letters": {"sqs:SendMessage"}},
@@ -58,6 +77,37 @@ def test_the_prune_function_can_access_neither_conversations_nor_the_secret(
     synthesised: Synthesis, environment: Environment
 ) -> None:
     assert _allowed(synthesised.service[environment.name], "prune") == PRUNE_MAY
+
+
+def test_without_a_bucket_the_query_function_has_no_objects(synthesised: Synthesis) -> None:
+    allowed = _allowed(synthesised.service[WITHOUT.name], "query")
+    assert allowed == {name: actions for name, actions in QUERY_MAY.items() if name != "the objects"}
+
+
+@EVERY
+def test_the_ingest_function_reads_the_bucket_and_changes_nothing_there(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    assert _allowed(synthesised.documents[environment.name], "ingest") == INGEST_MAY
+
+
+@EVERY
+def test_a_backfill_may_list_the_bucket_and_fill_the_queue(synthesised: Synthesis, environment: Environment) -> None:
+    template = synthesised.documents[environment.name]
+    machine = one(template, "AWS::StepFunctions::StateMachine")
+    assert _permissions(template, machine["RoleArn"]) == BACKFILL_MAY
+
+
+@pytest.mark.parametrize("queue", ["Queue", "Undelivered"])
+def test_only_the_rule_of_this_bucket_may_send_to_the_queues(synthesised: Synthesis, queue: str) -> None:
+    template = synthesised.documents["prod"]
+    policies = resources(template, "AWS::SQS::QueuePolicy")
+    [policy] = [one["Properties"] for name, one in policies.items() if name.startswith(f"Events{queue}Policy")]
+    [rule] = resources(template, "AWS::Events::Rule")
+    denial, permission = policy["PolicyDocument"]["Statement"]
+    assert (denial["Effect"], denial["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+    assert permission["Principal"] == {"Service": "events.amazonaws.com"}
+    assert permission["Condition"] == {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}}
 
 
 def test_the_authorizer_may_do_nothing_but_log_and_trace(synthesised: Synthesis) -> None:
@@ -91,11 +141,11 @@ def test_codedeploy_has_its_own_policy_and_takes_the_role_for_this_account_only(
 
 @EVERY
 def test_no_function_has_a_managed_or_inline_policy(synthesised: Synthesis, environment: Environment) -> None:
-    template = synthesised.service[environment.name]
-    for function in functions(template).values():
-        role = template["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
-        assert "ManagedPolicyArns" not in role
-        assert "Policies" not in role
+    for template in (synthesised.service[environment.name], synthesised.documents[environment.name]):
+        for function in functions(template).values():
+            role = template["Resources"][function["Role"]["Fn::GetAtt"][0]]["Properties"]
+            assert "ManagedPolicyArns" not in role
+            assert "Policies" not in role
 
 
 def _allowed(template: dict[str, Any], name: str) -> dict[str, set[str]]:
@@ -125,11 +175,16 @@ def _short_name(resource: Any) -> str:
     if resource == "*":
         return "*"
     text = json.dumps(resource)
-    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency", "Access", "Usage"):
+    for kind in ("Keywords", "Conversations", "ToolCalls", "Idempotency", "Access", "Usage", "Documents"):
         if f"Tables{kind}" in text:
             index = text.partition("/index/")[2].partition('"')[0]
             return f"{kind}/index/{index}" if index else kind
     names = {
+        ":execution:": "its executions",
+        "BackfillMachine": "itself",
+        "EventsQueue": "the queue",
+        '/*"': "the objects",
+        '"Bucket': "the bucket",
         "ApiKeys": "ApiKeys",
         "Logs": "its log",
         "DeadLetters": "the dead letters",

@@ -153,7 +153,15 @@ def _with_bar(bar: str, changes: dict[str, Any]) -> Environment:
 
 
 REQUIRED = dict.fromkeys(
-    ("KEYWORDS_TABLE", "CONVERSATIONS_TABLE", "TOOL_CALLS_TABLE", "IDEMPOTENCY_TABLE", "ACCESS_TABLE", "USAGE_TABLE"),
+    (
+        "KEYWORDS_TABLE",
+        "CONVERSATIONS_TABLE",
+        "TOOL_CALLS_TABLE",
+        "IDEMPOTENCY_TABLE",
+        "ACCESS_TABLE",
+        "USAGE_TABLE",
+        "DOCUMENTS_TABLE",
+    ),
     "table",
 ) | {"API_KEYS_SECRET_ARN": "arn", "PINECONE_INDEX_HOST": "index.example.org"}
 # Texts near those that the function takes, without spaces: it splits lists at them.

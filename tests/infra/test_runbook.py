@@ -75,7 +75,9 @@ def test_names_in_commands_are_outputs_of_the_stacks(synthesised: Synthesis) -> 
     text = RUNBOOK.read_text()
     outputs = {to_placeholder(name) for template in synthesised.of("prod") for name in template["Outputs"]}
     names = set(re.findall(r"--(?:function-name|queue-url) ([^`\s]+)", text))
-    assert {"QUERY_FUNCTION_NAME", "PRUNE_FUNCTION_NAME", "DEAD_LETTERS_URL"} == names & outputs == names
+    of_service = {"QUERY_FUNCTION_NAME", "PRUNE_FUNCTION_NAME", "DEAD_LETTERS_URL"}
+    of_documents = {"INGEST_FUNCTION_NAME", "DOCUMENT_DEAD_LETTERS_URL", "UNDELIVERED_DOCUMENTS_URL"}
+    assert of_service | of_documents == names & outputs == names
     parameters = properties(synthesised.service["prod"], "AWS::SSM::Parameter")
     (path,) = re.findall(r"get-parameters-by-path --path (\S+)", text)
     assert any(one["Name"].startswith(path.replace("ENV", "prod") + "/") for one in parameters)

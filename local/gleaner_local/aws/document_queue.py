@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -36,10 +37,14 @@ class DocumentQueue:
 
     def __init__(self, endpoint_url: str, *, visibility_seconds: int) -> None:
         """`visibility_seconds`: after them a message that was received and not deleted comes again."""
+        self._endpoint_url = endpoint_url
         self._visibility_seconds = visibility_seconds
-        self._client: Any = ministack.session().client("sqs", endpoint_url=endpoint_url, config=_LIMITS)
         self.url = f"{endpoint_url}/{_ACCOUNT}/{_NAME}"
         self._dead_url = f"{endpoint_url}/{_ACCOUNT}/{_DEAD_NAME}"
+
+    @cached_property
+    def _client(self) -> Any:  # most services never need one
+        return ministack.session().client("sqs", endpoint_url=self._endpoint_url, config=_LIMITS)
 
     def create(self) -> None:
         """Create the queues that do not exist."""

@@ -97,7 +97,8 @@ class EventSource:
         if bodies and not self._has_queue:
             self._queue.create()
             self._has_queue = True
-        self._queue.send(bodies)
+        if bodies:
+            self._queue.send(bodies)
 
     def _poll(self) -> None:
         """Hand on what can be received now, or wait until there may be something."""

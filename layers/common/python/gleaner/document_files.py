@@ -99,7 +99,7 @@ def _find_objection(name: str) -> str | None:
         return "Name the file, without a directory."
     if name.startswith("."):
         return "The name begins with a dot, as those of hidden files do. Rename the file."
-    if not _is_visible(name):
+    if not is_visible(name):
         return "The name has a line break or another character that cannot be shown. Rename the file."
     if len(name.encode()) > MAX_NAME_BYTES:
         return f"The name is longer than {MAX_NAME_BYTES} bytes. Rename the file."
@@ -108,6 +108,6 @@ def _find_objection(name: str) -> str | None:
     return None if extension_of(name) in FORMATS else f"The file {describe_unknown_type()}."
 
 
-def _is_visible(name: str) -> bool:
+def is_visible(name: str) -> bool:
     """Whether all of a name can be seen: nothing breaks the line, hides or reorders what stands beside it."""
     return text.clean(name) == name and all(char.isprintable() or char in _JOINERS for char in name)

@@ -29,6 +29,7 @@ GleanerError
 ├── ServiceUnavailable        a remote service failed (503); `service` names it
 │   ├── ModelUnavailable      the language model
 │   ├── KnowledgeBaseUnavailable
+│   │   ├── KnowledgeBaseTimedOut  it gave no answer in time, and may still do what it was asked
 │   │   ├── KnowledgeBaseBusy      it takes no more requests or tokens for now
 │   │   └── KnowledgeBaseQuotaUsed an allowance of its plan is used up
 │   │       └── KnowledgeBaseFull  it may hold no more until something is removed
@@ -38,6 +39,7 @@ GleanerError
 │   └── ApiKeysUnavailable    the secret with the API keys
 ├── ContextTooLong            the model refused the length of the conversation
 ├── LeaseLost                 another one has taken over the document that was to be loaded
+├── LoadingPaused             a document is loaded further later, by another function
 ├── AnswerForgotten           a web answer, or one of its pages, may not be learned for now
 ├── ToolCallRejected          a tool call that the model should fix; the message says how
 └── ConfigurationError        a setting is missing or malformed; raised at start
@@ -185,6 +187,10 @@ class KnowledgeBaseUnavailable(ServiceUnavailable):
     service = "knowledge base"
 
 
+class KnowledgeBaseTimedOut(KnowledgeBaseUnavailable):
+    """The vector index gave no answer in time. It may have done what it was asked, or may do so yet."""
+
+
 class KnowledgeBaseBusy(KnowledgeBaseUnavailable):
     """The vector index takes no more for now; `retry_after` is what it asked to wait, in seconds, if it did."""
 
@@ -227,6 +233,14 @@ class ApiKeysUnavailable(ServiceUnavailable):
 
 class LeaseLost(GleanerError):
     """The lease on a document ended, and another holder has taken it over or given it back."""
+
+
+class LoadingPaused(GleanerError):
+    """The loading of a document goes on later, after `seconds`; what was written is kept."""
+
+    def __init__(self, message: str, *, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class ContextTooLong(GleanerError):

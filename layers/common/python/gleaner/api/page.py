@@ -29,9 +29,8 @@ _TYPES = {
     ".LICENSE": "text/plain; charset=utf-8",
 }
 # The page's own files and API only, the user pool's origin, where the page fetches tokens, and that of the bucket, to
-# which it sends documents. With
-# `require-trusted-types-for` the browser refuses any text that would be parsed as HTML, so words from documents and the
-# web stay words.
+# which it sends documents. With `require-trusted-types-for` the browser refuses any text that would be parsed as HTML, so
+# words from documents and the web stay words.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connect}; img-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -59,7 +58,7 @@ class PageRoutes:
     def _index(self) -> Response[str]:
         sign_in = self._sign_in
         described = {"kind": sign_in.kind, "poolUrl": sign_in.pool_url, "clientId": sign_in.client_id}
-        values = {"base": self._current().base_path, "uploads": "on" if self._documents.bucket else "off"}
+        values = {"base": self._current().base_path}
         values |= {"sign_in": json.dumps(described), "scripts": _scripts(sign_in)}
         page = Template(_read(_INDEX)).substitute({name: escape(value) for name, value in values.items()})
         return self._respond(_INDEX, page, "no-cache")

@@ -16,7 +16,7 @@ from gleaner.clients import pinecone_failures
 from gleaner.clients.pinecone_hits import Hits, LenientIndex, read_hits
 from gleaner.clients.pinecone_records import from_wire, to_wire
 from gleaner.clients.time_limit import run_within
-from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseUnavailable
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseTimedOut, KnowledgeBaseUnavailable
 from gleaner.model import ANSWERS_SUFFIX, JsonObject, Record
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
@@ -37,9 +37,10 @@ MAX_FETCH_ID_BYTES = 6_000
 _ATTEMPTS = 2
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
 
-# Waits before a request that was refused for now is sent again, or raises the error. The number counts from 0 for each
-# request.
-Wait = Callable[[KnowledgeBaseBusy, int], None]
+# Waits before a request that failed is sent again, or raises the error. The number counts from 0 for each request.
+Wait = Callable[[KnowledgeBaseUnavailable, int], None]
+# Is told before a request is sent how many seconds it may take, and raises an error if it may not be sent.
+Permit = Callable[[float], None]
 
 
 class KnowledgeBase:
@@ -51,14 +52,20 @@ class KnowledgeBase:
     which take up to several minutes and cannot be switched off.
     """
 
-    def __init__(self, index: Callable[[], Index], wait: Wait | None = None) -> None:
+    def __init__(
+        self, index: Callable[[], Index], wait: Wait | None = None, permit: Permit = lambda _seconds: None
+    ) -> None:
         """`index` is called for every request: the SDK binds an index to one key, and keys are rotated."""
         self._index = index
         self._wait = wait
+        self._permit = permit
 
-    def patient(self, wait: Wait) -> KnowledgeBase:
-        """The same index, for loading: a request that is refused for now is sent again whenever `wait` returns."""
-        return KnowledgeBase(self._index, wait)
+    def patient(self, wait: Wait, permit: Permit = lambda _seconds: None) -> KnowledgeBase:
+        """The same index, for loading: a request that failed is sent again whenever `wait` returns.
+
+        `permit` is asked each time before a request is sent.
+        """
+        return KnowledgeBase(self._index, wait, permit)
 
     def search(self, kb_id: str, query: str, *, top_k: int, timeout: float, filter: JsonObject | None = None) -> Hits:
         """Return the `top_k` best matches for `query`, best first, each with a score from 0 to 1.
@@ -149,7 +156,7 @@ class KnowledgeBase:
         return sorted(name.removesuffix(ANSWERS_SUFFIX) for name in names if name.endswith(ANSWERS_SUFFIX))
 
     def _send(self, operation: str, call: Callable[[], Result], *, timeout: float) -> Result | None:
-        """The result of `_request`. A request that is refused for now is sent once more within `timeout`, or `_wait`s.
+        """The result of `_request`. One that is refused for now is sent once more within `timeout`, or `_wait`s.
 
         Each time that it is sent may take `timeout` if there is a `_wait`: loading has no deadline.
         """
@@ -162,9 +169,12 @@ class KnowledgeBase:
                 attempts=_ATTEMPTS,
             )
         for waits in count():
+            self._permit(timeout)
             try:
                 return _request(operation, call, timeout=timeout)
-            except KnowledgeBaseBusy as error:
+            except KnowledgeBaseQuotaUsed:  # for longer than anybody waits
+                raise
+            except KnowledgeBaseUnavailable as error:
                 self._wait(error, waits)
         raise AssertionError("count() does not end")
 
@@ -174,16 +184,17 @@ class KnowledgeBase:
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
-def connect(*, host: str, api_key: Callable[[], str]) -> KnowledgeBase:
+def connect(*, host: str, api_key: Callable[[], str], repeats: bool = True) -> KnowledgeBase:
     """Build the client of the index at `host`; sends nothing yet.
 
-    `api_key` is called for every request, which raises whatever it raises.
+    `api_key` is called for every request, which raises whatever it raises. Without `repeats` the SDK sends no request
+    again by itself.
     """
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
         return LenientIndex(
-            host=host, api_key=key
+            host=host, api_key=key, repeats=repeats
         )  # without a `Pinecone` client, which would read all certificates again
 
     index_of("none yet")  # loads most of the SDK now, also before a snapshot, when there is no key yet
@@ -211,7 +222,7 @@ def _request(operation: str, call: Callable[[], Result], *, timeout: float) -> R
         except (UnicodeDecodeError, RecursionError) as error:  # from the SDK's decoder
             raise KnowledgeBaseUnavailable("The knowledge base gave an answer that cannot be read.") from error
         except TimeoutError as error:
-            raise KnowledgeBaseUnavailable(pinecone_failures.TIMED_OUT) from error
+            raise KnowledgeBaseTimedOut(pinecone_failures.TIMED_OUT) from error
 
 
 def _split_into_batches(

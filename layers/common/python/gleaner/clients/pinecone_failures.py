@@ -7,7 +7,13 @@ import re
 from pinecone import ApiError, NotFoundError, PineconeConnectionError, PineconeError, PineconeTimeoutError
 
 from gleaner.clients._retry_after import parse_retry_after
-from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseFull, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
+from gleaner.errors import (
+    KnowledgeBaseBusy,
+    KnowledgeBaseFull,
+    KnowledgeBaseQuotaUsed,
+    KnowledgeBaseTimedOut,
+    KnowledgeBaseUnavailable,
+)
 
 TIMED_OUT = "The knowledge base did not answer in time."
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
@@ -32,7 +38,7 @@ def is_about_namespace(error: PineconeError) -> bool:
 def translate(error: PineconeError) -> KnowledgeBaseUnavailable:
     """The error to raise; its message does not have the service's own text, which may quote the request."""
     if isinstance(error, PineconeTimeoutError):
-        return KnowledgeBaseUnavailable(TIMED_OUT)
+        return KnowledgeBaseTimedOut(TIMED_OUT)
     if isinstance(error, ApiError):
         return _translate_answer(error)
     if isinstance(error, PineconeConnectionError):

@@ -34,16 +34,18 @@ class LenientIndex(Index):
 
     A 429 comes back at once. The SDK would send the request three times more, also if the month's allowance is used up,
     and would wait for up to 90 seconds each time, so that the client could neither tell the two apart nor say that it
-    waits.
+    waits. Without `repeats` it sends no request twice: one that was given up must not be sent behind the caller's back.
     """
 
-    def __init__(self, *, host: str, api_key: str) -> None:
+    def __init__(self, *, host: str, api_key: str, repeats: bool = True) -> None:
         super().__init__(host=host, api_key=api_key)
         self._adapter = LenientAdapter()
         transport: Any = self._http._client._transport  # an index takes no configuration of retries
         retries = transport._config
         transport._config = replace(
-            retries, retryable_status_codes=retries.retryable_status_codes - {HTTPStatus.TOO_MANY_REQUESTS}
+            retries,
+            max_retries=retries.max_retries if repeats else 0,
+            retryable_status_codes=retries.retryable_status_codes - {HTTPStatus.TOO_MANY_REQUESTS},
         )
 
 

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gleaner.errors import LeaseLost
+from gleaner.errors import LeaseLost, LoadingPaused
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.document_items import DocumentEntry, set_values, state_values, timestamp, to_entry
 from gleaner.stores.dynamodb import ConditionFailed, Table
 
-_LEASE = ("holder", "lease_ends_at", "again", "attempt")
+_LEASE = ("holder", "lease_ends_at", "again", "attempt", "rests")
 _CHECKPOINT = ("next_chunk", "checkpoint_hash")
 _OFFER = ("offered_at", "offer_ends_at")
 
@@ -75,7 +75,7 @@ class DocumentLeases:
         """Take a document for `seconds`; `holder` is an id that one holder uses once.
 
         Returns None if another holder has it. That one has been told to look at the object once more, so that whoever
-        asked has nothing to do.
+        asked has nothing to do. Raises LoadingPaused if it rests, as `finish` says.
         """
         key, state = schema.document_key(kb_id, document_id), state_values(kb_id, DocumentState.LOADING)
         while True:
@@ -89,7 +89,7 @@ class DocumentLeases:
                     "#queued_at = if_not_exists(#queued_at, :updated_at)",
                     "#attempt = if_not_exists(#attempt, :zero) + :one",
                 ],
-                remove=["reason", "again", "expires_at"],
+                remove=["reason", "again", "rests", "expires_at"],
                 # The last condition holds if this write is repeated, because its response was lost.
                 condition="attribute_not_exists(#holder) OR #lease_ends_at <= :now OR #holder = :holder",
                 now=now,
@@ -98,12 +98,24 @@ class DocumentLeases:
             )
             with suppress(ConditionFailed):
                 return _to_lease(self._table.update_and_read(taking, deadline=deadline))
-            is_held = "attribute_exists(#holder) AND #lease_ends_at > :now"
-            with suppress(ConditionFailed):
-                self._table.write(
-                    set_values(self._table, key, {"again": True}, condition=is_held, now=now), deadline=deadline
-                )
+            if self._tell_holder(key, now, deadline):
                 return None
+
+    def _tell_holder(self, key: schema.Key, now: float, deadline: Deadline) -> bool:
+        """Make the holder look again; False if there is none any more. Raises LoadingPaused if the document rests."""
+        is_held = "attribute_exists(#holder) AND #lease_ends_at > :now"
+        telling = set_values(
+            self._table, key, {"again": True}, condition=f"{is_held} AND attribute_not_exists(#rests)", now=now
+        )
+        try:
+            self._table.write(telling, deadline=deadline)
+        except ConditionFailed as failed:
+            item = failed.existing_items.get(0, {})
+            if item.get("rests") and item["lease_ends_at"] > now:
+                rest = item["lease_ends_at"] - now
+                raise LoadingPaused("A request to the index may still be under way.", seconds=rest) from failed
+            return False
+        return True
 
     def keep(
         self, lease: Lease, *, next_chunk: int, content_hash: str | None, seconds: float, deadline: Deadline
@@ -115,11 +127,11 @@ class DocumentLeases:
         self._write_held(lease, values | {"attempt": attempt}, deadline)
         return replace(lease, ends_at=ends_at, next_chunk=next_chunk, content_hash=content_hash, attempt=attempt)
 
-    def finish(self, lease: Lease, outcome: Outcome, *, deadline: Deadline) -> bool:
-        """Store how the loading ended and give the document back.
+    def finish(self, lease: Lease, outcome: Outcome, *, deadline: Deadline, rests: bool = False) -> bool:
+        """Store how the loading ended and give the document back; if it `rests`, to nobody before the lease ends.
 
-        Returns False, and keeps the lease, if the object has to be looked at once more. A checkpoint outlasts a failure
-        only.
+        It has to rest while a request may be under way to the index that nobody waits for any more. Returns False, and
+        keeps the lease, if the object has to be looked at once more. A checkpoint outlasts a failure only.
         """
         now = self._clock()
         values = state_values(lease.kb_id, outcome.state) | {
@@ -134,7 +146,8 @@ class DocumentLeases:
             "loaded_at": _loaded_at(lease.entry, outcome, timestamp(now)),
             "ended_by": lease.holder,
         }
-        remove = [*_LEASE, *(() if outcome.state is DocumentState.FAILED else _CHECKPOINT)]
+        values |= {"rests": True} if rests else {}
+        remove = [*(("again",) if rests else _LEASE), *(() if outcome.state is DocumentState.FAILED else _CHECKPOINT)]
         remove += _OFFER if outcome.modified_at is None else ()
         update = set_values(
             self._table, _key(lease), values, remove=remove, condition=_UNDISTURBED, holder=lease.holder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseFull
-from gleaner.model import Record
+from gleaner.model import CHUNK_SEPARATOR, Record, chunk_id
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 REQUEST_SECONDS = 120.0
@@ -15,7 +15,7 @@ REQUEST_SECONDS = 120.0
 # each they are one request, which the index takes or refuses as a whole.
 _RECORDS_PER_REQUEST = 32
 # In the place of a content hash, which is hexadecimal: no file has this version, so the next run writes the document.
-_UNFINISHED = "unfinished"
+UNFINISHED = "unfinished"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,17 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """A document ready to be written; `marked` tells whether the index has a chunk 0 of an older version."""
+    """A document ready to be written; `marked` tells whether the index has a chunk 0 of an older version.
+
+    Of the chunks after the first, those below `written` were stored before an earlier try was interrupted.
+    `earlier_chunks` is how many chunks the index may hold, whatever it lists: a listing may lag behind.
+    """
 
     id: str
     records: list[Record]
     marked: bool
+    written: int = 1
+    earlier_chunks: int = 0
 
 
 class Writer:
@@ -47,13 +53,20 @@ class Writer:
         *,
         files_total: int,
         make_room: Callable[[], bool],
+        request_seconds: float = REQUEST_SECONDS,
+        batch_records: int | None = None,
     ) -> None:
-        """`make_room` is called when the index is full, and returns whether it removed anything."""
+        """`make_room` is called when the index is full, and returns whether it removed anything.
+
+        `batch_records` are sent between two progress reports, by default as many as are one request.
+        """
         self._kb_id = kb_id
         self._knowledge_base = knowledge_base
         self._progress = progress
         self._files_total = files_total
         self._make_room = make_room
+        self._seconds = request_seconds
+        self._batch_records = batch_records or _RECORDS_PER_REQUEST
         self._files_done = 0.0
         self.chunks_written = 0
 
@@ -79,17 +92,23 @@ class Writer:
 
     def _find_surplus(self, version: Version) -> Iterator[str]:
         new_ids = {record.id for record in version.records}
-        stored_ids = self._knowledge_base.list_ids(self._kb_id, prefix=f"{version.id}#", timeout=REQUEST_SECONDS)
+        stored_ids = list_chunks(
+            version.id,
+            version.earlier_chunks,
+            kb_id=self._kb_id,
+            knowledge_base=self._knowledge_base,
+            seconds=self._seconds,
+        )
         return (stored_id for stored_id in stored_ids if stored_id not in new_ids)
 
     def _delete(self, ids: Sequence[str]) -> None:
         if ids:
-            self._knowledge_base.delete(self._kb_id, ids, timeout=REQUEST_SECONDS)
+            self._knowledge_base.delete(self._kb_id, ids, timeout=self._seconds)
 
     def _upsert(self, documents: Sequence[Sequence[Record]], files_per_chunk: float) -> None:
-        for batch in _fill_requests(documents):
+        for batch in _fill_requests(documents, self._batch_records):
             self._send(batch)
-            written = sum(record.content_hash != _UNFINISHED for record in batch)
+            written = sum(record.content_hash != UNFINISHED for record in batch)
             self.chunks_written += written
             self._files_done += written * files_per_chunk
             self._progress(
@@ -102,11 +121,34 @@ class Writer:
 
     def _send(self, batch: Sequence[Record]) -> None:
         try:
-            self._knowledge_base.upsert(self._kb_id, batch, timeout=REQUEST_SECONDS)
+            self._knowledge_base.upsert(self._kb_id, batch, timeout=self._seconds)
         except KnowledgeBaseFull:
             if not self._make_room():
                 raise
-            self._knowledge_base.upsert(self._kb_id, batch, timeout=REQUEST_SECONDS)
+            self._knowledge_base.upsert(self._kb_id, batch, timeout=self._seconds)
+
+
+def list_chunks(
+    document: str, known_chunks: int, *, kb_id: str, knowledge_base: KnowledgeBase, seconds: float
+) -> list[str]:
+    """The ids of all chunks of a document that the index lists, and of the first `known_chunks`, each once."""
+    listed = knowledge_base.list_ids(kb_id, prefix=f"{document}{CHUNK_SEPARATOR}", timeout=seconds)
+    return list(dict.fromkeys([*listed, *(chunk_id(document, index) for index in range(known_chunks))]))
+
+
+def remove_document(
+    document: str, *, kb_id: str, knowledge_base: KnowledgeBase, known_chunks: int = 0, seconds: float = REQUEST_SECONDS
+) -> int:
+    """Remove the document of an id and return the number of its chunks, 0 if there is none.
+
+    `known_chunks` is how many it may have, whatever the index lists. Chunk 0 goes first: while it is missing, no run
+    takes the document for complete, and the removal can be repeated. Raises KnowledgeBaseUnavailable.
+    """
+    stored = list_chunks(document, known_chunks, kb_id=kb_id, knowledge_base=knowledge_base, seconds=seconds)
+    mark = chunk_id(document, 0)
+    for ids in ([i for i in stored if i == mark], [i for i in stored if i != mark]):
+        knowledge_base.delete(kb_id, ids, timeout=seconds)
+    return len(stored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,21 +163,22 @@ def _divide(version: Version, *, has_surplus: bool) -> _Parts:
     mark, *others = version.records
     if len(version.records) <= _RECORDS_PER_REQUEST and not has_surplus:
         return _Parts(first=version.records, mark=None)
+    others = [record for record in others if record.chunk_index >= version.written]
     if version.marked:
-        others.insert(0, replace(mark, content_hash=_UNFINISHED))
+        others.insert(0, replace(mark, content_hash=UNFINISHED))
     return _Parts(first=others, mark=mark)
 
 
-def _fill_requests(documents: Sequence[Sequence[Record]]) -> Iterator[list[Record]]:
-    """Divide records into requests, in order; what fits into one request is not divided."""
+def _fill_requests(documents: Sequence[Sequence[Record]], size: int) -> Iterator[list[Record]]:
+    """Divide records into requests of `size`, in order; what fits into one request is not divided."""
     batch: list[Record] = []
     for records in documents:
-        if batch and len(batch) + min(len(records), _RECORDS_PER_REQUEST) > _RECORDS_PER_REQUEST:
+        if batch and len(batch) + min(len(records), size) > size:
             yield batch
             batch = []
         for record in records:
             batch.append(record)
-            if len(batch) == _RECORDS_PER_REQUEST:
+            if len(batch) == size:
                 yield batch
                 batch = []
     if batch:

@@ -32,13 +32,24 @@ export function inBase(kbId, more = {}) {
   return query ? `?${query}` : "";
 }
 
-/** Where this service takes documents; null where it takes none. */
-export const uploadPath = document.body.dataset.uploads || null;
+/** Send a file by a form that the service has made for it. Throws Problem. */
+export async function sendForm({ url, fields }, file) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  form.append("file", file); // the last: what follows it is not read
+  let response;
+  try {
+    response = await fetch(url, { method: "POST", body: form, credentials: "omit" });
+  } catch (error) {
+    throw new Problem("lost", error.message);
+  }
+  if (!response.ok) throw new Problem(await reasonOf(response), `HTTP ${response.status}`);
+}
 
-/** Send a file to be loaded into a knowledge base; what became of it. Throws Problem. */
-export async function upload(file, kbId) {
-  const type = { "Content-Type": "application/octet-stream" };
-  return read(await send("POST", uploadPath + inBase(kbId, { name: file.name }), { headers: type, body: file }));
+/** Why the storage refuses a form, from the code of its error (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
+async function reasonOf(response) {
+  const code = (await response.text().catch(() => "")).match(/<Code>(\w+)<\/Code>/)?.[1];
+  return { EntityTooLarge: "payload-too-large", EntityTooSmall: "empty-file" }[code] ?? "upload-refused";
 }
 
 async function read(response) {

@@ -106,8 +106,9 @@ function showPaste(body) {
 
 function showDocumentsPanel(body) {
   const shown = el("div");
-  const show = () => showDocuments(shown, settings.kbId, openSource);
-  fill(body, loading(() => settings.kbId, show), shown);
+  const show = () => showDocuments(shown, settings.kbId, openSource, own);
+  const own = loading(() => settings.kbId, show);
+  fill(body, own.node, shown);
   return show();
 }
 

@@ -1,18 +1,21 @@
-/** Shows what is loaded into the knowledge base, and removes what was uploaded. */
-import { call, inBase, uploadPath } from "./api.js";
+/** Shows the documents of the knowledge base and their states, and removes them for those who may. */
+import { call, inBase } from "./api.js";
 import { button, el, fill } from "./dom.js";
 import { showProblem } from "./problems.js";
 import { showTime, t } from "./texts.js";
 
-/** Fill a node with the documents of a knowledge base. */
-export async function showDocuments(node, kbId, openPassage) {
+const TRIES = 20; // to see that a document is gone
+
+/** Fill a node with the documents of a knowledge base; `own` loads more of them. */
+export async function showDocuments(node, kbId, openPassage, own) {
   const list = el("ul", { class: "documents" });
-  const reload = () => showDocuments(node, kbId, openPassage);
+  const reload = () => showDocuments(node, kbId, openPassage, own);
   fill(node, list);
   const load = async (cursor) => {
     try {
       const page = await call("GET", `/api/documents${inBase(kbId, cursor ? { cursor } : {})}`);
-      list.append(...page.documents.map((one) => item(one, kbId, openPassage, reload)));
+      own.admit(page.may_edit);
+      list.append(...page.documents.map((one) => item(one, kbId, openPassage, page.may_edit && reload)));
       if (!list.children.length) fill(node, el("p", {}, t.emptyBase));
       else if (page.next_cursor) node.append(moreButton(() => load(page.next_cursor)));
     } catch (error) {
@@ -34,7 +37,8 @@ function moreButton(load) {
 function item(one, kbId, openPassage, reload) {
   const passages = el("ol", { class: "chunks" });
   const rest = el("div");
-  const facts = [one.source_file_path, `${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
+  const state = one.state === "loaded" ? null : [t.states[one.state], one.reason].filter(Boolean).join(": ");
+  const facts = [state, one.source_file_path, `${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
   const details = el(
     "details",
     {},
@@ -53,8 +57,22 @@ function item(one, kbId, openPassage, reload) {
     }
   };
   details.addEventListener("toggle", () => load(null), { once: true });
-  const name = uploadPath && one.source_file_path.match(/^uploads\/([^/]+)$/)?.[1];
-  return el("li", {}, details, name && remover(one, () => call("DELETE", uploadPath + inBase(kbId, { name })), reload));
+  return el("li", { class: one.state }, details, reload && remover(one, () => remove(one, kbId), reload));
+}
+
+/** Remove a document, and wait until it is gone: its passages may take a moment. */
+async function remove(one, kbId) {
+  const path = `/api/documents/${one.document_id}`;
+  let { finished } = await call("DELETE", path + inBase(kbId));
+  for (let tries = 0; !finished && tries < TRIES; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    try {
+      await call("GET", path + inBase(kbId, { limit: "1" }));
+    } catch (error) {
+      if (error.kind !== "unknown-document") throw error;
+      finished = true;
+    }
+  }
 }
 
 function remover(one, remove, reload) {

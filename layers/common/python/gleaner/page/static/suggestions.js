@@ -9,16 +9,18 @@ const LOOKED = 4; // documents: not every one has headings
 const QUESTION = /[?？؟]$/;
 const MAX_HEADING = 120; // characters
 
-/** The nodes of a welcome; `ask(question)` is called with the question of a reader, `loading` says how to load. */
-export async function welcome(kbId, ask, loading) {
+/** The nodes of a welcome; `ask(question)` is called with the question of a reader, `own` loads documents. */
+export async function welcome(kbId, ask, own) {
   try {
-    const { documents } = await call("GET", `/api/documents${inBase(kbId, { limit: "30" })}`);
-    if (!documents.length) return [el("p", {}, t.emptyBase), loading];
+    const page = await call("GET", `/api/documents${inBase(kbId, { limit: "30" })}`);
+    own.admit(page.may_edit);
+    const documents = page.documents.filter((one) => one.chunk_count);
+    if (!documents.length) return [el("p", {}, t.emptyBase), own.node];
     const questions = await suggest(documents, kbId);
     const buttons = questions.map((question) => el("li", {}, button(question, () => ask(question), { class: "suggestion", dir: "auto" })));
-    return [el("p", {}, t.welcomeHint), el("ul", { class: "suggestions" }, buttons), loading];
+    return [el("p", {}, t.welcomeHint), el("ul", { class: "suggestions" }, buttons), own.node];
   } catch (error) {
-    return [showProblem(error), loading];
+    return [showProblem(error), own.node];
   }
 }
 
