@@ -15,12 +15,13 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner.stores.documents import DocumentStore
 from gleaner_documents.groups import document_beside, read_sidecar, sidecar_of
+from gleaner_documents.loading.object_names import SOURCE_URL
 from gleaner_documents.plan import find_gone
 from gleaner_documents.source_files import Root, SourceFile
 from gleaner_local.ingestion.hint_queue import HintQueue
 
 # Metadata of an object. A listing tells no hash: an ETag is none where a key of KMS encrypts, or for parts.
-_SHA256, _SOURCE_URL, _GROUPS = "sha256", "source-url", "groups"
+_SHA256, _GROUPS = "sha256", "groups"
 STORE_SECONDS = 20.0  # for a request to the table, with its retries
 _ENDED = (DocumentState.LOADED, DocumentState.SKIPPED, DocumentState.FAILED)
 
@@ -96,7 +97,7 @@ def send_file(place: Place, file: SourceFile) -> Sent:
     has_new_groups = sidecar is not None and _send_sidecar(place, sidecar_of(name), sidecar)
     key = place.key_of(name)
     before = place.objects.head(key)
-    metadata = {_SHA256: _hash(data)} | ({_SOURCE_URL: _to_ascii(file.source_url)} if file.source_url else {})
+    metadata = {_SHA256: _hash(data)} | ({SOURCE_URL: _to_ascii(file.source_url)} if file.source_url else {})
     if before is not None and _GROUPS in before.metadata:  # of an upload by the API: they must not be lost
         metadata[_GROUPS] = before.metadata[_GROUPS]
     if before is None or dict(before.metadata) != metadata:

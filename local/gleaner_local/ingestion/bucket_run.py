@@ -16,7 +16,7 @@ from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner_documents.loading.writing import IngestProgress
-from gleaner_documents.model import UnreadableDocument
+from gleaner_documents.model import FRONT_MATTER_ALONE, PAGES_ALONE, UnreadableDocument
 from gleaner_documents.source_files import find_source_files
 from gleaner_local.ingestion.bucket_files import (
     STORE_SECONDS,
@@ -160,6 +160,9 @@ class BucketRun:
         elif entry.state is DocumentState.FAILED:
             report.failed.append(name)
             self._end(f"Failed {name}: {entry.reason}")
+        elif entry.reason in (FRONT_MATTER_ALONE, PAGES_ALONE):
+            report.empty.append(NothingToRead(name, entry.reason))
+            self._end(f"Note: {report.empty[-1]}; there is nothing to load")
         else:
             self._skip(UnreadableDocument(name, entry.reason or "was skipped"))
             self._end()
