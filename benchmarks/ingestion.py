@@ -34,7 +34,7 @@ from harness.own_environment import positive
 from infra.prices import PINECONE_PLANS
 
 HANDBOOK = Path(__file__).resolve().parents[1] / "docs"
-CONCURRENCIES = (2, 4, 6, 8, 12, 16, 24, 32, 48)
+CONCURRENCIES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 PARTS = ("speed", "memory", "queue")
 
 

@@ -16,7 +16,7 @@ from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner_documents.loading.writing import IngestProgress
-from gleaner_documents.model import FRONT_MATTER_ALONE, PAGES_ALONE, UnreadableDocument
+from gleaner_documents.model import FRONT_MATTER_ALONE, PAGES_ALONE, NothingToRead, UnreadableDocument
 from gleaner_documents.source_files import find_source_files
 from gleaner_local.ingestion.bucket_files import (
     STORE_SECONDS,
