@@ -18,9 +18,9 @@ class Documents:
     """The bucket of an environment and the function that loads its documents."""
 
     # How many documents are loaded at once. The index embeds 250,000 tokens of passages a minute on Pinecone's smaller
-    # plans, which 2 use up, and 1,000,000 on the others, of which 5 use nearly all (simulated: docs/decisions/0049). More
-    # wait for the index, and are billed for that. They also take concurrency that questions need, of which a new account
-    # has 10.
+    # plans, which 2 use up, and 1,000,000 on the others, of which 5 use nearly all (docs/decisions/0049 simulates it).
+    # More wait for the index, and are billed for that. They also take concurrency that questions need, of which a new
+    # account has 10.
     max_concurrency: int = 2
     # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory").
     # All but 512 MB are for the process that reads documents, which is ended if it takes more.
