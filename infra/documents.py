@@ -17,11 +17,10 @@ _TRIES = 6  # of the function fit into the time for which the queue hides a mess
 class Documents:
     """The bucket of an environment and the function that loads its documents."""
 
-    # How many documents are loaded at once. The index embeds 250,000 tokens of passages a minute on Pinecone's smaller
-    # plans, 1,000,000 on the others (infra/prices.py). A document of 5 chunks takes a function about a second, mostly
-    # to wait, which makes 70,000 tokens a minute; a long one, sent 96 chunks at a time, makes more than 500,000. So 2
-    # use up a small plan with short documents, and any plan with long ones. More wait for the index, and are billed
-    # for that. They also take concurrency that questions need, of which a new account has 10 (docs/17).
+    # How many documents are loaded at once: as many as use up the tokens that the index embeds in a minute. That takes 2
+    # of 17 chunks each for the 250,000 of Pinecone's smaller plans, and 5 to 6 for the 1,000,000 of the others; more
+    # only wait for the index, and are billed for that (benchmarks/ingestion.py queue, docs/decisions/0049). They also
+    # take concurrency that questions need, of which a new account has 10 (docs/17).
     max_concurrency: int = 2
     # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory" in its guide).
     # All but 512 MB are for the process that reads documents, which is ended if it takes more.
