@@ -17,8 +17,8 @@ _TRIES = 6  # of the function fit into the time for which the queue hides a mess
 class Documents:
     """The bucket of an environment and the function that loads its documents."""
 
-    # How many documents are loaded at once: as many as use up the tokens that the index embeds in a minute. That takes 2
-    # of 17 chunks each for the 250,000 of Pinecone's smaller plans, and 5 to 6 for the 1,000,000 of the others; more
+    # How many documents are loaded at once: as many as use up the tokens that the index embeds in a minute. That takes
+    # 2 of 17 chunks each for the 250,000 of Pinecone's smaller plans, and 5 to 6 for the 1,000,000 of the others; more
     # only wait for the index, and are billed for that (benchmarks/ingestion.py queue, docs/decisions/0049). They also
     # take concurrency that questions need, of which a new account has 10 (docs/17).
     max_concurrency: int = 2
