@@ -17,12 +17,12 @@ _TRIES = 6  # of the function fit into the time for which the queue hides a mess
 class Documents:
     """The bucket of an environment and the function that loads its documents."""
 
-    # How many documents are loaded at once: as many as use up the tokens that the index embeds in a minute. That takes
-    # 2 of 17 chunks each for the 250,000 of Pinecone's smaller plans, and 5 to 6 for the 1,000,000 of the others; more
-    # only wait for the index, and are billed for that (benchmarks/ingestion.py queue, docs/decisions/0049). They also
-    # take concurrency that questions need, of which a new account has 10 (docs/17).
+    # How many documents are loaded at once. The index embeds 250,000 tokens of passages a minute on Pinecone's smaller
+    # plans, which 2 use up, and 1,000,000 on the others, of which 5 use nearly all (docs/decisions/0049 simulates it).
+    # More wait for the index, and are billed for that. They also take concurrency that questions need, of which a new
+    # account has 10.
     max_concurrency: int = 2
-    # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory" in its guide).
+    # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory").
     # All but 512 MB are for the process that reads documents, which is ended if it takes more.
     memory_mb: int = 2048
     timeout_seconds: int = 900

@@ -12,6 +12,7 @@ from gleaner.api.routes import Endpoint
 from gleaner.pruning.settings import PruneSettings
 from gleaner.runtime.settings import Settings
 from gleaner.runtime.sign_in import SignIn
+from gleaner_documents.loading.settings import IngestSettings
 from gleaner_local.aws.ministack import TABLES
 from infra.environment import Environment, KnowledgeBases
 from infra.environments import DEV, ENVIRONMENTS, PROD
@@ -24,6 +25,7 @@ from tests.infra.synthesis import (
     POOL_WITHOUT_PAGES,
     TUNED,
     WITH_PAGE,
+    WITHOUT,
     Template,
     functions,
     properties,
@@ -31,15 +33,23 @@ from tests.infra.synthesis import (
 )
 
 REQUIRED = (*TABLES, "API_KEYS_SECRET_ARN")
+# What a template refers to, and what Lambda adds.
+REFERRED = {"PINECONE_INDEX_HOST": "index.example", "DOCUMENTS_BUCKET": "documents"}
+OF_LAMBDA = {"AWS_REGION": "eu-west-1"}
 MINIMAL = dict.fromkeys(REQUIRED, "x") | {"PINECONE_INDEX_HOST": "index.example"}
+OF_INGESTION = {"DOCUMENTS_BUCKET": "documents", "DOCUMENTS_QUEUE_URL": "https://sqs.example/documents"}
 RULES = [environment.pruning for environment in ENVIRONMENTS]
 
 
 class RecordingVariables(Mapping[str, str]):
-    """Variables that record which of them are read. `https://<name>.example` replaces references of the template."""
+    """Variables that record which of them are read. `https://<name>.example` replaces most references of the template.
+
+    Those that Lambda adds can be read, too.
+    """
 
     def __init__(self, variables: Mapping[str, Any]) -> None:
-        self._values = {name: _resolve(value, f"https://{name.lower()}.example") for name, value in variables.items()}
+        addresses = {name: REFERRED.get(name, f"https://{name.lower()}.example") for name in variables}
+        self._values = {name: _resolve(value, addresses[name]) for name, value in variables.items()} | OF_LAMBDA
         self.read: set[str] = set()
 
     def __getitem__(self, name: str) -> str:
@@ -47,10 +57,10 @@ class RecordingVariables(Mapping[str, str]):
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._values.keys() - OF_LAMBDA.keys())
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(list(iter(self)))
 
 
 @EVERY
@@ -85,6 +95,11 @@ WITHOUT_FIELD = {
     "PINECONE_API_KEY": "the keys are in the secret",
     "PERPLEXITY_API_KEY": "the keys are in the secret",
     "AWS_ENDPOINT_URL_DYNAMODB": "deployed functions use DynamoDB's own address",
+    "AWS_ENDPOINT_URL_S3": "deployed functions use S3's own address",
+    "AWS_ENDPOINT_URL_SQS": "deployed functions use SQS's own address",
+    "DOCUMENTS_ENDPOINT_URL": "browsers reach S3 at its own address",
+    "AWS_REGION": "Lambda says where it runs",
+    "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "Lambda says how much memory there is",
     "UPLOAD_PATH": "only a service of one machine takes documents from the page",
     "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
     "ANSWER_GRACE_DAYS": "how long a stored answer outlives its keywords guards against races, not costs",
@@ -93,11 +108,16 @@ WITHOUT_FIELD = {
 
 def test_every_setting_has_a_field_in_the_environments_record_or_a_reason() -> None:
     read, deployed = set[str](), set[str]()
-    for name, from_env in (("query", Settings.from_env), ("prune", PruneSettings.from_env)):
-        minimal = RecordingVariables(MINIMAL)
+    every = synthesis()
+    for name, from_env, templates in (
+        ("query", Settings.from_env, every.service),
+        ("prune", PruneSettings.from_env, every.service),
+        ("ingest", IngestSettings.from_env, every.documents),
+    ):
+        minimal = RecordingVariables(MINIMAL | OF_INGESTION if name == "ingest" else MINIMAL)
         from_env(minimal)
         read |= minimal.read
-        for template in synthesis().service.values():
+        for template in templates.values():
             variables = RecordingVariables(_resolve_all(functions(template)[name]["Environment"]["Variables"]))
             from_env(variables)
             read |= variables.read
@@ -139,8 +159,7 @@ def test_a_record_that_the_function_would_refuse_is_refused(values: dict[str, st
 )
 def test_the_page_gets_to_know_how_people_sign_in(environment: Environment, expected: SignIn) -> None:
     variables = functions(synthesis().service[environment.name])["query"]["Environment"]["Variables"]
-    values = {name: _resolve(value, "x") for name, value in variables.items()}
-    assert Settings.from_env(values | {"PINECONE_INDEX_HOST": "index.example"}).sign_in == expected
+    assert Settings.from_env(_resolve_all(variables) | OF_LAMBDA).sign_in == expected
 
 
 @pytest.mark.parametrize(
@@ -159,8 +178,7 @@ def test_the_page_gets_to_know_how_people_sign_in(environment: Environment, expe
 def test_the_function_describes_the_resource_that_the_pool_knows(environment: Environment, api_url: str | None) -> None:
     template = synthesis().service[environment.name]
     variables = functions(template)["query"]["Environment"]["Variables"]
-    values = {name: _resolve(value, "x") for name, value in variables.items()}
-    authorization = Settings.from_env(values | {"PINECONE_INDEX_HOST": "index.example"}).authorization
+    authorization = Settings.from_env(_resolve_all(variables) | OF_LAMBDA).authorization
     servers = properties(template, "AWS::Cognito::UserPoolResourceServer")
     challenge = _resolve(_challenge(template), "x")
     if api_url is None:
@@ -179,6 +197,31 @@ def test_the_function_describes_the_resource_that_the_pool_knows(environment: En
         if "AuthorizationScopes" in method
     ]
     assert [[_resolve(scope, "x") for scope in of_method] for of_method in scopes] == [[authorization.scope]]
+
+
+@EVERY
+def test_the_ingest_function_gets_its_settings(environment: Environment) -> None:
+    template = synthesis().documents[environment.name]
+    variables = RecordingVariables(functions(template)["ingest"]["Environment"]["Variables"])
+    settings = IngestSettings.from_env(variables)
+    assert settings.documents_bucket == REFERRED["DOCUMENTS_BUCKET"]
+    assert {name for name in variables if not name.startswith("POWERTOOLS_")} <= variables.read
+
+
+def test_both_functions_use_the_same_bucket_and_table() -> None:
+    service, documents = synthesis().service["dev"], synthesis().documents["dev"]
+    query = functions(service)["query"]["Environment"]["Variables"]
+    ingest = functions(documents)["ingest"]["Environment"]["Variables"]
+    assert query["DOCUMENTS_TABLE"] == ingest["DOCUMENTS_TABLE"]
+    path = service["Parameters"][query["DOCUMENTS_BUCKET"]["Ref"]]["Default"]
+    [value] = [one["Value"] for one in properties(documents, "AWS::SSM::Parameter") if one["Name"] == path]
+    assert value == ingest["DOCUMENTS_BUCKET"]
+
+
+def test_without_documents_there_is_no_bucket() -> None:
+    variables = _variables(WITHOUT, "query")
+    assert Settings.from_env(variables).documents.bucket == ""
+    assert "DocumentsBucketParameter" not in synthesis().service[WITHOUT.name]["Parameters"]
 
 
 @EVERY
@@ -218,7 +261,7 @@ def _resolve(value: Any, reference: str) -> str:
 def _resolve_all(variables: Mapping[str, Any]) -> dict[str, str]:
     """The values of a function's variables; of the page's, a pool has an origin and a client an id."""
     values = {name: _resolve(value, "x") for name, value in variables.items()}
-    return values | ({"PINECONE_INDEX_HOST": "index.example"} if "PINECONE_INDEX_HOST" in values else {})
+    return values | {name: value for name, value in REFERRED.items() if name in values}
 
 
 def _challenge(template: Template) -> Any:

@@ -32,6 +32,10 @@ USERS = Feature("callers are users of a pool", lambda record: record.authorizer 
 BEARER = Feature("callers have API keys or tokens", lambda record: record.authorizer is not Authorizer.IAM)
 MCP_SIGN_IN = Feature("users sign in from MCP clients", lambda record: record.signs_in_to_mcp)
 PAGE = Feature("the record has `chat_page`", lambda record: record.chat_page)
+DOCUMENTS = Feature("the record has `documents`", lambda record: record.documents is not None)
+UPLOADS = Feature(
+    "the record has `documents` and `chat_page`", lambda record: record.documents is not None and record.chat_page
+)
 FIREWALL = Feature("the record has a `firewall`", lambda record: record.firewall is not None)
 DOMAIN = Feature("the record has a `domain`", lambda record: record.domain is not None)
 CANARY = Feature("the record has a `canary`", lambda record: record.canary is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gleaner_local.diagnosis._item import CANARY, EMAIL, PIPELINE, SNAPSHOT, SPENDING, Item, Need
+from gleaner_local.diagnosis._item import CANARY, DOCUMENTS, EMAIL, PIPELINE, SNAPSHOT, SPENDING, UPLOADS, Item, Need
 
 _WATCHING = (
     Item(
@@ -124,4 +124,44 @@ _SERVICES = (
     ),
 )
 
-ITEMS = (*_WATCHING, *_DEPLOYING, *_SERVICES)
+_DOCUMENTS = (
+    Item(
+        title="A document that is uploaded is loaded",
+        look="`aws s3 cp README.md s3://DOCUMENTS_BUCKET/default_kb/trial/README.md`, and a minute later "
+        "`gleaner doctor --env ENV` and a question that only this document answers. Then `aws s3 rm` it.",
+        expected="An answer that cites it, and none that does a minute after it was removed.",
+        where=DOCUMENTS,
+    ),
+    Item(
+        title="The page uploads to S3",
+        look="Upload a file on the page, with the network tools of the browser open.",
+        expected="`POST` to the bucket's address is answered with 204 or 201. A message about CORS means that the "
+        "origin of the page is not among those of the bucket: give it in `page_urls` of the record.",
+        where=UPLOADS,
+    ),
+    Item(
+        title="A document that fails ends among the dead letters",
+        look="In a trial environment, put a wrong key for Pinecone into the secret, upload a file, and set the queue's "
+        "visibility timeout to a minute until it has failed five times.",
+        expected="One message in the queue DOCUMENT_DEAD_LETTERS_URL, the alarm `DocumentsGivenUp`, and the document "
+        "loaded after the key is right and the message is sent back.",
+        where=DOCUMENTS,
+    ),
+    Item(
+        title="A backfill reaches every object",
+        look='`aws stepfunctions start-execution --state-machine-arn BACKFILL_ARN --input \'{"prefix": ""}\'`, and the '
+        "Map Run of this execution in the console.",
+        expected="`SUCCEEDED`, as many items as the bucket has objects, and as many messages in the queue.",
+        where=DOCUMENTS,
+    ),
+    Item(
+        title="How many documents a minute the index takes",
+        look="Upload some hundred documents at once, and look at the dashboard: chunks written, and the duration "
+        "of the function.",
+        expected="The tokens a minute of your plan are used up, or raise `max_concurrency` of `documents`. Many lines "
+        "`the index takes no more for now` mean that it may be lowered.",
+        where=DOCUMENTS,
+    ),
+)
+
+ITEMS = (*_WATCHING, *_DEPLOYING, *_SERVICES, *_DOCUMENTS)

@@ -10,8 +10,12 @@ from gleaner_local.diagnosis.finding import Finding, note, ok, problem
 SCHEDULE = "schedule"
 ALARMS = "alarms"
 ALARM = "AWS::CloudWatch::Alarm"
-# Parameters of the watch stack, which it reads when it is deployed, and the outputs of the service with the same names.
-WATCHED = {"QueryFunction": "QueryFunctionName", "PruneFunction": "PruneFunctionName"}
+# Parameters of the watch stack, which it reads when it is deployed, and outputs of other stacks with the same values.
+WATCHED = {
+    "QueryFunction": "QueryFunctionName",
+    "PruneFunction": "PruneFunctionName",
+    "IngestFunction": "IngestFunctionName",
+}
 
 
 def check_schedule(client: Any, names: Sequence[str], *, fix: str) -> Iterator[Finding]:
@@ -48,7 +52,7 @@ def check_alarms(client: Any, names: Sequence[str], *, dashboard: str, fix: str)
 def check_watched(watched: Mapping[str, str], outputs: Mapping[str, str], *, fix: str) -> Iterator[Finding]:
     """Check that the alarms watch the functions that are deployed now, not those of a service that was removed.
 
-    `watched` are the parameters of the watch stack, `outputs` those of the service.
+    `watched` are the parameters of the watch stack, `outputs` those of the other stacks.
     """
     gone = [name for name, output in WATCHED.items() if watched.get(name) != outputs.get(output)]
     if gone:

@@ -15,6 +15,8 @@ from gleaner.stores import schema
 from gleaner_local.clients.credentials import Credentials
 from gleaner_local.clients.keys_secret import keys_of, read_fields
 from gleaner_local.diagnosis import _functions, _model_service, _secret, _stacks, _vector_index, _web_search, checklist
+from gleaner_local.diagnosis._document_loading import SUBJECT as DOCUMENTS
+from gleaner_local.diagnosis._document_loading import check_left_over, check_loading
 from gleaner_local.diagnosis._doors import check_doors
 from gleaner_local.diagnosis._item import Need
 from gleaner_local.diagnosis._paid_model import ask_model
@@ -39,8 +41,13 @@ TABLES = {
     "IdempotencyTable": schema.IDEMPOTENCY,
     "AccessTable": schema.ACCESS,
     "UsageTable": schema.USAGE,
+    "DocumentsTable": schema.DOCUMENTS,
 }
 DATA_OUTPUTS = (*TABLES, "ApiKeysSecretArn")
+DOCUMENTS_OUTPUTS = (
+    *("DocumentsBucket", "DocumentsQueueUrl", "DocumentDeadLettersUrl", "UndeliveredDocumentsUrl"),
+    *("IngestFunctionName", "BackfillArn"),
+)
 SERVICE_OUTPUTS = ("ApiUrl", "QueryFunctionName", "PruneFunctionName", "DeadLettersUrl")
 WATCH_OUTPUTS = ("DashboardUrl",)
 _ACCOUNT = "AWS account"
@@ -82,6 +89,7 @@ class EnvironmentCheck:
         self._local_outputs = _read_outputs(outputs_file)
         self._deploy = f"make deploy ENV={name}"
         self._data: Stack | None = None
+        self._documents: Stack | None = None
         self._service: Stack | None = None
         self._watch: Stack | None = None
         self._keys: dict[str, str] = {}
@@ -105,6 +113,8 @@ class EnvironmentCheck:
         yield from aws_findings(_stacks.SUBJECT, self._check_stacks())
         if self._data is not None:
             yield from self._check_data(self._data)
+        if self._documents is not None:
+            yield from aws_findings(DOCUMENTS, self._check_documents(self._documents))
         if self._service is not None:
             yield from self._check_service(self._service)
         if self._watch is not None:
@@ -140,10 +150,14 @@ class EnvironmentCheck:
     def _check_stacks(self) -> Iterator[Finding]:
         client = self._account.client("cloudformation")
         self._data = read_stack(client, f"gleaner-{self._name}-data")
+        if self._has_documents():
+            self._documents = read_stack(client, f"gleaner-{self._name}-documents")
         self._service = read_stack(client, f"gleaner-{self._name}-service")
         self._watch = read_stack(client, f"gleaner-{self._name}-watch")
+        documents = [(self._documents, "documents", DOCUMENTS_OUTPUTS)] if self._has_documents() else []
         for stack, kind, outputs in (
             (self._data, "data", DATA_OUTPUTS),
+            *documents,
             (self._service, "service", SERVICE_OUTPUTS),
             (self._watch, "watch", WATCH_OUTPUTS),
         ):
@@ -166,8 +180,11 @@ class EnvironmentCheck:
     def _keeps_data(self) -> bool:
         return self._record is not None and self._record.keep_data
 
+    def _has_documents(self) -> bool:
+        return self._record is None or self._record.documents is not None
+
     def _outputs(self) -> dict[str, str]:
-        stacks = (self._data, self._service, self._watch)
+        stacks = (self._data, self._documents, self._service, self._watch)
         return {name: value for stack in stacks if stack for name, value in stack.outputs.items()}
 
     def _check_data(self, data: Stack) -> Iterator[Finding]:
@@ -188,6 +205,22 @@ class EnvironmentCheck:
         self._keys = keys_of(fields)
         yield _secret.check_fields(fields, self._name)
 
+    def _check_documents(self, documents: Stack) -> Iterator[Finding]:
+        """What loads documents, and what it gave up."""
+        if not all(documents.outputs.get(name) for name in DOCUMENTS_OUTPUTS):
+            return  # which was said of the stack
+        yield from check_loading(
+            self._account.client("lambda"),
+            documents.outputs["IngestFunctionName"],
+            fix=f"{self._deploy} STACK=documents",
+        )
+        queues = self._account.client("sqs")
+        for output, what in (
+            ("DocumentDeadLettersUrl", "DocumentsGivenUp"),
+            ("UndeliveredDocumentsUrl", "DocumentsUndelivered"),
+        ):
+            yield check_left_over(queues, documents.outputs[output], entry=what)
+
     def _check_service(self, service: Stack) -> Iterator[Finding]:
         """The query function, the services that it calls, the schedule and the API."""
         yield from aws_findings(_functions.SUBJECT, self._check_function(service))
@@ -207,7 +240,7 @@ class EnvironmentCheck:
         dashboard = watch.outputs.get("DashboardUrl", "none")
         yield from check_alarms(self._account.client("cloudwatch"), names, dashboard=dashboard, fix=fix)
         if service is not None:
-            yield from check_watched(watch.parameters, service.outputs, fix=fix)
+            yield from check_watched(watch.parameters, self._outputs(), fix=fix)
 
     def _check_function(self, service: Stack) -> Iterator[Finding]:
         fix = f"{self._deploy} STACK=service"

@@ -16,6 +16,7 @@ from gleaner_local.diagnosis.environment import to_placeholder
 from gleaner_local.diagnosis.finding import Finding, State, note, ok, problem
 from infra import environments
 from infra.alarm_bars import SpendingBar
+from infra.documents import Documents
 from infra.environment import Authorizer, Canary, Environment
 from infra.environments import DEV, ENVIRONMENTS, PROD
 from infra.front import Domain, Firewall
@@ -26,7 +27,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "16-watching-and-diagnosing.md"
 HEADING = "## What can only a real account show?"
 SUBJECTS = (
     *("stacks", "tables", "secret", "query function", "quotas", "configuration", "language model", "vector index"),
-    *("web search", "schedule", "alarms", "API", "stream", "doors"),
+    *("documents", "web search", "schedule", "alarms", "API", "stream", "doors"),
 )
 
 
@@ -75,6 +76,7 @@ PLAIN = replace(
     query=replace(DEV.query, snap_start=False),
     throttle=replace(DEV.throttle, quota_per_day=None),
     quota=Quota(),
+    documents=None,
     alarms=replace(DEV.alarms, spending=None, email=None),
 )
 FEATURES = {
@@ -82,6 +84,8 @@ FEATURES = {
     "USERS": replace(PLAIN, authorizer=Authorizer.COGNITO, mcp_callback_urls=()),
     "MCP_SIGN_IN": replace(PLAIN, authorizer=Authorizer.COGNITO),
     "PAGE": replace(PLAIN, authorizer=Authorizer.API_KEY, chat_page=True),
+    "DOCUMENTS": replace(PLAIN, documents=Documents()),
+    "UPLOADS": replace(PLAIN, authorizer=Authorizer.API_KEY, chat_page=True, documents=Documents()),
     "FIREWALL": replace(PLAIN, firewall=Firewall()),
     "DOMAIN": replace(PLAIN, domain=Domain(name="ask.example.org", hosted_zone_id="Z1")),
     "CANARY": replace(PLAIN, canary=Canary()),
@@ -96,6 +100,7 @@ IMPLIED = {
     "USERS": {"BEARER"},
     "MCP_SIGN_IN": {"BEARER", "USERS"},
     "PAGE": {"BEARER", "API_KEYS"},
+    "UPLOADS": {"BEARER", "API_KEYS", "PAGE", "DOCUMENTS"},
 }
 
 
