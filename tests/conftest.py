@@ -52,7 +52,7 @@ def _run_directory(tmp_path_factory: pytest.TempPathFactory) -> None:
 def dynamodb_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A strict DynamoDB. moto would not do: its transactions lose writes of other threads."""
     path = tmp_path_factory.mktemp("dynamodb")
-    server = ministack.Ministack(path / "state", path / "log", services="dynamodb,s3")
+    server = ministack.Ministack(path / "state", path / "log", services="dynamodb,s3,sqs")
     server.start()
     yield server.url
     server.stop()

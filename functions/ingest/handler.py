@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
+from gleaner.errors import ConfigurationError
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.telemetry import make_logger, make_metrics, redact_errors
+from gleaner_documents.loading.object_loading import MIN_SECONDS
 from gleaner_documents.loading.settings import IngestSettings
 from gleaner_documents.loading.wiring import build_ingestion
 
@@ -36,7 +38,10 @@ gc.enable()
 @metrics.log_metrics(capture_cold_start_metric=True)
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Load the documents of a batch; return the ids of the messages that are to be delivered again."""
-    deadline = Deadline.after(context.get_remaining_time_in_millis() / 1000 - _RESERVE_SECONDS)
+    seconds = context.get_remaining_time_in_millis() / 1000 - _RESERVE_SECONDS
+    if seconds < MIN_SECONDS:  # every message would be handed on for ever
+        raise ConfigurationError(f"The function needs a timeout of {MIN_SECONDS + _RESERVE_SECONDS:g} seconds or more.")
+    deadline = Deadline.after(seconds)
 
     def take(record: SQSRecord) -> None:
         ingestion.take(record.body, deadline=deadline)

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from gleaner.clients import pinecone
 from gleaner.clients.pinecone import KnowledgeBase, connect
-from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseUnavailable, LeaseLost
 from gleaner.model import Record
 from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles import pinecone_limits as limits
@@ -147,3 +147,33 @@ def test_other_failures_do_not_wait(kb: KnowledgeBase, index: Index) -> None:
 
     with pytest.raises(KnowledgeBaseQuotaUsed):
         kb.patient(wait).upsert("kb", [RECORD], timeout=5)
+
+
+@pytest.fixture
+def strict(index: Index) -> Iterator[KnowledgeBase]:
+    """A client whose SDK sends nothing again by itself."""
+    server = AsgiServer(index.app)
+    server.start()
+    yield connect(host=server.url, api_key=lambda: "any", repeats=False)
+    server.stop()
+
+
+def test_each_request_needs_a_permit_and_none_is_repeated_behind_it(strict: KnowledgeBase, index: Index) -> None:
+    failure = Response(status_code=503)
+    index.replies = [failure, limits.as_grpc(limits.TOKENS_A_MINUTE), Response(status_code=201)]
+    permits: list[int] = []
+    kb = strict.patient(lambda _error, _waited: None, lambda _seconds: permits.append(len(index.requests)))
+    kb.upsert("kb", [RECORD], timeout=5)
+    assert permits == [0, 1, 2]
+    assert len(index.requests) == 3
+
+
+def test_without_a_permit_nothing_is_sent(strict: KnowledgeBase, index: Index) -> None:
+    index.replies = [Response(status_code=201)]
+
+    def refuse(_seconds: float) -> None:
+        raise LeaseLost("Another process has it.")
+
+    with pytest.raises(LeaseLost):
+        strict.patient(lambda _error, _waited: None, refuse).upsert("kb", [RECORD], timeout=5)
+    assert index.requests == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +32,18 @@ def test_a_file_reads_in_the_process_as_it_does_here(process: ReadingProcess) ->
     assert read_fine(process) == read_document("docs/a.md", b"# Title\n\nText.", source_url="https://docs.example/a")
     with pytest.raises(NoTextFound, match=r"^a\.md: is empty$"):
         process.read("a.md", b" ")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the environment of a process is in /proc")
+def test_a_file_that_takes_over_its_parser_finds_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")  # pragma: allowlist secret
+    process = ReadingProcess()
+    assert read_fine(process).title == "Title"
+    [children] = [Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    environments = [Path(f"/proc/{child}/environ").read_bytes() for child in children]
+    workers = [environment for environment in environments if b"planted-secret" not in environment]
+    process.stop()
+    assert any(b"PYTHONPATH=" in environment and b"AWS_" not in environment for environment in workers)
 
 
 def test_a_file_that_takes_too_long_is_refused_and_the_next_one_is_read() -> None:

@@ -26,7 +26,7 @@ from infra.account import open_session
 _CLIENT = Config(
     connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5}, max_pool_connections=20
 )
-_FORBIDDEN = 'docs/17, "What the command must be allowed to do", lists what they must be allowed to do.'
+_FORBIDDEN = 'docs/17, "What must the command be allowed to do?", lists what they must be allowed to do.'
 
 
 class DeployedDocuments(NamedTuple):

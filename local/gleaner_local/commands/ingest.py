@@ -64,12 +64,15 @@ def ingest(
     ] = None,
     resync: Annotated[
         bool,
-        typer.Option("--resync", help="With --env and without paths: have all uploaded documents looked at again."),
+        typer.Option("--resync", help="With --env: have all documents that were ever uploaded looked at again."),
     ] = False,
 ) -> None:
     """Load documents into the knowledge base of this machine or Pinecone, or upload them to an environment."""
     paths = paths or []
-    _check_paths(paths, env=env, resync=resync, prune=prune)
+    if resync and env is None:
+        raise typer.BadParameter("--resync looks at what an environment has: give --env")
+    if not (paths or resync):
+        raise typer.BadParameter("name the files or directories to load")
     if root is not None and not (len(paths) == 1 and paths[0].is_dir()):
         raise typer.BadParameter("--root names one directory: give exactly one directory")
     if base_url is not None and len(paths) != 1:
@@ -77,7 +80,15 @@ def ingest(
     if env is not None:
         raise typer.Exit(
             _ingest_deployed(
-                paths, env, kb_id, data_dir=data_dir, prune=prune, root=root, base_url=base_url, max_wait=max_wait
+                paths,
+                env,
+                kb_id,
+                data_dir=data_dir,
+                prune=prune,
+                resync=resync,
+                root=root,
+                base_url=base_url,
+                max_wait=max_wait,
             )
         )
     from gleaner_local.commands.ingest_estimate import confirm_load
@@ -100,13 +111,6 @@ def ingest(
     raise typer.Exit(code)
 
 
-def _check_paths(paths: list[Path], *, env: str | None, resync: bool, prune: bool) -> None:
-    if resync and (env is None or paths or prune):
-        raise typer.BadParameter("--resync looks at what an environment has: give --env, and no paths and no --prune")
-    if not (resync or paths):
-        raise typer.BadParameter("name the files or directories to load")
-
-
 def _ingest_deployed(
     paths: list[Path],
     env: str,
@@ -114,21 +118,26 @@ def _ingest_deployed(
     *,
     data_dir: Path,
     prune: bool,
+    resync: bool,
     root: str | None,
     base_url: str | None,
     max_wait: float | None,
 ) -> int:
-    """Upload `paths`, or without any have the environment look again at what it has."""
+    """Upload `paths`, if any, and with `resync` have the environment look again at all that it has."""
     from gleaner_local.commands.ingest_deployed import Target, resync_and_report, upload_and_report  # loads AWS's SDK
+    from gleaner_local.commands.main import INTERRUPTED
     from infra.environments import ENVIRONMENTS  # does not import the CDK
 
     (record,) = [environment for environment in ENVIRONMENTS if environment.name == env]
     target = Target(env, kb_id or record.knowledge_bases.default)
-    if not paths:
-        return resync_and_report(target)
-    return upload_and_report(
-        paths, target, data_dir=data_dir, prune=prune, root=root, base_url=base_url, max_wait=max_wait
-    )
+    code = 0
+    if paths:
+        code = upload_and_report(
+            paths, target, data_dir=data_dir, prune=prune, root=root, base_url=base_url, max_wait=max_wait
+        )
+    if resync and code != INTERRUPTED:
+        resync_and_report(target)
+    return code
 
 
 def claim_roots(data_dir: Path, paths: list[Path], kb_id: str, root: str | None) -> None:

@@ -68,8 +68,8 @@ def upload_and_report(
     return code
 
 
-def resync_and_report(target: Target) -> int:
-    """Have the environment look at all documents of the knowledge base again, say how, and return the exit code.
+def resync_and_report(target: Target) -> None:
+    """Have the environment look at all documents of the knowledge base again, and say how.
 
     Raises CallFailed.
     """
@@ -88,7 +88,6 @@ def resync_and_report(target: Target) -> int:
     print_line(
         out, "Unchanged ones stay as they are. GET /api/documents?state=failed lists those that could not be loaded."
     )
-    return 0
 
 
 def _describe_rest(run: BucketRun, target: Target) -> list[str]:

@@ -57,9 +57,19 @@ class BucketRun:
     """One run. What it has done when an error or Ctrl-C ends it is in `report`, and what is open in `awaited`."""
 
     def __init__(
-        self, place: Place, watcher: Watcher, *, max_quiet_seconds: float | None = None, pause_seconds: float
+        self,
+        place: Place,
+        watcher: Watcher,
+        *,
+        max_quiet_seconds: float | None = None,
+        pause_seconds: float,
+        quiet_seconds: float = QUIET_SECONDS,
     ) -> None:
-        """`max_quiet_seconds` is how long to wait while no document ends; `pause_seconds` is between two looks."""
+        """`max_quiet_seconds` is how long to wait while no document ends; `pause_seconds` is between two looks.
+
+        After `quiet_seconds` in which none ended the watcher is told.
+        """
+        self._quiet = quiet_seconds
         self.report = BucketReport()
         self.awaited: deque[Awaited] = deque()
         self.unsent = 0
@@ -88,16 +98,17 @@ class BucketRun:
         self._last_end = self._last_word = time.monotonic()
         new: set[str] = set()
         with _pool() as pool:
-            self._follow({pool.submit(send_file, self._place, file) for file in scan.files}, new)
+            self.follow({pool.submit(send_file, self._place, file) for file in scan.files}, new)
         if prune:
             removed = delete_objects(self._place, find_gone_objects(self._place, scan.roots, new=new))
             self._total += len(removed)
             self.awaited.extend(removed)
-            self._follow(set(), new)
+            self.follow()
         return self.report
 
-    def _follow(self, uploads: set[Future[Sent]], new: set[str]) -> None:
-        """Take the ends of uploads and look at states until nothing is open."""
+    def follow(self, uploads: set[Future[Sent]] | None = None, new: set[str] | None = None) -> None:
+        """Take the ends of uploads, note which are `new`, and look at states until nothing is open."""
+        uploads, new = uploads or set(), set() if new is None else new
         while uploads or self.awaited:
             done, _ = wait(uploads, timeout=self._pause, return_when=FIRST_COMPLETED)
             for upload in done:
@@ -135,13 +146,18 @@ class BucketRun:
         settled = set()
         for one in looked:
             entry = entries.get(one.document_id)
-            if one.is_settled(entry) or (one.is_overtaken(entry) and self._is_replaced(one)):
+            may_be_replaced = one.is_overtaken(entry) or (entry is None and self._is_quiet())
+            if one.is_settled(entry) or (may_be_replaced and self._is_replaced(one)):
                 settled.add(one.document_id)
                 self._note(one, entry)
         self._seen = Counter(
             _describe_state(entries.get(one.document_id)) for one in looked if one.document_id not in settled
         )
         self.awaited = deque(one for one in self.awaited if one.document_id not in settled)
+
+    def _is_quiet(self) -> bool:
+        """Whether it is time to look at objects, too: somebody may have deleted one before it was ever loaded."""
+        return time.monotonic() - self._last_word > self._quiet
 
     def _is_replaced(self, one: Awaited) -> bool:
         """Whether somebody else has changed the object since, so that this version is not loaded any more."""
@@ -187,7 +203,7 @@ class BucketRun:
         now = time.monotonic()
         if now - self._last_end > self._max_quiet:
             raise NoProgress(f"No document has ended for {self._max_quiet:.0f} s ({self._describe_open()}).")
-        if now - self._last_word > QUIET_SECONDS:
+        if self._is_quiet():
             self._last_word = now
             quiet = now - self._last_end
             self._watcher.say(f"No document has ended for {quiet:.0f} s: {self._describe_open()}.")

@@ -143,13 +143,26 @@ def test_a_process_may_end_at_every_single_request(make_bench: Callable[[], Benc
         bench.put(path, before)
         bench.load(path)
         bench.put(path, after)
-        machine_ended = kill(bench, path, life)
+        was_killed = kill(bench, path, life)
         bench.clock.now += _LEASE_AND_MORE
         bench.load(path)
         assert bench.fingerprint(path) == fresh(path, after), life
-        if not machine_ended:
+        if not was_killed:
             return
     raise AssertionError("a load ends after some requests")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("life", range(4, 12))
+def test_a_version_that_comes_back_does_not_go_on_where_it_ended(make_bench: Callable[[], Bench], life: int) -> None:
+    bench, path, first, second = make_bench(), PATHS[0], text("first", 10), text("second", 10)
+    for body, requests in ((first, 12), (second, life)):
+        bench.put(path, body)
+        assert kill(bench, path, requests)
+        bench.clock.now += _LEASE_AND_MORE
+    bench.put(path, first)
+    bench.load(path)
+    assert bench.fingerprint(path) == fresh(path, first)
 
 
 def kill(bench: Bench, path: str, life: int) -> bool:

@@ -336,7 +336,6 @@ def test_what_is_not_deployed_is_named(
     [
         (["--env", "dev"], "name the files or directories"),
         (["--resync"], "give --env"),
-        (["docs", "--env", "dev", "--resync"], "no paths"),
         (["docs", "--env", "nowhere"], "there is no such environment"),
     ],
 )

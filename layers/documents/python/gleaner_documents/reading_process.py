@@ -21,6 +21,9 @@ from gleaner_documents.model import Document, ReaderFailed, RefusedFile, Section
 MAX_SECONDS = 60.0
 MAX_MEMORY_BYTES = 2 * 1024**3  # macOS does not enforce it
 _WORKER_MODULE = "gleaner_documents.reading_worker"
+# What Python needs to start, and no more: a parser that a file takes over finds no credentials. Lambda's Python finds
+# its libraries by LD_LIBRARY_PATH.
+_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 
 class ReadingProcess:
@@ -66,7 +69,8 @@ class ReadingProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            env={name: os.environ[name] for name in _VARIABLES if name in os.environ}
+            | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         )
 
     def _stop(self) -> None:

@@ -28,6 +28,8 @@ from gleaner_documents.loading.object_names import ObjectName
 from gleaner_documents.loading.records import ReadDocument
 from gleaner_documents.loading.waiting import Waiting
 
+__all__ = ["MAX_ATTEMPTS", "MIN_SECONDS", "Loading", "ObjectLoader", "TooManyAttempts"]
+
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 4  # holders that may end without a word, as of a file that kills them
