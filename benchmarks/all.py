@@ -32,6 +32,7 @@ WITHOUT_COLLECTION = (
     "faults.py",
     "redaction.py",
     "reuse.py",
+    "ingestion.py speed queue",
 )
 WITH_COLLECTION = (
     "retrieval.py",

@@ -18,12 +18,11 @@ class Documents:
     """The bucket of an environment and the function that loads its documents."""
 
     # How many documents are loaded at once. The index embeds 250,000 tokens of passages a minute on Pinecone's smaller
-    # plans, 1,000,000 on the others (infra/prices.py). A document of 5 chunks takes a function about a second, mostly
-    # to wait, which makes 70,000 tokens a minute; a long one, sent 96 chunks at a time, makes more than 500,000. So 2
-    # use up a small plan with short documents, and any plan with long ones. More wait for the index, and are billed
-    # for that. They also take concurrency that questions need, of which a new account has 10 (docs/17).
+    # plans, which 2 use up, and 1,000,000 on the others, of which 5 use nearly all (docs/decisions/0049 simulates it).
+    # More wait for the index, and are billed for that. They also take concurrency that questions need, of which a new
+    # account has 10.
     max_concurrency: int = 2
-    # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory" in its guide).
+    # A whole processor and more, which a function has from 1,769 MB on ("Configure Lambda function memory").
     # All but 512 MB are for the process that reads documents, which is ended if it takes more.
     memory_mb: int = 2048
     timeout_seconds: int = 900

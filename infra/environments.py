@@ -74,7 +74,7 @@ PROD = Environment(
         questions_per_day=300, usd_per_day=2, environment_questions_per_day=20_000, environment_usd_per_day=100
     ),
     firewall=Firewall(),
-    documents=Documents(max_concurrency=5),  # half of what a new account runs at once; the rest is for questions
+    documents=Documents(max_concurrency=5),  # as Standard embeds; half of what a new account runs
     authorizer=Authorizer.COGNITO,
     canary=Canary(),
     docs_routes=False,

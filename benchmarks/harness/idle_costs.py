@@ -16,7 +16,7 @@ Template = Mapping[str, Any]
 
 _SECONDS_A_MONTH = 30 * 24 * 3_600
 _MINUTE = 60
-# Lambda asks the queue of documents with five long polls of 20 seconds, also while nothing is in it ("Configuring scaling
+# Lambda asks the queue of documents by five long polls of 20 seconds, also while nothing is in it ("Configuring scaling
 # behavior for SQS event source mappings" in its developer guide).
 _POLLERS, _POLL_SECONDS = 5, 20
 # Metrics that API Gateway writes for a route with settings of its own, and those that pruning writes in an hour a day.

@@ -156,8 +156,8 @@ fields @timestamp, level, message, kb_id, document, reason, exception_name, exce
 | limit 100
 """
 _DOCUMENTS_WAITING = """
-fields @timestamp, level, message, kb_id, document, state, reason, chunks_written, wait_seconds
-| filter ispresent(document) or ispresent(wait_seconds)
+fields @timestamp, level, message, kb_id, document, state, reason, chunks_written
+| filter ispresent(document)
 | sort @timestamp desc
 | limit 200
 """

@@ -17,6 +17,7 @@ from tests.conftest import proxy_event
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.infra.synthesis import Template, resources, synthesis
+from tests.seams.ingesting import load_documents
 
 COSTS = ROOT / "docs" / "11-costs-and-limits.md"
 PAGE = result(1, "https://starlette.dev/release", "Starlette release notes", "Starlette 1.0 was released in 2026.")
@@ -41,15 +42,17 @@ def test_watched_metrics_are_emitted(
             use(environments)
         finally:
             environments.stop()
+    load_documents(tmp_path / "bucket", environment, log)
     watched = _watched_metrics(synthesis().watch["dev"])
     assert {(criteria.SERVICE, share.metric) for share in criteria.shares(DEV)} < watched
     emitted = _emitted_metrics(log)
     assert watched - emitted == set()
-    # Each of them is billed monthly.
+    # Each of them is billed in the hours in which it is written.
     counts = Counter(service for service, _ in emitted)
     costs = " ".join(COSTS.read_text().split())
     assert f"the function's {counts[criteria.SERVICE]} metrics" in costs
     assert f"pruning's {counts[criteria.PRUNE_SERVICE]} metrics" in costs
+    assert f"the {counts[criteria.INGEST_SERVICE]} metrics of loading" in costs
 
 
 def _run_turns(environments: ExecutionEnvironments, model: ScriptedModel) -> None:

@@ -25,6 +25,7 @@ from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, says, search
 from tests.doubles.scripted_web import ScriptedWeb, result
 from tests.infra.synthesis import ALL, ALL_NAMES, access_line, properties, synthesis
+from tests.seams.ingesting import load_documents
 from tests.seams.insights_query import read_query
 
 Lines = Mapping[str, list[dict[str, Any]]]  # by log, as the fields of `Watched` name them
@@ -71,6 +72,7 @@ def lines(
             _ask_questions(invoke, scripted_model_server[0], scripted_web_server[0], store)
         with _function(PRUNE_HANDLER, variables, logs / "prune") as invoke:
             invoke({})
+        load_documents(logs / "bucket", settings | {"POWERTOOLS_METRICS_NAMESPACE": "Gleaner/dev"}, logs / "ingest")
         broken = variables | {"KEYWORDS_TABLE": "gone"}
         with _function(PRUNE_HANDLER, broken, logs / "prune") as invoke, pytest.raises(HandlerFailed):
             invoke({})
@@ -79,6 +81,7 @@ def lines(
     yield {
         "query_log": [*_read(logs / "query"), REPORT],
         "prune_log": [*_read(logs / "prune"), REPORT],
+        "ingest_log": [*_read(logs / "ingest"), REPORT],
         "access_log": [access_line(synthesis().service["dev"])],
     }
     table_pool.give_back(tables)

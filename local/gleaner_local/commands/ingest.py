@@ -13,7 +13,7 @@ from gleaner.runtime.settings import read_default_kb_id
 from gleaner_documents.page_urls import is_base_url
 from gleaner_documents.reading import format_names
 from gleaner_local.command_line import DEFAULT_DATA_DIR
-from gleaner_local.commands.options import DataDir, KbId
+from gleaner_local.commands.options import AnyEnvironmentName, DataDir, KbId
 
 
 def _check_root(value: str | None) -> str | None:
@@ -29,8 +29,11 @@ def _check_base_url(value: str | None) -> str | None:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help=f"Files or directories: {', '.join(format_names())}.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help=f"Files or directories: {', '.join(format_names())}.")
+    ] = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
+    env: AnyEnvironmentName = None,
     kb_id: KbId = None,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are gone.")] = False,
     root: Annotated[
@@ -55,15 +58,39 @@ def ingest(
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Wait at most this long in all while the index takes no more; without a limit by default.",
+            help="Wait at most this long in all while the index takes no more, or with --env while no document ends; "
+            "without a limit by default.",
         ),
     ] = None,
+    resync: Annotated[
+        bool,
+        typer.Option("--resync", help="With --env: have all documents that were ever uploaded looked at again."),
+    ] = False,
 ) -> None:
-    """Load documents into the knowledge base."""
+    """Load documents into the knowledge base of this machine or Pinecone, or upload them to an environment."""
+    paths = paths or []
+    if resync and env is None:
+        raise typer.BadParameter("--resync looks at what an environment has: give --env")
+    if not (paths or resync):
+        raise typer.BadParameter("name the files or directories to load")
     if root is not None and not (len(paths) == 1 and paths[0].is_dir()):
         raise typer.BadParameter("--root names one directory: give exactly one directory")
     if base_url is not None and len(paths) != 1:
         raise typer.BadParameter("--base-url is the address of one directory: give exactly one file or directory")
+    if env is not None:
+        raise typer.Exit(
+            _ingest_deployed(
+                paths,
+                env,
+                kb_id,
+                data_dir=data_dir,
+                prune=prune,
+                resync=resync,
+                root=root,
+                base_url=base_url,
+                max_wait=max_wait,
+            )
+        )
     from gleaner_local.commands.ingest_estimate import confirm_load
     from gleaner_local.commands.ingest_output import ingest_and_report
     from gleaner_local.ingestion.bucket_following import follow, open_bucket
@@ -84,6 +111,35 @@ def ingest(
             then=partial(follow, paths, kb_id=target_kb_id, root=root, bucket=bucket) if bucket else None,
         )
     raise typer.Exit(code)
+
+
+def _ingest_deployed(
+    paths: list[Path],
+    env: str,
+    kb_id: str | None,
+    *,
+    data_dir: Path,
+    prune: bool,
+    resync: bool,
+    root: str | None,
+    base_url: str | None,
+    max_wait: float | None,
+) -> int:
+    """Upload `paths`, if any, and with `resync` have the environment look again at all that it has."""
+    from gleaner_local.commands.ingest_deployed import Target, resync_and_report, upload_and_report  # loads AWS's SDK
+    from gleaner_local.commands.main import INTERRUPTED
+    from infra.environments import ENVIRONMENTS  # does not import the CDK
+
+    (record,) = [environment for environment in ENVIRONMENTS if environment.name == env]
+    target = Target(env, kb_id or record.knowledge_bases.default)
+    code = 0
+    if paths:
+        code = upload_and_report(
+            paths, target, data_dir=data_dir, prune=prune, root=root, base_url=base_url, max_wait=max_wait
+        )
+    if resync and code != INTERRUPTED:
+        resync_and_report(target)
+    return code
 
 
 def claim_roots(data_dir: Path, paths: list[Path], kb_id: str, root: str | None) -> None:

@@ -50,7 +50,7 @@ def ingest_and_report(
     """
     out = console or Console(highlight=False)
     try:
-        with _show_progress(out, starts=confirm is None) as display:
+        with show_progress(out, starts=confirm is None) as display:
             report = ingest(
                 paths,
                 kb_id=kb_id,
@@ -61,16 +61,16 @@ def ingest_and_report(
                 progress=display.show,
                 root=root,
                 base_url=base_url,
-                confirm=confirm and (lambda estimate: confirm(estimate, partial(_print_line, out))),
+                confirm=confirm and (lambda estimate: confirm(estimate, partial(print_line, out))),
             )
             if then is not None:
                 then(report)
     except InvalidInput as error:  # running the same command again would not help
-        _print_line(out, f"Stopped: {error}")
+        print_line(out, f"Stopped: {error}")
         return 1
     except GleanerError as error:
-        _print_line(out, f"Stopped: {error}")
-        _print_line(out, "What was loaded until then stays. Run the same command again to continue.")
+        print_line(out, f"Stopped: {error}")
+        print_line(out, "What was loaded until then stays. Run the same command again to continue.")
         return 1
     _print_summary(out, report, kb_id)
     return 1 if report.skipped else 0
@@ -84,10 +84,10 @@ class _Display(NamedTuple):
 
 
 @contextmanager
-def _show_progress(out: Console, *, starts: bool) -> Iterator[_Display]:
+def show_progress(out: Console, *, starts: bool) -> Iterator[_Display]:
     """Show a bar from now on if it `starts`, or else from the first chunk, so that a question has the terminal."""
     if not out.is_terminal:
-        yield _Display(_print_lines(out), lambda seconds: _print_line(out, _describe_wait(seconds)))
+        yield _Display(_print_lines(out), lambda seconds: print_line(out, _describe_wait(seconds)))
         return
     chunk_count = TextColumn("files, {task.fields[chunks]} chunks")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), chunk_count, TimeRemainingColumn())
@@ -127,18 +127,23 @@ def _print_lines(out: Console) -> Callable[[IngestProgress], None]:
         nonlocal last
         if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            _print_line(out, f"Loading: {int(at.files_done)} of {at.files_total} files, {at.chunks_written} chunks")
+            print_line(out, f"Loading: {int(at.files_done)} of {at.files_total} files, {at.chunks_written} chunks")
 
     return show
 
 
 def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
     for name in report.removed:
-        _print_line(out, f"Removed {name}")
+        print_line(out, f"Removed {name}")
     for problem in report.skipped:
-        _print_line(out, f"Skipped {problem}")
+        print_line(out, f"Skipped {problem}")
     for note in report.empty:
-        _print_line(out, f"Note: {note}; there is nothing to load")
+        print_line(out, f"Note: {note}; there is nothing to load")
+    print_line(out, describe_report(report, kb_id))
+
+
+def describe_report(report: IngestReport, kb_id: str, *, failed: Sequence[str] = ()) -> str:
+    """What a run did, in one line; documents in `failed` may be loaded by the next one."""
     parts = [
         f"{len(names)} {verb}"
         for names, verb in (
@@ -148,13 +153,13 @@ def _print_summary(out: Console, report: IngestReport, kb_id: str) -> None:
             (report.removed, "removed"),
             (report.empty, "with nothing to read"),
             (report.skipped, "skipped"),
+            (failed, "failed"),
         )
         if names
     ]
-    _print_line(
-        out,
+    return (
         f"Knowledge base {kb_id}: {', '.join(parts) or 'no files found'}; "
-        f"{report.chunks_written} chunks written.{_left_out(report)}",
+        f"{report.chunks_written} chunks written.{_left_out(report)}"
     )
 
 
@@ -167,6 +172,6 @@ def _left_out(report: IngestReport) -> str:
     return f" Left out: {', '.join(shown)}." if shown else ""
 
 
-def _print_line(out: Console, text: str) -> None:
+def print_line(out: Console, text: str) -> None:
     """Print a line without markup and controls: file names may hold brackets and escape sequences."""
     out.print(terminal.show_line(text), markup=False, soft_wrap=True)

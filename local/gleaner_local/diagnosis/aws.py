@@ -41,6 +41,7 @@ _BAD_CREDENTIALS = (
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 )
+_FORBIDDEN = ("AccessDenied", "UnauthorizedOperation", "403")  # the last without a body, as HeadObject answers
 _SIGN_IN = "Sign in with `aws sso login` or `aws configure`, or name a profile in AWS_PROFILE."
 
 
@@ -66,12 +67,19 @@ def aws_findings(
 
 
 def explain_error(
-    subject: str, error: Exception, *, unreachable: str = "Check the network, and AWS_REGION."
+    subject: str,
+    error: Exception,
+    *,
+    unreachable: str = "Check the network, and AWS_REGION.",
+    forbidden: str = "Use credentials with read access.",
 ) -> Finding:
-    """The problem that an error of boto3 reports, without the texts of services, which may repeat the request."""
+    """The problem that an error of boto3 reports, without the texts of services, which may repeat the request.
+
+    `unreachable` and `forbidden` say what to do when nothing answers, and when the credentials may not do this.
+    """
     match error:
         case ClientError():
-            return _explain_refusal(subject, error)
+            return _explain_refusal(subject, error, forbidden)
         case NoRegionError():
             return problem(subject, "No AWS region is set.", "Set AWS_REGION to the region of the deployment.")
     name = type(error).__name__
@@ -80,12 +88,12 @@ def explain_error(
     return problem(subject, f"AWS returns no usable answer ({name}).", unreachable)
 
 
-def _explain_refusal(subject: str, error: ClientError) -> Finding:
+def _explain_refusal(subject: str, error: ClientError, forbidden: str) -> Finding:
     """Explain an error response; the service's own text is left out because it may repeat the request."""
     code = str(error.response.get("Error", {}).get("Code", "unknown"))
     operation = error.operation_name
     if code in _BAD_CREDENTIALS:
         return problem(subject, f"AWS rejects the credentials ({code}).", _SIGN_IN)
-    if code.startswith(("AccessDenied", "UnauthorizedOperation")):
-        return problem(subject, f"The credentials may not call {operation}.", "Use credentials with read access.")
+    if code.startswith(_FORBIDDEN):
+        return problem(subject, f"The credentials may not call {operation}.", forbidden)
     return problem(subject, f"AWS answers {operation} with {code}.", "Retry, or look at it in the AWS console.")

@@ -34,6 +34,7 @@ REQUIRED = {
     "IDEMPOTENCY_TABLE": "i",
     "ACCESS_TABLE": "a",
     "USAGE_TABLE": "u",
+    "DOCUMENTS_TABLE": "d",
 }
 SUCCESS = (calls(search()), calls(answer()))
 WANTS_RESPONSES = api_error(

@@ -71,9 +71,10 @@ def problems(findings: list[Finding]) -> list[str]:
 
 
 def test_missing_stacks_are_problems(connect: Connect, tmp_path: Path) -> None:
-    data, service, watch = problems(environment("none", tmp_path))
+    data, documents, service, watch = problems(environment("none", tmp_path))
     assert "gleaner-none-data" in data
     assert "make deploy ENV=none STACK=data" in data
+    assert "make deploy ENV=none STACK=documents" in documents
     assert "make deploy ENV=none STACK=service" in service
     assert "make deploy ENV=none STACK=watch" in watch
 

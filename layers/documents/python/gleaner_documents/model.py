@@ -30,8 +30,11 @@ class BrokenPdf(UnreadableDocument):
     """The file is not a PDF, is damaged, or needs a password."""
 
 
+FRONT_MATTER_ALONE, PAGES_ALONE = "has front matter alone", "names other pages alone"
+
+
 class NothingToRead(NoTextFound):
-    """The file is sound but describes only itself, such as a section page with nothing but front matter."""
+    """The file is sound but describes only itself: `reason` is FRONT_MATTER_ALONE or PAGES_ALONE."""
 
 
 class BrokenFile(UnreadableDocument):

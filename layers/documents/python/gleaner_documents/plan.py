@@ -89,12 +89,23 @@ def find_deleted(
         # An interrupted run may have left a document without chunk 0, but each chunk names its file.
         records = fetch([ids[0] for ids in documents.values()])
         in_root = [record for record in records.values() if record.source_file_path.startswith(root.prefix)]
-        missing = [record for record in in_root if not root.has(record.source_file_path)]
-        if len(missing) >= MIN_SUSPICIOUS and all(r in missing or r.source_file_path in new for r in in_root):
-            raise AnotherDirectory(
-                f"None of the {len(missing)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
-                "to be another directory of the same name: name one of the two with --root. Nothing was removed."
-            )
+        gone = frozenset(find_gone(root, [record.source_file_path for record in in_root], new=new))
+        missing = [record for record in in_root if record.source_file_path in gone]
         for record in missing:
             deleted[record.source_file_path] = documents[document_of(record.id)]
     return deleted
+
+
+def find_gone(root: Root, stored: Collection[str], *, new: Collection[str]) -> list[str]:
+    """Those of the documents stored under `root` whose files are no longer on disk. `new` as for `find_deleted`.
+
+    Raises AnotherDirectory as `find_deleted` does.
+    """
+    gone = [name for name in stored if not root.has(name)]
+    missing = frozenset(gone)
+    if len(gone) >= MIN_SUSPICIOUS and all(name in missing or name in new for name in stored):
+        raise AnotherDirectory(
+            f"None of the {len(gone)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
+            "to be another directory of the same name: name one of the two with --root. Nothing was removed."
+        )
+    return gone

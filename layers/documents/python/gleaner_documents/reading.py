@@ -11,6 +11,8 @@ from typing import Protocol
 from gleaner.addresses import is_page_address
 from gleaner.document_files import FORMATS, describe_unknown_type, extension_of
 from gleaner_documents.model import (
+    FRONT_MATTER_ALONE,
+    PAGES_ALONE,
     Document,
     NoTextFound,
     NothingToRead,
@@ -87,9 +89,9 @@ def _no_text(document: Document, data: bytes, format_name: str) -> NoTextFound:
     """No text is no failure where a page only names what others hold: a section, a list of pages, an included file."""
     path = document.source_file_path
     if format_name == _MARKDOWN and data.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(_FRONT_MATTER_MARKS):
-        return NothingToRead(path, "has front matter alone")
+        return NothingToRead(path, FRONT_MATTER_ALONE)
     if format_name in (_MARKDOWN, _RESTRUCTURED_TEXT) and _DIRECTIVE.search(data):
-        return NothingToRead(path, "names other pages alone")
+        return NothingToRead(path, PAGES_ALONE)
     return NoTextFound(path, "holds no text")
 
 

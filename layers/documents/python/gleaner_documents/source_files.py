@@ -48,16 +48,23 @@ class SourceFile:
 
     def read_groups(self) -> Groups:
         """The groups that the sidecar of the file names; none without one. Raises UnclearRights."""
+        data = self.read_sidecar()
+        return () if data is None else read_sidecar(self.source_file_path, data)
+
+    def read_sidecar(self) -> bytes | None:
+        """The bytes of the sidecar of the file, or more than a sidecar may have; None without one.
+
+        Raises UnclearRights.
+        """
         sidecar = self.path.with_name(sidecar_of(self.path.name))
         try:
             with sidecar.open("rb") as stream:
-                data = stream.read(MAX_SIDECAR_BYTES + 1)
+                return stream.read(MAX_SIDECAR_BYTES + 1)
         except FileNotFoundError:
-            return ()
+            return None
         except OSError as error:
             reason = f"{sidecar_of(self.source_file_path)} {_os_reason(error)}"
             raise UnclearRights(self.source_file_path, reason) from error
-        return read_sidecar(self.source_file_path, data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +93,7 @@ class Root:
         """Whether the file of this name still exists; True if in doubt."""
         try:
             os.lstat(self.path / source_file_path.removeprefix(self.prefix))
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL, which no file has in its name
             return False
         except OSError:  # an inaccessible directory does not tell whether the file exists
             return True

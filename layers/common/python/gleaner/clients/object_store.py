@@ -117,12 +117,13 @@ class ObjectStore:
         except (BotoCoreError, ClientError) as error:
             raise _translate(error) from error
 
-    def put(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> None:
-        """Write an object. Metadata has to be ASCII."""
+    def put(self, key: str, body: bytes, *, metadata: Mapping[str, str] | None = None) -> str:
+        """Write an object, and return its version as `ObjectFacts` has it. Metadata has to be ASCII."""
         try:
-            self._client.put_object(Bucket=self.bucket, Key=key, Body=body, Metadata=dict(metadata or {}))
+            response = self._client.put_object(Bucket=self.bucket, Key=key, Body=body, Metadata=dict(metadata or {}))
         except (BotoCoreError, ClientError) as error:
             raise _translate(error) from error
+        return _version_of(response)
 
     def delete(self, key: str) -> None:
         """Delete an object; in a bucket with versions, hide it. One that is not there is ignored."""
@@ -157,15 +158,19 @@ def connect(*, bucket: str, endpoint_url: str | None = None) -> ObjectStore:
 
 
 def _to_facts(key: str, response: Mapping[str, Any]) -> ObjectFacts:
-    version = response.get("VersionId")
     return ObjectFacts(
         key=key,
         size_bytes=response["ContentLength"],
-        # "null" is the version of an object that was put before the bucket had versions.
-        version=version if version and version != "null" else response["ETag"].strip('"'),
+        version=_version_of(response),
         modified_at=response["LastModified"].timestamp(),
         metadata=response.get("Metadata", {}),
     )
+
+
+def _version_of(response: Mapping[str, Any]) -> str:
+    version: str | None = response.get("VersionId")
+    # "null" is the version of an object that was put before the bucket had versions.
+    return version if version and version != "null" else str(response["ETag"]).strip('"')
 
 
 def _code(error: Exception) -> str:

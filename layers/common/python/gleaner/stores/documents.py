@@ -78,6 +78,11 @@ class DocumentStore:
         item = self._table.get(schema.document_key(kb_id, document_id), deadline=deadline)
         return to_entry(item, self._clock()) if item else None
 
+    def find_many(self, kb_id: str, document_ids: Sequence[str], *, deadline: Deadline) -> Mapping[str, DocumentEntry]:
+        """What is known of documents, by id. What changed a moment ago may be missing or old."""
+        keys = [schema.document_key(kb_id, document_id) for document_id in document_ids]
+        return {entry.document_id: entry for entry in self._to_entries(self._table.get_many(keys, deadline=deadline))}
+
     def list(
         self,
         kb_id: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from gleaner.addresses import is_page_address
 from gleaner.clients.object_store import ObjectArchived, ObjectFacts, ObjectStore, StoredObject
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.document_files import MAX_FILE_BYTES
@@ -13,7 +14,7 @@ from gleaner.stores.document_leases import Outcome
 from gleaner_documents.chunking import ChunkSettings
 from gleaner_documents.groups import MAX_SIDECAR_BYTES, read_sidecar, read_upload_groups, sidecar_of
 from gleaner_documents.loading.holding import Holding
-from gleaner_documents.loading.object_names import ObjectName
+from gleaner_documents.loading.object_names import SOURCE_URL, ObjectName
 from gleaner_documents.loading.records import ReadDocument, make_records
 from gleaner_documents.loading.writing import UNFINISHED, IngestProgress, Version, Writer, remove_document
 from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights, UnreadableDocument
@@ -92,10 +93,20 @@ class Look:
             raise FileTooLarge(path, f"is larger than {MAX_FILE_BYTES // 1024**2} MB; split it into parts")
         sidecar = self._read_sidecar()
         upload = read_upload_groups(path, stored.facts.metadata.get(_GROUPS))
-        version = content_hash(body, self._chunking, groups=sidecar or upload)
+        url = stored.facts.metadata.get(SOURCE_URL)
+        source_url = url if url and is_page_address(url) else None
+        version = content_hash(body, self._chunking, source_url=source_url, groups=sidecar or upload)
         mark = self._find_mark()
         if version != self._version or not (mark and mark.content_hash == version):
-            records = make_records(path, body, read=self._read, chunking=self._chunking, sidecar=sidecar, upload=upload)
+            records = make_records(
+                path,
+                body,
+                read=self._read,
+                chunking=self._chunking,
+                source_url=source_url,
+                sidecar=sidecar,
+                upload=upload,
+            )
             self._write(records, version, mark)
         return self._tell(DocumentState.LOADED, stored.facts)
 

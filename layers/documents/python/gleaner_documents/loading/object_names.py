@@ -10,6 +10,7 @@ from gleaner.errors import InvalidInput
 from gleaner.model import KB_ID_PATTERN
 from gleaner_documents.groups import document_beside
 
+SOURCE_URL = "source-url"  # metadata of an object: the address of the page, if it is published
 MAX_KEY_BYTES = 1_024  # of an object in S3 (docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html)
 
 
