@@ -51,7 +51,7 @@ class WatchedDocuments:
 Names = TypeVar("Names", Watched, WatchedDocuments)
 
 
-def leave_names(scope: Construct, environment: Environment, watched: Watched | WatchedDocuments) -> None:
+def leave_names(scope: Construct, environment: Environment, watched: Names) -> None:
     """Write the names; for the stack that has what is watched."""
     values = asdict(watched)
     for field, id, path in _parameters(environment, type(watched)):

@@ -100,7 +100,6 @@ WITHOUT_FIELD = {
     "DOCUMENTS_ENDPOINT_URL": "browsers reach S3 at its own address",
     "AWS_REGION": "Lambda says where it runs",
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "Lambda says how much memory there is",
-    "UPLOAD_PATH": "only a service of one machine takes documents from the page",
     "KNOWLEDGE_BASE_ACCESS": "not a setting any more: read to refuse it",
     "ANSWER_GRACE_DAYS": "how long a stored answer outlives its keywords guards against races, not costs",
 }
