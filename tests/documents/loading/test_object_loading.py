@@ -24,8 +24,7 @@ def state(bench: Bench, path: str = PATH) -> tuple[DocumentState, str | None]:
     return entry.state, entry.reason
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 3, 7])
-@pytest.mark.parametrize("before", [None, 1, 2, 5, 9])
+@pytest.mark.parametrize(("before", "chunks"), [(None, 1), (None, 7), (1, 1), (2, 5), (5, 2), (9, 7)])
 def test_the_index_holds_the_object_as_it_is_now(bench: Bench, before: int | None, chunks: int) -> None:
     if before is not None:
         bench.put(PATH, text("old", before))
