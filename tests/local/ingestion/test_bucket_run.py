@@ -64,9 +64,9 @@ class Sqs:
     def __init__(self, refused: dict[int, int]) -> None:
         self.refused, self.taken = refused, list[str]()
 
-    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, str]]) -> dict[str, Any]:
+    def send_message_batch(self, **request: Any) -> dict[str, Any]:
         failed = []
-        for one in Entries:
+        for one in request["Entries"]:
             if self.refused.get(int(one["Id"]), 0):
                 self.refused[int(one["Id"])] -= 1
                 failed.append({"Id": one["Id"], "Code": "InternalError", "SenderFault": False})
