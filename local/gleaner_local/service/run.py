@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from socket import socket
@@ -18,6 +18,7 @@ from gleaner_local.aws.execution_environment import ExecutionEnvironments, Handl
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.outside_world.descriptions import Section
 from gleaner_local.servers import asgi, openai_server, perplexity_server, pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
@@ -52,12 +53,15 @@ class LocalService:
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
         take_upload: Endpoint | None = None,
+        web_pages: Sequence[Section] = (),
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
         `deadline_seconds` is the time for one question; None is the default for the model. `take_upload` loads the
-        documents that the page sends; None: it sends none.
+        documents that the page sends; None: it sends none. `web_pages` are found by the local web search, besides its
+        own.
         """
+        self._web_pages = web_pages
         self._take_upload = take_upload
         self._deadline_option = deadline_seconds
         self._prune_hours = prune_hours
@@ -133,7 +137,7 @@ class LocalService:
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
         if Part.WEB in local:
-            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app(), part=Part.WEB)
+            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app(self._web_pages), part=Part.WEB)
             env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}
