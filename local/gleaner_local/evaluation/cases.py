@@ -94,7 +94,9 @@ class Case(_Strict):
     @property
     def digest(self) -> str:
         """A hash of all that is asked and expected: two runs compare a case only if it is the same."""
-        fields = self.model_dump(mode="json", exclude={"id", "tags", "note", "draft"})
+        ignored = {"id", "language", "tags", "note", "draft"}
+        # Without defaults, so that a field that is new in another version leaves the rest comparable.
+        fields = self.model_dump(mode="json", exclude=ignored, exclude_defaults=True)
         return f"case-{hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:_ID_LENGTH]}"
 
     @property
