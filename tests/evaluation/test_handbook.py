@@ -6,6 +6,7 @@ After a change that is meant to change answers, write the baseline again, as `do
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from functools import cache
@@ -65,7 +66,7 @@ def test_questions_are_worded_as_users_ask_and_not_copied_from_the_handbook(case
 
 @pytest.mark.slow
 def test_the_handbook_is_answered_as_well_as_in_the_baseline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in [name for name in __import__("os").environ if name.startswith(REMOTE)]:
+    for name in [name for name in os.environ if name.startswith(REMOTE)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(ROOT)
     loads = [option for file in LOADED for option in ("--load", file)]
@@ -75,5 +76,4 @@ def test_the_handbook_is_answered_as_well_as_in_the_baseline(monkeypatch: pytest
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["figures"]["leaks"]["value"] == 0
     assert report["figures"]["streamed_as_buffered"]["value"] == 1
-    assert report["figures"]["tool_sequence"]["value"] == 1
     assert not report["not_asked"]

@@ -193,7 +193,8 @@ def _describe(error: Any) -> str:
     field = ".".join(map(str, error["loc"])) or "the case"
     if error["type"] == "extra_forbidden":
         return f"{field}: there is no such field; {', '.join(Case.model_fields)} exist"
-    return f"{field}: {error['msg'].removeprefix('Value error, ')}"
+    message = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")  # as JSON calls it
+    return f"{field}: {message}"
 
 
 def _name(value: object) -> str:
