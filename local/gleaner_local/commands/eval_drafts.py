@@ -60,4 +60,4 @@ def _print(cases: Sequence[Case]) -> None:
     for case in cases:
         print(format_case(case))
     advice = f" {_NEXT}" if cases else ""
-    typer.echo(f"{len(cases)} drafts.{advice}", err=True)
+    typer.echo(f"Drafts: {len(cases)}.{advice}", err=True)

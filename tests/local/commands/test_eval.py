@@ -159,4 +159,4 @@ def test_drafts_of_documents_are_cases_that_a_person_finishes(tmp_path: Path) ->
     assert case["expected_chapters"] == ["Fees › How much is a berth?"]
     assert case["draft"] is True
     assert "broken.pdf" in result.stderr
-    assert "1 drafts" in result.stderr
+    assert "Drafts: 1." in result.stderr
