@@ -15,6 +15,7 @@ from gleaner_local.commands.options import AnyEnvironmentName, ApiKey, KbId, Ser
 
 if TYPE_CHECKING:
     from gleaner_local.evaluation.comparing import Comparison
+    from gleaner_local.evaluation.evaluating import Plan
     from gleaner_local.evaluation.report import Report
 
 FELL, UNUSABLE, NOT_ALL_ASKED = 1, 2, 3  # exit codes
@@ -95,8 +96,7 @@ def evaluate_cases(
         raise typer.BadParameter("--load starts a service of its own: leave out --url and --data-dir")
     for output in (json_file, junit):
         _require_directory(output)
-    from gleaner_local.evaluation.cases import InvalidCases  # only this command needs the models of the API
-    from gleaner_local.evaluation.evaluating import Plan, evaluate
+    from gleaner_local.evaluation.evaluating import Plan  # only this command needs the models of the API
 
     plan = Plan(
         file=file,
@@ -110,15 +110,23 @@ def evaluate_cases(
         any_fall=fail_on is FailOn.ANY,
         judge=judge,
     )
-    try:
-        with eval_output.progress() as show:
-            report, comparison = evaluate(plan, show)
-    except InvalidCases as error:
-        typer.echo(terminal.show_block(str(error)), err=True)
-        raise typer.Exit(UNUSABLE) from error
+    report, comparison = _evaluate(plan)
     eval_output.show_report(report, comparison)
     eval_output.write(report, comparison, json_file=json_file, junit=junit)
     raise typer.Exit(_exit_code(report, comparison))
+
+
+def _evaluate(plan: Plan) -> tuple[Report, Comparison | None]:
+    """Run the plan; what is wrong with a file is told line by line."""
+    from gleaner_local.evaluation.cases import InvalidCases
+    from gleaner_local.evaluation.evaluating import evaluate
+
+    try:
+        with eval_output.progress() as show:
+            return evaluate(plan, show)
+    except InvalidCases as error:
+        typer.echo(terminal.show_block(str(error)), err=True)
+        raise typer.Exit(UNUSABLE) from error
 
 
 def _exit_code(report: Report, comparison: Comparison | None) -> int:

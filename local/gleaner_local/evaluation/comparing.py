@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gleaner_local.evaluation.cases import InvalidCases
@@ -56,11 +56,7 @@ def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Com
     now = {case.id: case for case in current.cases}
     shared = [name for name in now if name in before]
     same = [name for name in shared if now[name].digest == before[name].digest]
-    if not same:
-        raise InvalidCases(
-            f"The baseline is of {baseline.file!r} and shares no case with {current.file!r}: their ids or contents "
-            "differ."
-        )
+    require_shared(baseline, [(case.id, case.digest) for case in current.cases], current.file)
     pairs = [(before[name], now[name]) for name in same]
     changes = [change for figure in FIGURES if (change := _compare_figure(figure, pairs)) is not None]
     return Comparison(
@@ -70,6 +66,14 @@ def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Com
         missing=tuple(name for name in before if name not in now),
         changed=tuple(name for name in shared if name not in set(same)),
     )
+
+
+def require_shared(baseline: Report, cases: Iterable[tuple[str, str]], file: str) -> None:
+    """Raises InvalidCases if the baseline has none of these cases (id and digest)."""
+    if {(case.id, case.digest) for case in baseline.cases}.isdisjoint(cases):
+        raise InvalidCases(
+            f"The baseline is of {baseline.file!r} and shares no case with {file!r}: their ids or contents differ."
+        )
 
 
 def _compare_figure(figure: Figure, pairs: Sequence[tuple[CaseReport, CaseReport]]) -> FigureChange | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from gleaner_local.clients.http_api import MIN_TIMEOUT_SECONDS, ApiClient
 from gleaner_local.evaluation.asking import Asker
 from gleaner_local.evaluation.cases import Case, InvalidCases, read_cases
-from gleaner_local.evaluation.comparing import Comparison, compare
+from gleaner_local.evaluation.comparing import Comparison, compare, require_shared
 from gleaner_local.evaluation.judging import connect_judge
 from gleaner_local.evaluation.own_service import own_service, serves_own_web
 from gleaner_local.evaluation.report import Report, make_report, read_report
@@ -48,6 +48,8 @@ def evaluate(plan: Plan, show: Callable[[int], Progress]) -> tuple[Report, Compa
     asked = [_in_knowledge_base(case, plan.kb_id) for case in cases if not case.draft]
     if not asked:
         raise InvalidCases(f"{plan.file} holds drafts only. Edit them, and take out their field draft.")
+    if baseline is not None:
+        require_shared(baseline, [(case.id, case.digest) for case in asked], plan.file.name)
     progress = show(len(asked) * plan.repeats)
     with _service(plan, asked) as (client, settings):
         run = Run(Asker(client, keeps_sessions=bool(plan.load)), settings, progress)

@@ -117,11 +117,14 @@ def test_wrong_lines_are_told_without_asking_anything(tmp_path: Path) -> None:
 def test_a_baseline_of_another_file_is_told(cases: Path, tmp_path: Path) -> None:
     with serving(AnsweringService()) as url:
         evaluate(write(tmp_path / "b.jsonl", [{"query": "Other?"}]), "--url", url, "--json", tmp_path / "b.json")
+    service = AnsweringService()
+    with serving(service) as url:
         result = evaluate(cases, "--url", url, "--baseline", tmp_path / "b.json")
         wrong = evaluate(cases, "--url", url, "--baseline", cases)
     assert (result.exit_code, wrong.exit_code) == (2, 2)
     assert "shares no case" in result.output
     assert "is no report" in wrong.output
+    assert not service.requests, "it is told before anything is asked"
 
 
 @pytest.mark.parametrize(
