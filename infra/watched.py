@@ -73,7 +73,7 @@ def find_names(scope: Construct, environment: Environment, kind: type[Names]) ->
     return kind(**names)
 
 
-def _parameters(environment: Environment, kind: type[Names]) -> Iterator[tuple[str, str, str]]:
+def _parameters(environment: Environment, kind: type[Watched | WatchedDocuments]) -> Iterator[tuple[str, str, str]]:
     """The field, the logical id and the path of each parameter."""
     for field in fields(kind):
         id = field.name.title().replace("_", "")

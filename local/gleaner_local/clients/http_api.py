@@ -22,7 +22,14 @@ _END = "[DONE]"
 
 
 class CallFailed(Exception):
-    """The call failed; the message says in one line why."""
+    """The call failed; the message says in one line why.
+
+    `response` is what was answered, None if nothing was, or if it broke off.
+    """
+
+    def __init__(self, message: str, response: httpx.Response | None = None) -> None:
+        super().__init__(message)
+        self.response = response
 
 
 class OutOfReach(CallFailed):
@@ -84,7 +91,8 @@ class ApiClient:
         """The decoded response. Raises CallFailed for an error response."""
         answer = json_object(response)
         if response.is_error and answer.get("detail"):
-            raise CallFailed(f"{answer['detail']} ({answer.get('type')}){self._hint(response.status_code)}")
+            hint = self._hint(response.status_code)
+            raise CallFailed(f"{answer['detail']} ({answer.get('type')}){hint}", response)
         if response.is_error or _GLEANER_HEADER not in response.headers:
             raise self.not_gleaner(response)
         return answer
@@ -93,7 +101,8 @@ class ApiClient:
         """The error for a response that Gleaner would not give."""
         return CallFailed(
             f"The server at {self.url} is not Gleaner (HTTP {response.status_code}). Check the address: "
-            "behind API Gateway it ends with the stage, such as /dev."
+            "behind API Gateway it ends with the stage, such as /dev.",
+            response,
         )
 
     def _hint(self, status: int) -> str:

@@ -18,6 +18,7 @@ from gleaner_local.commands import (
     caller_access,
     callers,
     doctor,
+    eval,
     index,
     ingest,
     keys,
@@ -43,6 +44,7 @@ app.add_typer(index.app, name="index")
 app.add_typer(keys.app, name="keys")
 app.command()(mcp.mcp)
 app.command()(verify.verify)
+app.command("eval")(eval.evaluate_cases)
 app.command()(doctor.doctor)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = ["MODEL", "create_app"]
 CREATED = 0
 # Typical of English text in the vocabularies of language models.
 CHARS_PER_TOKEN = 4
+_FRACTION = re.compile(rb": \d+\.\d+")
 
 WITHOUT_TOOLS = (
     "Ask your question of the model gleaner, which answers it from your documents: this one writes only the titles, "
@@ -139,8 +141,11 @@ def _wire_calls(calls: Sequence[Call], digest: str) -> list[dict[str, Any]]:
 
 
 def _usage(body: bytes, calls: Sequence[Call], text: str) -> dict[str, int]:
-    """Estimated from the length: this model has no tokens."""
-    prompt = -(-len(body) // CHARS_PER_TOKEN)
+    """Estimated from the length: this model has no tokens.
+
+    A fraction counts as one character, so that the time that a search took does not change how much it says it read.
+    """
+    prompt = -(-len(_FRACTION.sub(b": 0", body)) // CHARS_PER_TOKEN)
     written = [text, *(call.name + call.arguments for call in calls)]
     completion = sum(-(-len(piece) // CHARS_PER_TOKEN) for piece in written)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

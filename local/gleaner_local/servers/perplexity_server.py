@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 
 from gleaner_local.extractive.question import read_question
 from gleaner_local.extractive.scoring import Text, distinct, score_texts
-from gleaner_local.outside_world.descriptions import installed_sections
+from gleaner_local.outside_world.descriptions import Section, installed_sections
 from gleaner_local.outside_world.library import FoundSection, Library
 from gleaner_local.servers._json_api import create_json_app
 from gleaner_local.servers._perplexity_requests import AgentRequest, read_request
@@ -29,9 +29,9 @@ NOTHING_FOUND = "No answer to this question was found in the descriptions of the
 NOT_ASKED_TO_SEARCH = "This model answers only from a web search. Offer the tool web_search."
 
 
-def create_app() -> Starlette:
-    """Create the application: `POST /v1/agent`. Any bearer token is accepted."""
-    library = Library(installed_sections)
+def create_app(pages: Sequence[Section] = ()) -> Starlette:
+    """Create the application: `POST /v1/agent`. Any bearer token is accepted. `pages` are found, too."""
+    library = Library(lambda: [*installed_sections(), *pages])
     return create_json_app({("POST", "/v1/agent"): lambda body: _answer(library, body)})
 
 

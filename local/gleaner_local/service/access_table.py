@@ -1,9 +1,11 @@
-"""Finds the access table of a deployed environment, or of the service of a data directory."""
+"""Finds the tables of a deployed environment, or of the service of a data directory; above all the access table."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
@@ -18,12 +20,24 @@ from gleaner_local.service.parts import Part
 from gleaner_local.service.running import running_service
 from infra.account import open_session
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
 OUTPUT = "AccessTable"  # of the DataStack
 _LIMITS = Config(connect_timeout=3, read_timeout=8, retries={"total_max_attempts": 2})
 
 
 def find_deployed_access(environment: str) -> AccessStore:
     """The table that the DataStack of an environment names, in the account and region of this process.
+
+    Raises CannotStart.
+    """
+    client, outputs = connect_deployed(environment, (OUTPUT,))
+    return AccessStore(Table(client, outputs[OUTPUT]))
+
+
+def connect_deployed(environment: str, needed: Sequence[str]) -> tuple[DynamoDBClient, dict[str, str]]:
+    """A client for the tables of an environment, and the outputs of its DataStack, among which are those `needed`.
 
     Raises CannotStart.
     """
@@ -44,9 +58,12 @@ def find_deployed_access(environment: str) -> AccessStore:
             f"AWS gives no answer about {stack} ({type(error).__name__}). {_check(environment)}"
         ) from error
     outputs = {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
-    if OUTPUT not in outputs:
-        raise CannotStart(f"{stack} has no output {OUTPUT}. Deploy it again: make deploy ENV={environment} STACK=data")
-    return AccessStore(Table(table, outputs[OUTPUT]))
+    for name in needed:
+        if name not in outputs:
+            raise CannotStart(
+                f"{stack} has no output {name}. Deploy it again: make deploy ENV={environment} STACK=data"
+            )
+    return table, outputs
 
 
 def _check(environment: str) -> str:
@@ -58,11 +75,19 @@ def find_local_access(data_dir: Path) -> tuple[AccessStore, bool | None]:
 
     The latter is None if a service of an earlier version does not tell. Raises CannotStart if none runs, and NotReady.
     """
+    client, state = connect_local(data_dir)
+    return AccessStore(Table(client, state["access_table"])), state.get("unlisted_may_use_all")
+
+
+def connect_local(data_dir: Path) -> tuple[DynamoDBClient, dict[str, Any]]:
+    """A client for the tables of the service that uses `data_dir`, and its published state.
+
+    Raises CannotStart if none runs, and NotReady.
+    """
     state = running_service(data_dir)
     if "access_table" not in state:
         start = command_line.format_command("serve", data_dir=data_dir)
         raise CannotStart(f"No service uses {data_dir}. Start one with `{start}`, or name an environment with --env.")
     local = state["local"].get(Part.TABLES.value)
     remote = os.environ.get(Part.TABLES.value)  # as the service was started
-    client = ministack.table_client(local) if local else dynamodb.connect(endpoint_url=remote)
-    return AccessStore(Table(client, state["access_table"])), state.get("unlisted_may_use_all")
+    return ministack.table_client(local) if local else dynamodb.connect(endpoint_url=remote), state

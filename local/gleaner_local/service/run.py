@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from socket import socket
@@ -19,6 +19,7 @@ from gleaner_local.aws.ministack import Ministack
 from gleaner_local.aws.scheduler import Schedule
 from gleaner_local.errors import CannotStart
 from gleaner_local.index.embedded import EmbeddedIndex
+from gleaner_local.outside_world.descriptions import Section
 from gleaner_local.servers import asgi, openai_server, perplexity_server, pinecone_server
 from gleaner_local.servers.asgi import AsgiServer
 from gleaner_local.service import running
@@ -53,11 +54,14 @@ class LocalService:
         concurrency: int,
         prune_hours: float | None = None,
         deadline_seconds: float | None = None,
+        web_pages: Sequence[Section] = (),
     ) -> None:
         """`prune_hours`: the interval between runs of the prune function; None means never.
 
-        `deadline_seconds` is the time for one question; None is the default for the model.
+        `deadline_seconds` is the time for one question; None is the default for the model. `web_pages` are found by
+        the local web search, besides its own.
         """
+        self._web_pages = web_pages
         self._deadline_option = deadline_seconds
         self._prune_hours = prune_hours
         self._data_dir = data_dir
@@ -142,7 +146,7 @@ class LocalService:
         if Part.INDEX in local:
             env["PINECONE_INDEX_HOST"] = self._serve_index()
         if Part.WEB in local:
-            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app(), part=Part.WEB)
+            env["PERPLEXITY_BASE_URL"] = self._serve(perplexity_server.create_app(self._web_pages), part=Part.WEB)
             env |= local_variables(Part.WEB, env)
         if Part.TABLES in local:
             env = ministack.with_credentials(env) | {"AWS_ENDPOINT_URL_DYNAMODB": self._serve_dynamodb(env)}

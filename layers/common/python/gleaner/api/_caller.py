@@ -116,6 +116,10 @@ def _require(kb_id: str, kb_ids: KnowledgeBases) -> KnowledgeBases:
     return kb_ids
 
 
+def _no_rights() -> Rights:
+    return Rights(kb_ids=frozenset())
+
+
 def read_caller(
     event: Mapping[str, Any],
     *,
@@ -142,10 +146,7 @@ def read_caller(
             groups = _read_groups(event, claims) if kind == "cognito" else ()
             is_admin = caller_id in admins or ADMIN_GROUP in (groups or ())
             if groups is None:  # one of them may be limited, so the caller may use nothing
-                nothing = Rights(kb_ids=frozenset())
-                return Caller(
-                    id=caller_id, is_admin=is_admin, find_rights=lambda: nothing, recall_rights=lambda: nothing
-                )
+                return Caller(id=caller_id, is_admin=is_admin, find_rights=_no_rights, recall_rights=_no_rights)
             subjects = (caller_id, *dict.fromkeys(f"{GROUP_PREFIX}{group}" for group in groups))
             return Caller(
                 id=caller_id,

@@ -1,0 +1,63 @@
+"""Prints draft cases for `gleaner eval`: of documents, and of answers that were rated poor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gleaner_local.command_line import DEFAULT_DATA_DIR
+from gleaner_local.commands import terminal
+
+if TYPE_CHECKING:
+    from gleaner_local.evaluation.cases import Case
+
+_NEXT = "Edit them: ask as a user would, check what an answer must say, and take out the field draft."
+
+
+def print_drafts(paths: Sequence[Path]) -> None:
+    """Print a draft case for each section of the documents under `paths`."""
+    from gleaner_local.evaluation.drafting import draft_cases  # loads the readers of documents
+
+    drafts = draft_cases(paths)
+    for problem in drafts.skipped:
+        typer.echo(terminal.show_line(f"left out: {problem}"), err=True)
+    _print(drafts.cases)
+    if not drafts.cases:
+        raise typer.Exit(1)
+
+
+def print_feedback(environment: str | None, data_dir: Path | None) -> None:
+    """Print a draft case for each answer that was rated poor, in a deployed environment or the service that runs here.
+
+    Raises CannotStart, NotReady and StoreUnavailable.
+    """
+    from gleaner_local.evaluation.feedback import Tables, collect_poor_answers  # loads the SDK of AWS
+    from gleaner_local.service.access_table import connect_deployed, connect_local
+    from gleaner_local.service.parts import with_defaults
+
+    if environment is not None:
+        if data_dir is not None:
+            raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --env")
+        client, outputs = connect_deployed(environment, ("ToolCallsTable", "ConversationsTable"))
+        tables = Tables(client, outputs["ToolCallsTable"], outputs["ConversationsTable"])
+    else:
+        client, _ = connect_local(data_dir or DEFAULT_DATA_DIR)
+        names = with_defaults(os.environ)
+        tables = Tables(client, names["TOOL_CALLS_TABLE"], names["CONVERSATIONS_TABLE"])
+    harvest = collect_poor_answers(tables)
+    if harvest.gone:
+        typer.echo(f"{harvest.gone} poor ratings are of questions that are not kept.", err=True)
+    _print(harvest.cases)
+
+
+def _print(cases: Sequence[Case]) -> None:
+    from gleaner_local.evaluation.cases import format_case
+
+    for case in cases:
+        print(format_case(case))
+    advice = f" {_NEXT}" if cases else ""
+    typer.echo(f"Drafts: {len(cases)}.{advice}", err=True)

@@ -1,0 +1,189 @@
+"""Shows the report of `gleaner eval` on the terminal, and writes it to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from gleaner_local.clients.http_api import CallFailed
+from gleaner_local.commands import terminal
+
+if TYPE_CHECKING:
+    from gleaner_local.evaluation.comparing import Comparison, FigureChange
+    from gleaner_local.evaluation.figures import Figure
+    from gleaner_local.evaluation.report import FigureValue, Report
+
+_MAX_LISTED = 20
+_WIDTH = 110  # where nobody looks at a terminal
+_OF_GROUPS = ("right", "hit_1", "reciprocal_rank", "says", "refused_rightly", "refused_wrongly")
+_LEVEL = 0.05
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """A progress bar on a terminal, nothing elsewhere."""
+    console = Console(stderr=True)
+    columns = (TextColumn("Asking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+
+        def start(total: int) -> Callable[[int], None]:
+            task = bar.add_task("cases", total=total)
+            return lambda count: bar.advance(task, count)
+
+        yield start
+
+
+def show_report(report: Report, comparison: Comparison | None) -> None:
+    """Print the figures as tables, and the cases that a person should look at."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    if report.cases:
+        console.print(_tabulate(report, comparison))
+        if report.groups:
+            console.print(_tabulate_groups(report))
+    lines = [*_describe_run(report), *(_describe_comparison(comparison) if comparison else _describe_wrong(report))]
+    for line in lines:
+        console.print(terminal.show_line(line), markup=False, soft_wrap=True)
+
+
+def write(report: Report, comparison: Comparison | None, *, json_file: Path | None, junit: Path | None) -> None:
+    """Write the files that were asked for. Raises CallFailed."""
+    from gleaner_local.evaluation.junit import to_junit
+
+    try:
+        if json_file is not None:
+            json_file.write_text(report.to_json(), encoding="utf-8")
+        if junit is not None:
+            junit.write_text(to_junit(report, comparison), encoding="utf-8")
+    except OSError as error:
+        raise CallFailed(f"{error.filename} cannot be written: {error.strerror}.") from error
+
+
+def _tabulate(report: Report, comparison: Comparison | None) -> Table:
+    from gleaner_local.evaluation.figures import FIGURES
+
+    table = Table(title=f"{report.file}: {len(report.cases)} cases, model {report.model}", title_justify="left")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
+    table.add_column("cases", justify="right")
+    has_spread = report.repeats > 1
+    if has_spread:
+        table.add_column("lowest … highest, s.d.", justify="right")
+    changes = {change.figure.name: change for change in comparison.changes} if comparison else {}
+    if changes:
+        for column in ("baseline", "worse", "better", "p", ""):
+            table.add_column(column, justify="right")
+    for figure in FIGURES:
+        if (value := report.figures.get(figure.name)) is None:
+            continue
+        cells = [figure.label, _format(figure, value.value), str(value.n)]
+        cells += [_format_spread(figure, value)] if has_spread else []
+        cells += _compare_cells(figure, changes.get(figure.name)) if changes else []
+        table.add_row(*cells)
+    return table
+
+
+def _compare_cells(figure: Figure, change: FigureChange | None) -> Sequence[str]:
+    if change is None:
+        return ("new", "", "", "", "")
+    mark = "FELL" if change.fell else ""
+    return (
+        _format(figure, change.before),
+        str(len(change.worse)),
+        str(len(change.better)),
+        f"{change.p:.3f}" if change.worse or change.better else "",
+        mark,
+    )
+
+
+def _tabulate_groups(report: Report) -> Table:
+    from gleaner_local.evaluation.figures import FIGURES
+
+    shown = [figure for figure in FIGURES if figure.name in _OF_GROUPS]
+    table = Table(title="Groups", title_justify="left")
+    table.add_column("group")
+    table.add_column("cases", justify="right")
+    for figure in shown:
+        table.add_column(figure.name.replace("_", " "), justify="right")
+    for name, figures in report.groups.items():
+        table.add_row(terminal.show_line(name), str(figures["right"].n), *_group_cells(shown, figures))
+    return table
+
+
+def _group_cells(shown: Sequence[Figure], figures: Mapping[str, FigureValue]) -> list[str]:
+    return [_format(figure, figures[figure.name].value) if figure.name in figures else "" for figure in shown]
+
+
+def _describe_run(report: Report) -> Iterator[str]:
+    for kind, counts in report.verdicts.items():
+        if counts:
+            yield f"Verdicts, {kind}: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+    yield f"Latency: median {report.times.p50:,.0f} ms, 95th percentile {report.times.p95:,.0f} ms"
+    if report.judge:
+        judge = report.judge
+        yield (
+            f"Judged by {judge.model}: {sum(judge.right.values())} of {len(judge.right)} right. It agrees with "
+            f"{judge.agreement:.0%} of {judge.judged_by_hand} answers that people judged (Cohen's kappa "
+            f"{judge.kappa:.2f}); {judge.unclear} verdicts were unclear."
+        )
+    if report.drafts:
+        yield f"{report.drafts} drafts were not asked: edit them, and take out their field draft."
+    if report.not_asked:
+        yield f"{len(report.not_asked)} cases could not be asked, and count nowhere:"
+        for missed in report.not_asked[:_MAX_LISTED]:
+            yield f"  {missed.id}: {missed.reason}"
+        yield from _more(len(report.not_asked))
+
+
+def _describe_wrong(report: Report) -> Iterator[str]:
+    wrong = [case for case in report.cases if case.reasons]
+    if wrong:
+        yield f"{len(wrong)} cases are not right:"
+    for case in wrong[:_MAX_LISTED]:
+        yield f"  {case.id}: {'; '.join(case.reasons)}"
+    yield from _more(len(wrong))
+
+
+def _describe_comparison(comparison: Comparison) -> Iterator[str]:
+    yield (
+        f"Compared with the baseline: {comparison.compared} cases. Not compared: {len(comparison.new)} new, "
+        f"{len(comparison.changed)} changed, {len(comparison.missing)} that the baseline alone has."
+    )
+    for change in comparison.changes:
+        if change.worse and change.figure.is_share:
+            ids = ", ".join(change.worse[:_MAX_LISTED])
+            more = f" and {len(change.worse) - _MAX_LISTED} more" if len(change.worse) > _MAX_LISTED else ""
+            yield f"  worse in {change.figure.name}: {ids}{more}"
+    if comparison.fallen:
+        yield f"Fell: {', '.join(change.figure.name for change in comparison.fallen)}."
+        return
+    yield "No figure fell significantly."
+    if 2.0**-comparison.compared >= _LEVEL:
+        yield f"With {comparison.compared} cases none can: write more, or use --fail-on any."
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _MAX_LISTED:
+        yield f"  and {count - _MAX_LISTED:,} more; --json FILE has all"
+
+
+def _format(figure: Figure, value: float) -> str:
+    if figure.is_share:
+        return f"{100 * value:.1f} %"
+    if figure.name == "usd":
+        return f"{value:.6f}"
+    return f"{value:,.0f}" if figure.name.endswith("tokens") else f"{value:.3f}"
+
+
+def _format_spread(figure: Figure, value: FigureValue) -> str:
+    if value.low is None or value.high is None or value.deviation is None:
+        return ""
+    low, high, deviation = (_format(figure, each) for each in (value.low, value.high, value.deviation))
+    return f"{low} … {high}, {deviation}"
