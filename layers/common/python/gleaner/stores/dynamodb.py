@@ -16,6 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
+from gleaner.stores._sending import send_directly
 from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
@@ -42,6 +43,7 @@ LIMITS = Config(  # of a client that does not retry by itself: `Table` retries w
     read_timeout=3,
     retries={"total_max_attempts": 1},
     max_pool_connections=50,
+    parameter_validation=False,  # requests are built here, and the tests have each validated
     user_agent="gleaner",  # botocore would otherwise build its own twice per request
 )
 
@@ -329,6 +331,11 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
     }
 
 
-def connect(*, endpoint_url: str | None) -> DynamoDBClient:
-    """A DynamoDB client that does not retry by itself: `Table` retries within the deadline."""
-    return boto3.client("dynamodb", endpoint_url=endpoint_url, config=LIMITS)
+def connect(
+    *, endpoint_url: str | None, session: boto3.Session | None = None, config: Config = LIMITS
+) -> DynamoDBClient:
+    """A DynamoDB client that sends nothing yet; by default it does not retry, for `Table` does within the deadline."""
+    open_client = boto3.client if session is None else session.client
+    client = open_client("dynamodb", endpoint_url=endpoint_url, config=config)
+    send_directly(client)
+    return client
