@@ -34,9 +34,11 @@ from urllib3 import exceptions
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_OPERATIONS = (
-    *("GetItem", "BatchGetItem", "Query", "Scan"),
-    *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement"),
+_OPERATIONS = frozenset(
+    (
+        *("GetItem", "BatchGetItem", "Query", "Scan"),
+        *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement"),
+    )
 )
 _SERVICE, _ALGORITHM, _SCOPE_END = "dynamodb", "AWS4-HMAC-SHA256", "aws4_request"
 _MIN_ERROR_STATUS = 300
@@ -57,9 +59,8 @@ def send_directly(client: DynamoDBClient) -> None:
         return
     events: Any = client.meta.events  # whose types forget that a handler may answer
     sender = _Sender(client.meta.endpoint_url, client.meta.region_name, config)
-    for operation in _OPERATIONS:
-        # The last handler: those that count, refuse or change requests come before.
-        events.register_last(f"before-call.dynamodb.{operation}", sender.send)
+    # The last handler of all: those that count, refuse or change requests come before.
+    events.register_last("before-call", sender.answer)
 
 
 class _Sender:
@@ -69,8 +70,12 @@ class _Sender:
         self._host = parts.netloc
         self._pool = _pool(parts.scheme, parts.hostname or "", parts.port, config)
 
-    def send(self, *, params: Mapping[str, Any], request_signer: Any, **_: Any) -> tuple[_Response, dict[str, Any]]:
-        """The response to a request as botocore built it, and its content. Raises botocore's errors."""
+    def answer(
+        self, *, model: Any, params: Mapping[str, Any], request_signer: Any, **_: Any
+    ) -> tuple[_Response, dict[str, Any]] | None:
+        """Send a request for items as botocore built it; the response and its content. Raises botocore's errors."""
+        if model.name not in _OPERATIONS:
+            return None
         body: bytes = params["body"]
         headers = {**params["headers"], "User-Agent": params["headers"].get("User-Agent", "gleaner")}
         # Refreshed by botocore where they expire, as those of a function that was restored from a snapshot.
