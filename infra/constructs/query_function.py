@@ -131,12 +131,12 @@ def _grant(role: iam.Role, data: DataStack) -> None:
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))
     # A rating is stored if its query is the caller's, and replaced when it changes. The records of a session are
     # deleted with it, provided that they are its owner's.
-    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
+    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem", "PartiQLInsert"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     # Who may use what is up to operators: no fault of the function can widen it.
     allow(role, tables.access, ("BatchGetItem",))
-    # Questions are counted by updates. Erasing a caller reads which accounts there are, and deletes them in batches.
-    allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem"))
+    # Questions are counted by updates, and by statements of them for several accounts. Erasing a caller reads which accounts there are, and deletes them in batches.
+    allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem", "PartiQLUpdate"))
     role.add_to_policy(
         iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[data.api_keys.secret_arn])
     )

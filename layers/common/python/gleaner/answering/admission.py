@@ -7,14 +7,15 @@ asks the model at most once in vain after an admitted question. docs/decisions/0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from types import TracebackType
 from typing import Self
 
+from gleaner.answering._closing import ClosingWrite, close
 from gleaner.answering._held_events import HeldEvents
-from gleaner.answering._reservation import Reservation
+from gleaner.answering._reservation import Reservations
 from gleaner.answering.events import Sink, ignore
 from gleaner.answering.exchange import Asker
 from gleaner.errors import QuotaExceeded
@@ -22,7 +23,7 @@ from gleaner.model import utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost, Prices, expected_usd
-from gleaner.runtime.quota import Quota, seconds_to_reset
+from gleaner.runtime.quota import Limits, Quota, seconds_to_reset
 from gleaner.stores.usage import Account, Limit, UsageStore
 
 _CALLER_REFUSALS = {
@@ -47,27 +48,36 @@ class Admissions:
         day = utc_now().date()
         quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota
         accounts = {Account(day, asker.caller_id): quota.caller, Account(day): quota.environment}
-        reserve = partial(
-            Reservation,
+        self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
+        reservations = Reservations(
             self._usage,
+            accounts,
             query_id=asker.query_id,
             expected_usd=self._expected_usd,
             executor=executor,
             deadline=deadline,
         )
-        self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
-        reservations = [reserve(account, limits) for account, limits in accounts.items()]
-        return Admission(reservations, self._doubtful, Background(executor, deadline))
+        close_with = partial(close, self._usage.execute)
+        return Admission(accounts, reservations, self._doubtful, close_with, Background(executor, deadline))
 
 
 class Admission:
     """The place of one question in the quotas. Leaving the context gives it back unless its cost is written."""
 
-    def __init__(self, reservations: Sequence[Reservation], doubtful: set[Account], background: Background) -> None:
+    def __init__(
+        self,
+        limits: Mapping[Account, Limits],
+        reservations: Reservations,
+        doubtful: set[Account],
+        close_with: Callable[[Callable[[], Sequence[ClosingWrite]]], None],
+        background: Background,
+    ) -> None:
         """`doubtful`: accounts whose last question was not admitted, which this one may change."""
+        self._limits = limits
         self._reservations = reservations
-        self._limited = [one for one in reservations if one.limits.exist]
+        self._limited = [account for account, its in limits.items() if its.exist]
         self._doubtful = doubtful
+        self._close_with = close_with
         self._background = background
         self._held_events: HeldEvents | None = None
         self._is_settled = False
@@ -87,13 +97,12 @@ class Admission:
         if emit is ignore or not self._limited:
             return emit
         self._held_events = HeldEvents(emit)
-        for reservation in self._limited:
-            reservation.when_known(self._release_if_admitted)
+        self._reservations.when_known(self._release_if_admitted)
         return self._held_events
 
     def require_early(self) -> None:
         """Wait for the reservation if the question before was not admitted. Raises as `require` does."""
-        if any(one.account in self._doubtful for one in self._limited):
+        if not self._doubtful.isdisjoint(self._limited):
             self.require()
 
     def require(self) -> None:
@@ -101,35 +110,44 @@ class Admission:
 
         A store that fails lets nothing through: questions would go uncounted, and could not be kept either.
         """
-        for reservation in self._limited:
-            self._doubtful.add(reservation.account)
-            limit = reservation.wait()
+        for account in self._limited:
+            self._doubtful.add(account)
+            limit = self._reservations.wait(account)
             if limit is not None:
-                raise _to_error(reservation, limit)
-            self._doubtful.discard(reservation.account)
+                raise _to_error(account, self._limits[account], limit)
+            self._doubtful.discard(account)
         self._release_if_admitted()
 
-    def settle(self, cost: Cost | None, *, is_counted: bool) -> None:
-        """Begin to write what the question cost. `is_counted`: the model answered, whatever came of it.
+    def settle(
+        self,
+        cost: Cost | None,
+        *,
+        is_counted: bool,
+        beside: Callable[[], Sequence[ClosingWrite]] = tuple,
+        background: Background | None = None,
+    ) -> None:
+        """Begin to write what the question cost, with what else is to be written `beside` it, in one request.
 
-        A question that is not admitted does not count, but what it cost does.
+        `is_counted`: the model answered, whatever came of it. A question that is not admitted does not count, but what
+        it cost does.
         """
         self._is_settled = True
         usd = (cost.estimated_usd if cost else None) or 0.0
-        for reservation in self._reservations:
-            write = partial(self._settle_one, reservation, usd, is_counted=is_counted)
-            self._background.submit(f"usage of {usd:g} USD", write)
 
-    def _settle_one(self, reservation: Reservation, usd: float, *, is_counted: bool) -> None:
-        is_admitted = all(one.is_held() for one in self._limited)
-        reservation.settle(usd, is_counted=is_counted and is_admitted)
+        def prepare() -> list[ClosingWrite]:
+            is_admitted = self._reservations.are_held(*self._limited)
+            settle = partial(self._reservations.settlement, usd=usd, is_counted=is_counted and is_admitted)
+            return [*map(settle, self._limits), *beside()]
+
+        (background or self._background).submit(f"usage of {usd:g} USD", lambda: self._close_with(prepare))
 
     def _release_if_admitted(self) -> None:
-        if self._held_events is not None and all(one.is_known() and one.is_held() for one in self._limited):
+        known = self._reservations.are_known()
+        if self._held_events is not None and known and self._reservations.are_held(*self._limited):
             self._held_events.release()
 
 
-def _to_error(reservation: Reservation, limit: Limit) -> QuotaExceeded:
-    is_own = reservation.account.caller_id is not None
-    reason = _CALLER_REFUSALS[limit].format(limits=reservation.limits) if is_own else _ENVIRONMENT_REFUSAL
+def _to_error(account: Account, limits: Limits, limit: Limit) -> QuotaExceeded:
+    is_own = account.caller_id is not None
+    reason = _CALLER_REFUSALS[limit].format(limits=limits) if is_own else _ENVIRONMENT_REFUSAL
     return QuotaExceeded(f"{reason} {_ADVICE}", retry_after=seconds_to_reset(utc_now()), of_caller=is_own)

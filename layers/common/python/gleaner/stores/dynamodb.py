@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import time
@@ -20,9 +21,12 @@ from gleaner.stores._sending import send_directly
 from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index
+from gleaner.stores.statements import MAX_STATEMENTS, NOT_EXECUTED, Result, Statement, read_result
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -66,6 +70,11 @@ class Table:
     def __init__(self, client: DynamoDBClient, name: str) -> None:
         self._client = client
         self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self._name
 
     def get(self, key: Mapping[str, str], *, deadline: Deadline) -> dict[str, Any] | None:
         """The item under `key`, read consistently, or None."""
@@ -235,6 +244,24 @@ class Table:
             "Delete": self._client.delete_item,
         }
         self._call(partial(calls[kind], **request), deadline)
+
+    def execute(self, statements: Sequence[Statement], *, deadline: Deadline) -> list[Result]:
+        """Execute statements, which may name other tables, each alone. A request that is refused executed none.
+
+        Raises DeadlineExceeded.
+        """
+        results: list[Result] = []
+        for start in range(0, len(statements), MAX_STATEMENTS):
+            batch = statements[start : start + MAX_STATEMENTS]
+            requests: Any = [statement.request() for statement in batch]
+            try:
+                response = self._call(partial(self._client.batch_execute_statement, Statements=requests), deadline)
+            except StoreUnavailable:
+                logger.warning("statements were not executed", exc_info=True)
+                results += [NOT_EXECUTED] * len(batch)
+            else:
+                results += map(read_result, response["Responses"])
+        return results
 
     def transact(self, actions: Sequence[Mapping[str, Any]], *, deadline: Deadline) -> None:
         """Perform all actions or none. Raises ConditionFailed when a condition fails."""
