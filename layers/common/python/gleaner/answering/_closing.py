@@ -41,5 +41,5 @@ def close(execute: Execute, prepare: Callable[[], Sequence[ClosingWrite]]) -> No
 def _execute(execute: Execute, statements: Sequence[Statement], deadline: Deadline) -> list[Result]:
     try:
         return execute(statements, deadline=deadline)
-    except DeadlineExceeded:
+    except (StoreUnavailable, DeadlineExceeded):  # the store fails the single writes, too, or is back by then
         return [NOT_EXECUTED] * len(statements)

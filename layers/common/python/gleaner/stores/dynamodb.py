@@ -37,6 +37,7 @@ _MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the dead
 _MAX_BATCH_GET_KEYS = 100
 _MAX_BATCH_WRITE_ITEMS = 25
 MAX_TRANSACTION_ACTIONS = 100
+_MAX_PARTITIONS = 50  # values of the partition key in an IN
 
 _NAME = re.compile(r"#(\w+)")
 _RETURN_EXISTING = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -127,6 +128,31 @@ class Table:
             deadline,
         )
         return [from_item(item) for item in response["Items"]]
+
+    def select(
+        self, partitions: Sequence[str], *, between: tuple[str, str] | None = None, limit: int, deadline: Deadline
+    ) -> list[dict[str, Any]] | None:
+        """The items of several partitions, between two sort keys, in one request, in no particular order.
+
+        None if there are more than `limit`, which bounds what is read, or if DynamoDB refuses the statement: then the
+        partitions must be queried one by one.
+        """
+        names = list(dict.fromkeys(partitions))
+        if len(names) > _MAX_PARTITIONS:
+            return None
+        where = f'"pk" IN [{", ".join("?" * len(names))}]' + (' AND "sk" BETWEEN ? AND ?' if between else "")
+        parameters: Any = [{"S": value} for value in (*names, *(between or ()))]
+        statement = f'SELECT * FROM "{self._name}" WHERE {where}'  # noqa: S608 - a name and question marks
+        try:
+            response = self._call(
+                lambda: self._client.execute_statement(Statement=statement, Parameters=parameters, Limit=limit),
+                deadline,
+            )
+        except StoreUnavailable as error:
+            _require_refusal(error)
+            return None
+        items = response["Items"]  # an emulator may return more than it was asked for
+        return None if response.get("NextToken") or len(items) > limit else [from_item(item) for item in items]
 
     def query_all(
         self, *, partition: str, begins_with: str, after: str = "", limit: int | None, deadline: Deadline
@@ -246,18 +272,15 @@ class Table:
         self._call(partial(calls[kind], **request), deadline)
 
     def execute(self, statements: Sequence[Statement], *, deadline: Deadline) -> list[Result]:
-        """Execute statements, which may name other tables, each alone. A request that is refused executed none.
-
-        Raises DeadlineExceeded.
-        """
+        """Execute statements, which may name other tables, each alone. A request that is refused executed none."""
         results: list[Result] = []
         for start in range(0, len(statements), MAX_STATEMENTS):
             batch = statements[start : start + MAX_STATEMENTS]
             requests: Any = [statement.request() for statement in batch]
             try:
                 response = self._call(partial(self._client.batch_execute_statement, Statements=requests), deadline)
-            except StoreUnavailable:
-                logger.warning("statements were not executed", exc_info=True)
+            except StoreUnavailable as error:
+                _require_refusal(error)
                 results += [NOT_EXECUTED] * len(batch)
             else:
                 results += map(read_result, response["Responses"])
@@ -343,6 +366,13 @@ class Table:
         """Wait for a random time: DynamoDB leaves part of a batch unprocessed when it throttles."""
         log_throttling(self._name, operation, response)
         time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - jitter, not security
+
+
+def _require_refusal(error: StoreUnavailable) -> None:
+    """Raise the error unless DynamoDB refused a request with statements, for which there are other requests."""
+    if not isinstance(error.__cause__, ClientError):
+        raise error
+    logger.warning("statements were refused", exc_info=error)
 
 
 def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:

@@ -105,35 +105,39 @@ class KeywordLookup:
     ) -> list[list[_Entries]]:
         """The entries of each scope with the stems they were looked up by: one stem, or two adjacent ones."""
 
-        def read(place: tuple[str, tuple[str, ...]]) -> list[dict[str, Any]]:
-            partition, begins_with = _entry_range(*place)
-            return self._table.query(
-                partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
-            )
-
-        found = iter(self._map_parallel(read, list(itertools.product(scopes, lookups))))
+        ranges = [_entry_range(*place) for place in itertools.product(scopes, lookups)]
+        found = iter(self._read_ranges(ranges, deadline))
         return [[(key_stems, next(found)) for key_stems in lookups] for _ in scopes]
 
-    def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
-        def read_associations(place: _Ranked) -> list[dict[str, Any]]:
-            scope, keyword_id, _ = place
-            return self._table.query(
-                partition=schema.keyword_key(keyword_id)["pk"],
-                begins_with=schema.association_prefix(scope),
-                limit=ASSOCIATIONS_PER_KEYWORD,
-                newest_first=True,
-                deadline=deadline,
-            )
+    def _read_ranges(self, ranges: Sequence[tuple[str, str]], deadline: Deadline) -> list[list[dict[str, Any]]]:
+        """The first entries of each range: a partition, and the prefix of sort keys."""
+        limit = ENTRIES_PER_TERM * max(1, len(ranges))
+        partitions: dict[str, list[dict[str, Any]]] = {partition: [] for partition, _ in ranges}
+        items = self._table.select(list(partitions), limit=limit, deadline=deadline) if ranges else []
+        if items is None:
+            return self._map_parallel(lambda place: self._query(place, deadline), ranges)
+        for item in sorted(items, key=lambda item: item["sk"]):
+            partitions[item["pk"]].append(item)
+        return [
+            [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
+            for partition, prefix in ranges
+        ]
 
+    def _query(self, place: tuple[str, str], deadline: Deadline) -> list[dict[str, Any]]:
+        partition, begins_with = place
+        return self._table.query(
+            partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
+        )
+
+    def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
         scores: dict[str, float] = {}
         for _, keyword_id, score in ranked:
             scores[keyword_id] = max(score, scores.get(keyword_id, 0.0))
-        keys = [schema.keyword_key(keyword_id) for keyword_id in scores]
-        keywords = self._executor.submit(lambda: self._table.get_many(keys, deadline=deadline))
+        heads, by_place = self._read_keywords([(scope, keyword_id) for scope, keyword_id, _ in ranked], deadline)
         associations: dict[str, list[dict[str, Any]]] = {keyword_id: [] for keyword_id in scores}
-        for (_, keyword_id, _), items in zip(ranked, self._map_parallel(read_associations, ranked), strict=True):
+        for (_, keyword_id, _), items in zip(ranked, by_place, strict=True):
             associations[keyword_id] += [item for item in items if caller in (None, item.get("caller", caller))]
-        active = {item["keyword_id"]: item for item in keywords.result() if item["status"] == "active"}
+        active = {item["keyword_id"]: item for item in heads if item["status"] == "active"}
         matches = [
             KeywordMatch(
                 keyword_id=keyword_id,
@@ -146,6 +150,39 @@ class KeywordLookup:
             if keyword_id in active
         ]
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
+
+    def _read_keywords(
+        self, places: Sequence[tuple[str, str]], deadline: Deadline
+    ) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
+        """The keywords, and for each scope and keyword the newest associations."""
+        prefixes = [schema.association_prefix(scope) for scope, _ in places]
+        keys = {keyword_id: schema.keyword_key(keyword_id) for _, keyword_id in places}
+        # A keyword sorts after its associations with answers, and before those with queries that it served.
+        between = min(prefixes), schema.keyword_key("")["sk"]
+        limit = (ASSOCIATIONS_PER_KEYWORD + 1) * (len(places) + 1)
+        items = self._table.select(
+            [key["pk"] for key in keys.values()], between=between, limit=limit, deadline=deadline
+        )
+        if items is None:
+            heads = self._executor.submit(lambda: self._table.get_many(list(keys.values()), deadline=deadline))
+            by_place = self._map_parallel(lambda place: self._query_associations(*place, deadline), places)
+            return heads.result(), by_place
+        newest_first = sorted(items, key=lambda item: item["sk"], reverse=True)
+        return [item for item in items if item["sk"] == between[1]], [
+            [item for item in newest_first if item["pk"] == keys[keyword_id]["pk"] and item["sk"].startswith(prefix)][
+                :ASSOCIATIONS_PER_KEYWORD
+            ]
+            for (_, keyword_id), prefix in zip(places, prefixes, strict=True)
+        ]
+
+    def _query_associations(self, scope: str, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
+        return self._table.query(
+            partition=schema.keyword_key(keyword_id)["pk"],
+            begins_with=schema.association_prefix(scope),
+            limit=ASSOCIATIONS_PER_KEYWORD,
+            newest_first=True,
+            deadline=deadline,
+        )
 
     def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))

@@ -88,7 +88,7 @@ class UsageStore:
         reservations = [self._reservation(account, query_id, usd, its) for account, its in limits.items()]
         try:
             results = self._table.execute(reservations, deadline=deadline)
-        except DeadlineExceeded as error:
+        except (StoreUnavailable, DeadlineExceeded) as error:
             return dict.fromkeys(limits, error)
         refusals: dict[Account, Refusal] = {}
         for (account, its), result in zip(limits.items(), results, strict=True):
