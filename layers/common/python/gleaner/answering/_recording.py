@@ -64,7 +64,11 @@ class CallRecorder:
     def writes(self) -> list[ClosingWrite]:
         """The writes of the records so far."""
         return [
-            ClosingWrite("tool call record", partial(self._write_unless_done, record), insertion.result())
+            ClosingWrite(
+                "tool call record",
+                partial(self._write_unless_done, record),
+                None if insertion.exception() else insertion.result(),
+            )
             for record, insertion in self._records
         ]
 
