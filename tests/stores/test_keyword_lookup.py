@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -151,5 +152,19 @@ def test_partitions_that_are_read_at_once_give_what_single_queries_give(
 
     at_once = look_up()
     assert any(result.matches for result in at_once)
+    assert [result.answers for result in at_once] == [()] * len(queries)
     interfere(keywords)
-    assert look_up() == at_once
+    one_by_one = look_up()
+    assert [replace(result, answers=()) for result in one_by_one] == at_once
+
+
+def test_answers_are_read_beside_the_entries(keywords: Keywords) -> None:
+    for number in range(3):
+        keywords.index("alpha beta", query_id=f"Q{number}", answer=web_answer(f"R{number}"))
+    for query in ("alpha", "gamma", ""):
+        result = keywords.lookup.look_up(
+            "default_kb", query, answer_ids=["R0", "R2", "none"], deadline=Deadline.after(20)
+        )
+        assert sorted(item["result_id"] for item in result.answers or ()) == ["R0", "R2"]
+    cut_off(keywords)
+    assert keywords.lookup.look_up("default_kb", "x", answer_ids=["R0"], deadline=Deadline.after(20)).answers is None

@@ -17,9 +17,9 @@ from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, mat
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import MAX_STEMS
 
-# These bound a look-up regardless of the table's size. The first round trip makes at most 43 queries (16 stems,
-# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second makes 13 reads (12 keywords
-# with their newest 10 associations).
+# These bound a look-up regardless of the table's size. The first round trip reads at most 43 ranges (16 stems,
+# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second 12 keywords with their newest
+# 10 associations. Each is one request, or a query for each range where that one would read more.
 ENTRIES_PER_TERM = 25
 MAX_KEYWORDS = 12
 ASSOCIATIONS_PER_KEYWORD = 10
@@ -45,6 +45,7 @@ class LookupResult:
 
     matches: tuple[KeywordMatch, ...]
     weights: dict[str, float]
+    answers: tuple[dict[str, Any], ...] | None = None  # the items that were to be read beside; None: they were not
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ _Ranked = tuple[str, str, float]  # the scope of a keyword, its id, and its scor
 
 
 class KeywordLookup:
-    """Reads the look-up entries of the keywords table, in parallel on `executor`."""
+    """Reads the look-up entries of the keywords table; on `executor` where it takes several requests."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
         self._table = table
@@ -79,18 +80,26 @@ class KeywordLookup:
         """The matches of `look_up`."""
         return list(self.look_up(kb_id, query, caller=caller, deadline=deadline).matches)
 
-    def look_up(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> LookupResult:
+    def look_up(
+        self,
+        kb_id: str,
+        query: str,
+        *,
+        caller: str | None = None,
+        answer_ids: Sequence[str] = (),
+        deadline: Deadline,
+    ) -> LookupResult:
         """Find active keywords that share terms, or prefixes of terms, with `query`.
 
         With `caller`, a hash, the matches lead only to answers that this caller caused, or whose caller is not known;
-        the bounds then hold for each of the two scopes. Takes two round trips of bounded size. Raises StoreUnavailable
-        or DeadlineExceeded.
+        the bounds then hold for each of the two scopes. The items of `answer_ids` are read beside the entries. Takes
+        two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
         scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
         former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
         lookups = [*((stem,) for stem in stems), *pairwise(stems)]
-        by_scope = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], deadline)
+        by_scope, answers = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], answer_ids, deadline)
         weights = _weigh(stems, [entries[: len(lookups)] for entries in by_scope])
         ranked: list[_Ranked] = []
         for scope, entries in zip(scopes, by_scope, strict=True):
@@ -98,30 +107,28 @@ class KeywordLookup:
             best = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])
             ranked += [(scope, keyword_id, score) for keyword_id, _, score in best[:MAX_KEYWORDS]]
         matches = self._with_answers(ranked, caller, deadline) if ranked else []
-        return LookupResult(matches=tuple(matches), weights=weights)
+        return LookupResult(matches=tuple(matches), weights=weights, answers=answers)
 
     def _read_entries(
-        self, scopes: Sequence[str], lookups: Sequence[tuple[str, ...]], deadline: Deadline
-    ) -> list[list[_Entries]]:
-        """The entries of each scope with the stems they were looked up by: one stem, or two adjacent ones."""
-
+        self,
+        scopes: Sequence[str],
+        lookups: Sequence[tuple[str, ...]],
+        answer_ids: Sequence[str],
+        deadline: Deadline,
+    ) -> tuple[list[list[_Entries]], tuple[dict[str, Any], ...] | None]:
+        """The entries of each scope with the stems they were looked up by, one or two adjacent ones; the answers."""
         ranges = [_entry_range(*place) for place in itertools.product(scopes, lookups)]
-        found = iter(self._read_ranges(ranges, deadline))
-        return [[(key_stems, next(found)) for key_stems in lookups] for _ in scopes]
-
-    def _read_ranges(self, ranges: Sequence[tuple[str, str]], deadline: Deadline) -> list[list[dict[str, Any]]]:
-        """The first entries of each range: a partition, and the prefix of sort keys."""
-        limit = ENTRIES_PER_TERM * max(1, len(ranges))
-        partitions: dict[str, list[dict[str, Any]]] = {partition: [] for partition, _ in ranges}
-        items = self._table.select(list(partitions), limit=limit, deadline=deadline) if ranges else []
+        answer_keys = [schema.answer_key(result_id) for result_id in answer_ids]
+        names = [*(partition for partition, _ in ranges), *(key["pk"] for key in answer_keys)]
+        limit = ENTRIES_PER_TERM * len(ranges) + len(answer_keys)
+        items = self._table.select(names, limit=limit, deadline=deadline) if names else []
         if items is None:
-            return self._map_parallel(lambda place: self._query(place, deadline), ranges)
-        for item in sorted(items, key=lambda item: item["sk"]):
-            partitions[item["pk"]].append(item)
-        return [
-            [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
-            for partition, prefix in ranges
-        ]
+            found = self._map_parallel(lambda place: self._query(place, deadline), ranges)
+        else:
+            found = _cut_ranges(items, ranges)
+        entries = iter(found)
+        by_scope = [[(key_stems, next(entries)) for key_stems in lookups] for _ in scopes]
+        return by_scope, None if items is None else tuple(item for item in items if _key(item) in answer_keys)
 
     def _query(self, place: tuple[str, str], deadline: Deadline) -> list[dict[str, Any]]:
         partition, begins_with = place
@@ -186,6 +193,21 @@ class KeywordLookup:
 
     def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))
+
+
+def _key(item: Mapping[str, Any]) -> schema.Key:
+    return {"pk": item["pk"], "sk": item["sk"]}
+
+
+def _cut_ranges(items: Sequence[dict[str, Any]], ranges: Sequence[tuple[str, str]]) -> list[list[dict[str, Any]]]:
+    """The first entries of each range of whole partitions, as a query of it would return them."""
+    partitions: dict[str, list[dict[str, Any]]] = {partition: [] for partition, _ in ranges}
+    for item in sorted(items, key=lambda item: item["sk"]):
+        partitions.get(item["pk"], []).append(item)
+    return [
+        [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
+        for partition, prefix in ranges
+    ]
 
 
 def _entry_range(kb_id: str, key_stems: tuple[str, ...]) -> tuple[str, str]:
