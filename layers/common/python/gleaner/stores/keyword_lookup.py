@@ -172,7 +172,7 @@ class KeywordLookup:
         )
         if items is None:
             heads = self._executor.submit(lambda: self._table.get_many(list(keys.values()), deadline=deadline))
-            by_place = self._map_parallel(lambda place: self._query_associations(*place, deadline), places)
+            by_place = self._map_parallel(lambda place: self._query_associations(place[0], place[1], deadline), places)
             return heads.result(), by_place
         newest_first = sorted(items, key=lambda item: item["sk"], reverse=True)
         return [item for item in items if item["sk"] == between[1]], [
