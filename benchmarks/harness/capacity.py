@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from gleaner.stores import schema
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+_INSERTED = re.compile(r"'(\w+)': \?")  # an attribute of an INSERT
+_WRITE_BYTES = 1024
 _READ_BYTES = 4096  # covered by one unit of a consistent read, or half a unit of an eventually consistent one
 
 
@@ -53,9 +58,23 @@ class Requests:
                 thread=threading.current_thread().name,
                 stage=self._stage(),
                 read_units=reads,
-                write_units=0 if reads else sum(table["CapacityUnits"] for table in tables),
+                write_units=0 if reads else _writes(context["request"], tables),
             )
         )
+
+
+def _writes(request: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> float:
+    """Units of a write. The emulator reports one for each statement: that of an INSERT is computed from its item."""
+    reported = sum(table["CapacityUnits"] for table in tables)
+    return reported + sum(_insert_units(statement) - 1 for statement in request.get("Statements", ()))
+
+
+def _insert_units(statement: Mapping[str, Any]) -> float:
+    """One for each KB of the item, and one for each index of keys that it is in; 1 for what is no INSERT."""
+    names = _INSERTED.findall(statement["Statement"])
+    item = dict(zip(names, statement["Parameters"], strict=False))
+    indexes = sum({index.partition_key, index.sort_key} <= item.keys() for index in schema.TOOL_CALLS.indexes)
+    return max(1, math.ceil(size_of(item) / _WRITE_BYTES)) + indexes if names else 1
 
 
 def _reads(request: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[float]:

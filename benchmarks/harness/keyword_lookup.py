@@ -76,7 +76,7 @@ def _measure(database: Database, size: int) -> Iterator[tuple[object, ...]]:
     lookup = KeywordLookup(table, database.executor)
     cost = Cost()
     for operation in ("Query", "BatchGetItem"):
-        database.client.meta.events.register(f"before-send.dynamodb.{operation}", cost.start)
+        database.client.meta.events.register(f"before-call.dynamodb.{operation}", cost.start)
         database.client.meta.events.register(f"after-call.dynamodb.{operation}", cost.end)
     draw = random.Random(3)  # noqa: S311 - the same questions in every run
     kinds = {

@@ -135,17 +135,18 @@ def _quota(quota: Quota) -> dict[str, str]:
 def _grant(role: iam.Role, data: DataStack) -> None:
     tables = data.tables
     # Pruning through the API deletes look-up entries, provided that their keyword still waits for it.
-    allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"))
+    allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem", "PartiQLSelect"))
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))
     # A rating is stored if its query is the caller's, and replaced when it changes. The records of a session are
     # deleted with it, provided that they are its owner's.
-    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem"))
+    allow(role, tables.tool_calls, (*READ, "ConditionCheckItem", *WRITE, "DeleteItem", "PartiQLInsert"))
     allow(role, tables.idempotency, ("GetItem", "PutItem", "UpdateItem", "DeleteItem"))
     # Who may use what is up to operators: no fault of the function can widen it.
     allow(role, tables.access, ("BatchGetItem",))
-    # Questions are counted by updates. Erasing a caller reads which accounts there are, and deletes them in batches.
-    allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem"))
+    # Questions are counted by updates, which statements make in several accounts. Erasing a caller reads which accounts
+    # there are, and deletes them in batches.
+    allow(role, tables.usage, (*READ, "UpdateItem", "BatchWriteItem", "PartiQLUpdate"))
     # Uploads are noted, and removing a document takes its lease, so that it is not loaded at the same time.
     allow(role, tables.documents, ("GetItem", "Query", *WRITE, "DeleteItem"))
     role.add_to_policy(

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 How = Literal["throttled", "conflict", "error", "page", "down", "lost", "hangs"]
 
-_WRITES = frozenset(["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"])
+_WRITES = frozenset(
+    ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement"]
+)
 # docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
 _THROTTLED = {
     "reason": "TableWriteKeyRangeThroughputExceeded",
@@ -140,6 +142,8 @@ def _call_of(target: str, body: Any) -> StoreCall:
     operation = target.rpartition(".")[2]
     actions = [inner for action in body.get("TransactItems", ()) for inner in action.values()]
     tables = {action["TableName"] for action in actions} | set(body.get("RequestItems", ()))
+    texts = [statement["Statement"] for statement in body.get("Statements", ())]
+    tables |= {text.split('"', 2)[1] for text in texts}  # the first name in quotation marks
     if "TableName" in body:
         tables.add(body["TableName"])
     return StoreCall(operation, frozenset(tables), len(actions))

@@ -16,17 +16,17 @@ READ = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
 WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 KEYWORDS = READ | WRITE | {"dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 QUERY_MAY = {
-    "Keywords": KEYWORDS,
+    "Keywords": KEYWORDS | {"dynamodb:PartiQLSelect"},
     "Keywords/index/by_last_use": {"dynamodb:Query"},
     "Conversations": READ | WRITE | {"dynamodb:BatchWriteItem"},
     "Conversations/index/by_owner": {"dynamodb:Query"},
-    "ToolCalls": READ | WRITE | {"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem"},
+    "ToolCalls": READ | WRITE | {"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:PartiQLInsert"},
     "ToolCalls/index/by_session": {"dynamodb:Query"},
     "ToolCalls/index/by_tool": {"dynamodb:Query"},
     "ToolCalls/index/by_status": {"dynamodb:Query"},
     "Idempotency": {"dynamodb:GetItem", "dynamodb:DeleteItem"} | WRITE,
     "Access": {"dynamodb:BatchGetItem"},
-    "Usage": READ | {"dynamodb:UpdateItem", "dynamodb:BatchWriteItem"},
+    "Usage": READ | {"dynamodb:UpdateItem", "dynamodb:BatchWriteItem", "dynamodb:PartiQLUpdate"},
     "Documents": {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:DeleteItem"} | WRITE,
     "Documents/index/by_state": {"dynamodb:Query"},
     "Documents/index/by_uploader": {"dynamodb:Query"},

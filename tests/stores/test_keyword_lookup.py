@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -81,11 +84,15 @@ def test_the_cost_of_a_look_up_is_bounded_at_any_table_size(keywords: Keywords, 
 
     def count(model: Any, parsed: Any, **_: Any) -> None:
         requests[model.name] += 1
-        read_counts.append(parsed.get("Count", 0) or len(parsed.get("Responses", {}).get(keywords.table_name, ())))
+        read_counts.append(len(parsed["Items"] if "Items" in parsed else parsed["Responses"][keywords.table_name]))
 
     keywords.client.meta.events.register("after-call.dynamodb", count)
     assert keywords.find("common")
-    assert requests["Query"] <= 1 + MAX_KEYWORDS and requests["BatchGetItem"] == 1
+    if size <= ENTRIES_PER_TERM:
+        assert requests == {"ExecuteStatement": 2}
+    else:
+        assert requests["Query"] <= 1 + MAX_KEYWORDS
+        read_counts.remove(max(read_counts))  # DynamoDB ends a page at its limit, which the emulator does not know
     assert sum(read_counts) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
 
 
@@ -110,3 +117,54 @@ def test_a_very_long_query_looks_up_no_more_terms_than_the_limit(keywords: Keywo
     result = keywords.lookup.look_up("default_kb", query, deadline=Deadline.after(5))
     assert len(result.weights) == MAX_STEMS
     assert [match.keyword_text for match in result.matches] == ["quantum computing"]
+
+
+def refuse_statements(keywords: Keywords) -> None:
+    refusal = SimpleNamespace(status_code=400), {"Error": {"Code": "AccessDeniedException"}}
+    keywords.client.meta.events.register("before-call.dynamodb.ExecuteStatement", lambda **_: refusal, "refuse")
+
+
+def cut_off(keywords: Keywords) -> None:
+    def end_page(parsed: Any, **_: Any) -> None:
+        parsed |= {"Items": parsed["Items"][:1], "NextToken": "more"}
+
+    keywords.client.meta.events.register("after-call.dynamodb.ExecuteStatement", end_page, "refuse")
+
+
+TEXTS = ("alpha beta", "alphabet soup", "beta", "gamma alpha beta", "al", "soup of the day", "Straße 12", "beta alpha")
+
+
+@pytest.mark.parametrize("interfere", [refuse_statements, cut_off])
+@pytest.mark.parametrize("caller", [None, "someone"])
+def test_partitions_that_are_read_at_once_give_what_single_queries_give(
+    keywords: Keywords, interfere: Callable[[Keywords], None], caller: str | None
+) -> None:
+    for number, keyword in enumerate(TEXTS * 2):
+        keywords.index(keyword, query_id=f"Q{number:02}", answer=web_answer(f"R{number}"), kb_id="default_kb")
+    keywords.index("alpha beta", query_id="P", kb_id="other_kb", answer=web_answer("O", kb_id="other_kb"))
+    queries = (*TEXTS, "alpha", "What does the alphabet say about alpha beta?", "unknown words", "")
+
+    def look_up() -> list[Any]:
+        return [
+            keywords.lookup.look_up("default_kb", query, caller=caller, deadline=Deadline.after(20))
+            for query in queries
+        ]
+
+    at_once = look_up()
+    assert any(result.matches for result in at_once)
+    assert [result.answers for result in at_once] == [()] * len(queries)
+    interfere(keywords)
+    one_by_one = look_up()
+    assert [replace(result, answers=()) for result in one_by_one] == at_once
+
+
+def test_answers_are_read_beside_the_entries(keywords: Keywords) -> None:
+    for number in range(3):
+        keywords.index("alpha beta", query_id=f"Q{number}", answer=web_answer(f"R{number}"))
+    for query in ("alpha", "gamma", ""):
+        result = keywords.lookup.look_up(
+            "default_kb", query, answer_ids=["R0", "R2", "none"], deadline=Deadline.after(20)
+        )
+        assert sorted(item["result_id"] for item in result.answers or ()) == ["R0", "R2"]
+    cut_off(keywords)
+    assert keywords.lookup.look_up("default_kb", "x", answer_ids=["R0"], deadline=Deadline.after(20)).answers is None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.awsrequest import AWSResponse
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -17,6 +17,8 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
 from tests.examples import examples
 from tests.keyword_fixtures import Keywords, web_answer
+
+Error = dict[str, Any]  # as a client reads it
 
 
 def counts(keywords: Keywords) -> dict[str, int]:
@@ -152,38 +154,35 @@ def test_a_retry_completes_what_a_crash_between_two_transactions_left(keywords: 
     assert counts(keywords) == dict.fromkeys(long, 1)
 
 
-def fail_transactions(keywords: Keywords, body: str, times: int) -> list[int]:
+def fail_transactions(keywords: Keywords, error: Error, times: int) -> list[int]:
     """Make DynamoDB answer the next transactions with an error. The list has one element for each attempt."""
     attempts: list[int] = []
 
-    class Raw:
-        def stream(self, *_: Any, **__: Any) -> Any:
-            yield body.encode()
-
-    def answer(request: Any, **_: Any) -> AWSResponse | None:
+    def answer(**_: Any) -> tuple[Any, dict[str, Any]] | None:
         attempts.append(1)
-        if len(attempts) > times:
-            return None
-        return AWSResponse(request.url, 400, {"content-type": "application/x-amz-json-1.0"}, Raw())
+        return None if len(attempts) > times else (SimpleNamespace(status_code=400), error)
 
-    keywords.client.meta.events.register_first("before-send.dynamodb.TransactWriteItems", answer)
+    keywords.client.meta.events.register_first("before-call.dynamodb.TransactWriteItems", answer)
     return attempts
 
 
-CONFLICT = (
-    '{"__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException", "message": "m",'
-    ' "CancellationReasons": [{"Code": "None"}, {"Code": "TransactionConflict"}]}'
-)
-CONFLICT_AND_CONDITION = '{"Code": "TransactionConflict"}, {"Code": "ConditionalCheckFailed"}, {"Code": "None"}'
-THROTTLED = '{"__type": "com.amazonaws.dynamodb.v20120810#ThrottlingException", "message": "m"}'
-REFUSED = '{"__type": "com.amazonaws.dynamodb.v20120810#AccessDeniedException", "message": "m"}'
+def canceled(*codes: str) -> Error:
+    return {
+        "Error": {"Code": "TransactionCanceledException"},
+        "CancellationReasons": [{"Code": code} for code in codes],
+    }
+
+
+CONFLICT = canceled("None", "TransactionConflict")
+CONFLICT_AND_CONDITION = canceled("TransactionConflict", "ConditionalCheckFailed", "None")
+THROTTLED: Error = {"Error": {"Code": "ThrottlingException"}}
+REFUSED: Error = {"Error": {"Code": "AccessDeniedException"}}
 
 
 def test_a_conflict_on_a_known_keyword_is_retried(keywords: Keywords) -> None:
     keywords.index("Quantum Computing", query_id="Q0")
     keywords.index("quantum computing")
-    both = CONFLICT.replace('{"Code": "None"}, {"Code": "TransactionConflict"}', CONFLICT_AND_CONDITION)
-    attempts = fail_transactions(keywords, both, times=1)
+    attempts = fail_transactions(keywords, CONFLICT_AND_CONDITION, times=1)
     [again] = keywords.index("quantum computing")
     assert len(attempts) == 2
     assert again.existed and again.keyword_text == "Quantum Computing"
@@ -191,7 +190,7 @@ def test_a_conflict_on_a_known_keyword_is_retried(keywords: Keywords) -> None:
 
 
 @pytest.mark.parametrize("error", [CONFLICT, THROTTLED])
-def test_conflicts_and_throttling_are_retried(keywords: Keywords, error: str) -> None:
+def test_conflicts_and_throttling_are_retried(keywords: Keywords, error: Error) -> None:
     attempts = fail_transactions(keywords, error, times=3)
     keywords.index("Quantum Computing")
     assert len(attempts) == 4

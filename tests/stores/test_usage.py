@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -164,3 +165,97 @@ def test_callers_of_a_day_are_listed_page_by_page(store: UsageStore) -> None:
     assert [len(page) for page in pages] == [0, 3, 3, 1]
     assert sorted(one.caller_id for one in listed) == sorted(names)
     assert {one.usage for one in listed} == {DayUsage(questions=1, usd=0.01)}
+
+
+def reserve_in_all(store: UsageStore, limits: dict[Account, Limits], query: str = "") -> list[Any]:
+    return list(store.reserve_in_all(limits, query or new_id(), 0.01, deadline=soon()).values())
+
+
+@pytest.mark.parametrize("exist", [False, True], ids=["new", "known"])
+def test_of_many_writers_to_two_accounts_each_lets_through_what_its_own_limit_says(
+    store: UsageStore, exist: bool
+) -> None:
+    if exist:
+        assert reserve_in_all(store, {ANN: NO_LIMITS, EVERYBODY: NO_LIMITS}, "earlier") == [None, None]
+    limits = {ANN: Limits(questions=10 + exist), EVERYBODY: Limits(usd=0.21 if exist else 0.2)}
+    refusals = at_once(lambda _: reserve_in_all(store, limits))
+    own, common = zip(*refusals, strict=True)
+    assert sorted(map(str, own)) == ["None"] * 10 + ["questions"] * (WRITERS - 10)
+    assert sorted(map(str, common)) == ["None"] * 20 + ["usd"] * (WRITERS - 20)
+    assert store.read(ANN, deadline=soon()).questions == 10 + exist
+    assert store.read(EVERYBODY, deadline=soon()).questions == 20 + exist
+
+
+def record_operations(client: Any) -> list[str]:
+    operations: list[str] = []
+    client.meta.events.register("before-call.dynamodb", lambda model, **_: operations.append(model.name))
+    return operations
+
+
+def test_known_accounts_are_written_in_one_request_and_new_ones_in_one_more_each(settings: dict[str, str]) -> None:
+    client = dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    store = UsageStore(Table(client, settings["USAGE_TABLE"]))
+    operations = record_operations(client)
+    for expected in (["BatchExecuteStatement", "UpdateItem", "UpdateItem"], ["BatchExecuteStatement"]):
+        operations.clear()
+        assert reserve_in_all(store, {ANN: Limits(questions=2), EVERYBODY: NO_LIMITS}) == [None, None]
+        assert operations == expected
+    operations.clear()
+    assert reserve_in_all(store, {ANN: Limits(questions=2), EVERYBODY: NO_LIMITS}) == [Limit.QUESTIONS, None]
+    assert operations == ["BatchExecuteStatement"]
+
+
+@pytest.mark.parametrize("error", ["ThrottlingError", "InternalServerError", "ValidationError"])
+def test_a_statement_whose_fate_is_not_known_is_followed_by_a_write_with_effect_once(
+    settings: dict[str, str], error: str
+) -> None:
+    client = dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    store = UsageStore(Table(client, settings["USAGE_TABLE"]))
+    limits = {ANN: Limits(questions=3), EVERYBODY: NO_LIMITS}
+    assert reserve_in_all(store, limits) == [None, None]
+
+    def forget(parsed: Any, **_: Any) -> None:
+        parsed["Responses"][0] = {"Error": {"Code": error}}
+
+    client.meta.events.register("after-call.dynamodb.BatchExecuteStatement", forget)
+    assert reserve_in_all(store, limits, "q") == [None, None]
+    assert store.read(ANN, deadline=soon()) == store.read(EVERYBODY, deadline=soon())
+    assert store.settle(ANN, "q", questions=0, usd=0.0, deadline=soon())
+
+
+def test_a_client_that_may_send_no_statements_counts_by_single_writes(settings: dict[str, str]) -> None:
+    client = dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    refusal = SimpleNamespace(status_code=400), {"Error": {"Code": "AccessDeniedException"}}
+    client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", lambda **_: refusal)
+    store = UsageStore(Table(client, settings["USAGE_TABLE"]))
+    for refusals in ([None, None], [Limit.QUESTIONS, None]):
+        assert reserve_in_all(store, {ANN: Limits(questions=1), EVERYBODY: NO_LIMITS}) == refusals
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_lost_response_to_any_request_for_both_accounts_has_effect_once(
+    settings: dict[str, str], faulty: FaultyStore, number: int
+) -> None:
+    store = _store(settings, faulty.url)
+    limits = {ANN: Limits(questions=2), EVERYBODY: NO_LIMITS}
+    faulty.fails("lost", lambda _, write: write == number)
+    assert reserve_in_all(store, limits, "q") == [None, None]
+    assert faulty.fault_count == 1
+    faulty.fails("lost", lambda _, write: write == 1)
+    assert reserve_in_all(store, limits, "r") == [None, None]
+    assert faulty.fault_count == 1
+    for account in limits:
+        assert store.read(account, deadline=soon()) == DayUsage(questions=2, usd=0.02)
+
+
+def test_settlements_are_statements_that_have_effect_once(store: UsageStore, items: Any) -> None:
+    reserve_in_all(store, {ANN: NO_LIMITS, EVERYBODY: NO_LIMITS}, "q")
+    settlements = [store.settlement(account, "q", questions=0, usd=-0.004) for account in (ANN, EVERYBODY)]
+    assert [result.is_done for result in store.execute(settlements, deadline=soon())] == [True, True]
+    again = store.execute(settlements, deadline=soon())
+    assert [(result.is_done, result.is_refused) for result in again] == [(False, True)] * 2
+    assert {(item["questions"], item["usd"]) for item in items("USAGE_TABLE")} == {(1, 0.006)}
+    store.erase("key:ann", TODAY, deadline=soon())
+    [result] = store.execute([store.settlement(ANN, "r", questions=0, usd=0.5)], deadline=soon())
+    assert result.is_refused  # nothing comes back of a caller who was erased
+    assert len(items("USAGE_TABLE")) == 1

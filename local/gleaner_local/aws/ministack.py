@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore.session
+from botocore.config import Config
 
 from gleaner.stores import dynamodb, schema
 from gleaner.stores.schema import TableSchema
@@ -154,12 +155,12 @@ def table_schemas(env: Mapping[str, str]) -> dict[str, TableSchema]:
 
 def table_client(endpoint_url: str) -> DynamoDBClient:
     """A client for `Table`, which does not wait for a local DynamoDB that hangs."""
-    return session().client("dynamodb", endpoint_url=endpoint_url, config=dynamodb.LIMITS)
+    return dynamodb.connect(endpoint_url=endpoint_url, session=session())
 
 
 def admin_client(endpoint_url: str) -> DynamoDBClient:
-    """A client that may create tables in the local DynamoDB at `endpoint_url`."""
-    return session().client("dynamodb", endpoint_url=endpoint_url)
+    """A client that may create tables in the local DynamoDB at `endpoint_url`, and validates its requests."""
+    return dynamodb.connect(endpoint_url=endpoint_url, session=session(), config=Config())
 
 
 @cache

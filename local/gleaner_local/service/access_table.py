@@ -46,7 +46,7 @@ def connect_deployed(environment: str, needed: Sequence[str]) -> tuple[DynamoDBC
         session = open_session()
         client = session.client("cloudformation", config=_LIMITS)
         (description,) = client.describe_stacks(StackName=stack)["Stacks"]
-        table = session.client("dynamodb", config=dynamodb.LIMITS)
+        table = dynamodb.connect(endpoint_url=None, session=session)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "unknown")
         region = client.meta.region_name

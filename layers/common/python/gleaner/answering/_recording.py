@@ -1,18 +1,21 @@
-"""Writes the records of tool calls beside the work on a question."""
+"""Keeps the records of a question's tool calls, which are written when it ends."""
 
 from __future__ import annotations
 
 import json
 import logging
+from concurrent.futures import Future
 from functools import partial
 
 from gleaner.answering._call_events import summarize
+from gleaner.answering._closing import ClosingWrite
 from gleaner.answering._execution import CallOutcome
 from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable, StoreUnavailable, UnknownSession
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.conversations import ConversationStore
 from gleaner.stores.session_deletion import SessionDeletion
+from gleaner.stores.statements import Result, Statement
 from gleaner.stores.tool_calls import ToolCallRecord, ToolCallStore
 from gleaner.tools import generate_response
 from gleaner.tools.workspace import Workspace
@@ -21,16 +24,17 @@ logger = logging.getLogger(__name__)
 
 
 class CallRecorder:
-    """Writes the records of tool calls in the background."""
+    """Makes the records of tool calls, and cleans up after questions that fail."""
 
     def __init__(self, workspace: Workspace, owner: str, tool_calls: ToolCallStore) -> None:
         self._workspace = workspace
         self._owner = owner
         self._tool_calls = tool_calls
         self.outcomes: list[CallOutcome] = []
+        self._records: list[tuple[ToolCallRecord, Future[Statement]]] = []
 
     def record(self, outcome: CallOutcome) -> None:
-        """Start to write the record of a finished call."""
+        """Keep the record of a finished call until the question ends; start to redact it."""
         retry_count = sum(outcome.call.name == earlier.call.name for earlier in self.outcomes if earlier.error)
         question, summary = self._workspace.question, summarize(outcome, self._workspace)
         passages = map(self._workspace.passage, summary.get("ids", ()))
@@ -54,8 +58,23 @@ class CallRecorder:
             stored_answers=tuple(self._find_stored_answers(outcome)),
         )
         self.outcomes.append(outcome)
-        write = partial(self._tool_calls.record, record, deadline=self._workspace.deadline)
-        self._workspace.background.submit("tool call record", write)
+        insertion = self._workspace.background.prepare(partial(self._tool_calls.insertion, record))
+        self._records.append((record, insertion))
+
+    def writes(self) -> list[ClosingWrite]:
+        """The writes of the records so far."""
+        return [
+            ClosingWrite(
+                "tool call record",
+                partial(self._write_unless_done, record),
+                None if insertion.exception() else insertion.result(),
+            )
+            for record, insertion in self._records
+        ]
+
+    def _write_unless_done(self, record: ToolCallRecord, result: Result, deadline: Deadline) -> None:
+        if not (result.is_done or result.is_refused):  # refused: an earlier attempt of the request wrote it
+            self._tool_calls.record(record, deadline=deadline)
 
     def _find_stored_answers(self, outcome: CallOutcome) -> list[str]:
         """What a rating of the answer is a rating of, noted with the call that gave the answer."""

@@ -1,27 +1,36 @@
-"""What is reserved for a question in one account, and what it comes to once its cost is known."""
+"""What is reserved for a question in the accounts, and what it comes to once its cost is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from functools import partial
+from typing import TypedDict
 
-from gleaner.errors import DeadlineExceeded
+from gleaner.answering._closing import ClosingWrite
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.quota import Limits
-from gleaner.stores.usage import Account, Limit, UsageStore
+from gleaner.stores.statements import Result
+from gleaner.stores.usage import Account, Limit, Refusal, UsageStore
 
 _MAX_RESERVE_SECONDS = 3.0
-_MAX_SETTLE_SECONDS = 3.0
 
 
-class Reservation:
-    """Reserves a question and what it is expected to cost, in the background."""
+class _Difference(TypedDict):
+    """Between what a question came to and what was reserved for it."""
+
+    questions: int
+    usd: float
+
+
+class Reservations:
+    """Reserves a question and what it is expected to cost, in the background, in all accounts at once."""
 
     def __init__(
         self,
         usage: UsageStore,
-        account: Account,
-        limits: Limits,
+        limits: Mapping[Account, Limits],
         *,
         query_id: str,
         expected_usd: float,
@@ -29,49 +38,61 @@ class Reservation:
         deadline: Deadline,
     ) -> None:
         self._usage = usage
-        self.account = account
-        self.limits = limits
         self._query_id = query_id
         self._expected_usd = expected_usd
         self._deadline = deadline
-        self._refusal = executor.submit(self._reserve, deadline)
+        until = deadline.part(_MAX_RESERVE_SECONDS)
+        reserve = partial(usage.reserve_in_all, limits, query_id, expected_usd, deadline=until)
+        self._refusals: Future[dict[Account, Refusal]] = executor.submit(reserve)
 
-    def wait(self) -> Limit | None:
+    def wait(self, account: Account) -> Limit | None:
         """The limit that refuses the question. Raises StoreUnavailable, or DeadlineExceeded at the end of its time."""
         try:
-            return self._refusal.result(timeout=max(0.0, self._deadline.remaining()))
+            refusal = self._refusals.result(timeout=max(0.0, self._deadline.remaining()))[account]
         except TimeoutError as error:
             raise DeadlineExceeded("The store did not count the question in time.") from error
+        if isinstance(refusal, StoreUnavailable | DeadlineExceeded):
+            raise refusal
+        return refusal
 
-    def is_held(self) -> bool:
-        """Whether the question is reserved, as far as the store tells; waits until it does."""
-        return self._refusal.exception() is None and self._refusal.result() is None
+    def are_held(self, *accounts: Account) -> bool:
+        """Whether the question is reserved in these accounts, as far as the store tells; waits until it does."""
+        refusals = self._refusals.result()
+        return all(refusals[account] is None for account in accounts)
 
-    def is_known(self) -> bool:
+    def are_known(self) -> bool:
         """Whether the store has answered."""
-        return self._refusal.done()
+        return self._refusals.done()
 
     def when_known(self, act: Callable[[], None]) -> None:
         """Call `act`, in another thread, once the store has answered."""
-        self._refusal.add_done_callback(lambda _: act())
+        self._refusals.add_done_callback(lambda _: act())
 
-    def settle(self, usd: float, *, is_counted: bool) -> None:
-        """Replace what is reserved by what the question cost. Raises StoreUnavailable or DeadlineExceeded."""
-        deadline = Deadline.after(_MAX_SETTLE_SECONDS)
-        was_refused = self._refusal.exception() is None and self._refusal.result() is not None
-        if not was_refused:
-            is_settled = self._usage.settle(
-                self.account,
-                self._query_id,
-                questions=0 if is_counted else -1,
-                usd=usd - self._expected_usd,
-                deadline=deadline,
-            )
-            if is_settled or self.is_held():  # otherwise its caller was erased in the meantime
+    def settlement(self, account: Account, usd: float, *, is_counted: bool) -> ClosingWrite:
+        """The write that replaces what is reserved in an account by what the question cost."""
+        difference = _Difference(questions=0 if is_counted else -1, usd=usd - self._expected_usd)
+        statement = None
+        if not self._is_refused(account):
+            statement = self._usage.settlement(account, self._query_id, **difference)
+
+        def finish(result: Result, deadline: Deadline) -> None:
+            """Do what the statement has not done."""
+            if result.is_done or (statement and self._settle(account, difference, result, deadline)):
                 return
-        if is_counted or usd:  # nothing was reserved, but the money is spent
-            self._usage.add(self.account, questions=int(is_counted), usd=usd, deadline=deadline)
+            if is_counted or usd:  # nothing was reserved, but the money is spent
+                self._usage.add(account, questions=int(is_counted), usd=usd, deadline=deadline)
 
-    def _reserve(self, deadline: Deadline) -> Limit | None:
-        until = deadline.part(_MAX_RESERVE_SECONDS)
-        return self._usage.reserve(self.account, self._query_id, self._expected_usd, self.limits, deadline=until)
+        return ClosingWrite(f"usage of {usd:g} USD", finish, statement)
+
+    def _settle(self, account: Account, difference: _Difference, result: Result, deadline: Deadline) -> bool:
+        """Settle what a statement did not. False if the store had not told that it reserved anything, and did not.
+
+        Raises StoreUnavailable or DeadlineExceeded.
+        """
+        is_settled = not result.is_refused and self._usage.settle(
+            account, self._query_id, deadline=deadline, **difference
+        )
+        return is_settled or self.are_held(account)  # held, but not settled: its caller was erased in the meantime
+
+    def _is_refused(self, account: Account) -> bool:
+        return isinstance(self._refusals.result()[account], Limit)

@@ -7,15 +7,16 @@ after an admitted question. docs/decisions/0037-quotas-of-a-day.md and 0042 besi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from types import TracebackType
 from typing import Self
 
 from gleaner.answering._access_check import AccessCheck
+from gleaner.answering._closing import ClosingWrite, close
 from gleaner.answering._held_events import HeldEvents
-from gleaner.answering._reservation import Reservation
+from gleaner.answering._reservation import Reservations
 from gleaner.answering.events import Sink, ignore
 from gleaner.answering.exchange import Asker
 from gleaner.errors import QuotaExceeded
@@ -23,7 +24,7 @@ from gleaner.model import utc_now
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.pricing import Cost, Prices, expected_usd
-from gleaner.runtime.quota import Quota, seconds_to_reset
+from gleaner.runtime.quota import Limits, Quota, seconds_to_reset
 from gleaner.stores.usage import Account, Limit, UsageStore
 
 _CALLER_REFUSALS = {
@@ -53,17 +54,18 @@ class Admissions:
         day = utc_now().date()
         quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota
         accounts = {Account(day, asker.caller_id): quota.caller, Account(day): quota.environment}
-        reserve = partial(
-            Reservation,
+        self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
+        reservations = Reservations(
             self._usage,
+            accounts,
             query_id=asker.query_id,
             expected_usd=self._expected_usd,
             executor=executor,
             deadline=deadline,
         )
-        self._doubtful.difference_update([account for account in tuple(self._doubtful) if account.day != day])
-        reservations = [reserve(account, limits) for account, limits in accounts.items()]
-        return Admission(reservations, self._doubtful, Background(executor, deadline), access)
+        close_with = partial(close, self._usage.execute)
+        background = Background(executor, deadline)
+        return Admission(accounts, reservations, self._doubtful, close_with, background, access)
 
 
 class Admission:
@@ -71,17 +73,20 @@ class Admission:
 
     def __init__(
         self,
-        reservations: Sequence[Reservation],
+        limits: Mapping[Account, Limits],
+        reservations: Reservations,
         doubtful: set[Account],
+        close_with: Callable[[Callable[[], Sequence[ClosingWrite]]], None],
         background: Background,
         access: AccessCheck | None,
     ) -> None:
         """`doubtful`: accounts whose last question was not admitted, which this one may change."""
+        self._limits = limits
         self._reservations = reservations
-        self._limited = [one for one in reservations if one.limits.exist]
+        self._limited = [account for account, its in limits.items() if its.exist]
         self._access = access
-        self._conditions: list[Reservation | AccessCheck] = [*self._limited, *([access] if access else [])]
         self._doubtful = doubtful
+        self._close_with = close_with
         self._background = background
         self._held_events: HeldEvents | None = None
         self._is_settled = False
@@ -98,16 +103,17 @@ class Admission:
 
     def hold(self, emit: Sink) -> Sink:
         """Where events go that only an admitted question may show."""
-        if emit is ignore or not self._conditions:
+        if emit is ignore or not (self._limited or self._access):
             return emit
         self._held_events = HeldEvents(emit)
-        for condition in self._conditions:
-            condition.when_known(self._release_if_admitted)
+        self._reservations.when_known(self._release_if_admitted)
+        if self._access is not None:
+            self._access.when_known(self._release_if_admitted)
         return self._held_events
 
     def require_early(self) -> None:
         """Wait for the reservation if the question before was not admitted. Raises as `require` does."""
-        if any(one.account in self._doubtful for one in self._limited):
+        if not self._doubtful.isdisjoint(self._limited):
             self.require()
 
     def require(self) -> None:
@@ -118,35 +124,47 @@ class Admission:
         """
         if self._access is not None:
             self._access.wait()
-        for reservation in self._limited:
-            self._doubtful.add(reservation.account)
-            limit = reservation.wait()
+        for account in self._limited:
+            self._doubtful.add(account)
+            limit = self._reservations.wait(account)
             if limit is not None:
-                raise _to_error(reservation, limit)
-            self._doubtful.discard(reservation.account)
+                raise _to_error(account, self._limits[account], limit)
+            self._doubtful.discard(account)
         self._release_if_admitted()
 
-    def settle(self, cost: Cost | None, *, is_counted: bool) -> None:
-        """Begin to write what the question cost. `is_counted`: the model answered, whatever came of it.
+    def settle(
+        self,
+        cost: Cost | None,
+        *,
+        is_counted: bool,
+        beside: Callable[[], Sequence[ClosingWrite]] = tuple,
+        background: Background | None = None,
+    ) -> None:
+        """Begin to write what the question cost, with what else is to be written `beside` it, in one request.
 
-        A question that is not admitted does not count, but what it cost does.
+        `is_counted`: the model answered, whatever came of it. A question that is not admitted does not count, but what
+        it cost does.
         """
         self._is_settled = True
         usd = (cost.estimated_usd if cost else None) or 0.0
-        for reservation in self._reservations:
-            write = partial(self._settle_one, reservation, usd, is_counted=is_counted)
-            self._background.submit(f"usage of {usd:g} USD", write)
 
-    def _settle_one(self, reservation: Reservation, usd: float, *, is_counted: bool) -> None:
-        is_admitted = all(one.is_held() for one in self._conditions)
-        reservation.settle(usd, is_counted=is_counted and is_admitted)
+        def prepare() -> list[ClosingWrite]:
+            settle = partial(self._reservations.settlement, usd=usd, is_counted=is_counted and self._is_admitted())
+            return [*map(settle, self._limits), *beside()]
+
+        (background or self._background).submit(f"usage of {usd:g} USD", lambda: self._close_with(prepare))
+
+    def _is_admitted(self) -> bool:
+        """Whether the question is admitted; waits until that is known."""
+        return self._reservations.are_held(*self._limited) and (self._access is None or self._access.is_held())
 
     def _release_if_admitted(self) -> None:
-        if self._held_events is not None and all(one.is_known() and one.is_held() for one in self._conditions):
+        known = self._reservations.are_known() and (self._access is None or self._access.is_known())
+        if self._held_events is not None and known and self._is_admitted():
             self._held_events.release()
 
 
-def _to_error(reservation: Reservation, limit: Limit) -> QuotaExceeded:
-    is_own = reservation.account.caller_id is not None
-    reason = _CALLER_REFUSALS[limit].format(limits=reservation.limits) if is_own else _ENVIRONMENT_REFUSAL
+def _to_error(account: Account, limits: Limits, limit: Limit) -> QuotaExceeded:
+    is_own = account.caller_id is not None
+    reason = _CALLER_REFUSALS[limit].format(limits=limits) if is_own else _ENVIRONMENT_REFUSAL
     return QuotaExceeded(f"{reason} {_ADVICE}", retry_after=seconds_to_reset(utc_now()), of_caller=is_own)

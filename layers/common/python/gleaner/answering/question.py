@@ -121,7 +121,7 @@ def _answer(
     agent = Agent(services.model, workspace, services.tool_executor, services.limits, recorder.record, emit, admit)
     messages = build_conversation(workspace.question, history.messages)
     try:
-        cost = _run(agent, messages, workspace, services, admission)
+        cost = _run(agent, messages, recorder, workspace, services, admission)
         recorder.withdraw_learned(services.session_deletion, deadline.part(_WITHDRAWAL_SECONDS))
         stands_alone = not history.messages and request.mode is Mode.WHOLE_BOOK
         answer = _to_answer(workspace, agent, recorder.outcomes, cost, started_at, stands_alone=stands_alone)
@@ -156,16 +156,17 @@ def _await_knowledge_base(kb_check: Future[None], access: AccessCheck) -> None:
 def _run(
     agent: Agent,
     messages: Sequence[ChatMessage],
+    recorder: CallRecorder,
     workspace: Workspace,
     services: Services,
     admission: Admission,
 ) -> Cost:
-    """Run the agent, and have what it cost written beside what is written of the question."""
+    """Run the agent, and have what it cost and its tool calls written beside what is written of the question."""
     try:
         agent.run(messages)
     finally:
         cost = _cost(agent, workspace, services)
-        admission.settle(cost, is_counted=agent.has_asked)
+        admission.settle(cost, is_counted=agent.has_asked, beside=recorder.writes, background=workspace.background)
     return cost
 
 

@@ -19,6 +19,7 @@ from gleaner.knowledge.differences import DifferenceKind, StoredAnswer, find_dif
 from gleaner.knowledge.page_attribution import read_pages
 from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores.keyword_items import to_answers
 from gleaner.stores.keyword_lookup import KeywordLookup, KeywordMatch
 from gleaner.stores.keywords import KeywordStore
 
@@ -45,7 +46,7 @@ class StoredAnswers:
 
 
 class StoredAnswerSearch:
-    """Searches the keywords and the stored answers in the vector index in parallel, with the same time limit.
+    """Searches the stored answers in the vector index, then the keywords, within one time limit.
 
     The table of keywords decides which answers exist: the vector index may be late.
     """
@@ -82,10 +83,13 @@ class StoredAnswerSearch:
         by_meaning = self._executor.submit(
             search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller, groups=groups
         )
-        lookup = self._lookup.look_up(kb_id, query, caller=caller, deadline=deadline)
         similarities = _result_or_none(by_meaning)
+        # Found by meaning, answers are read in the request that looks the keywords up.
+        similar = list(similarities or {})[:_MAX_FOUND_BY_MEANING]
+        lookup = self._lookup.look_up(kb_id, query, caller=caller, answer_ids=similar, deadline=deadline)
         matches = _matches_by_answer(lookup.matches, similarities or {})
-        answers = self._keywords.get_answers(list(matches), deadline=deadline)
+        unread = [result_id for result_id in matches if lookup.answers is None or result_id not in similar]
+        answers = [*to_answers(lookup.answers or ()), *self._keywords.get_answers(unread, deadline=deadline)]
         self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
         now = utc_now()
         candidates = [

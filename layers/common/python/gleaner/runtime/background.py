@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, wait
+from typing import TypeVar
 
 from gleaner.runtime.deadline import Deadline
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MAX_FLUSH_SECONDS = 3.0
 
@@ -24,6 +27,10 @@ class Background:
     def submit(self, what: str, write: Callable[[], None]) -> None:
         """Start a write; `what` names it in the log if it fails."""
         self._writes.append((what, self._executor.submit(write)))
+
+    def prepare(self, work: Callable[[], T]) -> Future[T]:
+        """Start work that a later write needs; `flush` does not wait for it."""
+        return self._executor.submit(work)
 
     def flush(self) -> None:
         """Wait for all writes, for a few seconds at most and never beyond the deadline.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 import time
@@ -16,12 +17,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
+from gleaner.stores._sending import send_directly
 from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index, TableSchema
+from gleaner.stores.statements import MAX_STATEMENTS, NOT_EXECUTED, Result, Statement, read_result
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -32,6 +37,7 @@ _MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the dead
 _MAX_BATCH_GET_KEYS = 100
 _MAX_BATCH_WRITE_ITEMS = 25
 MAX_TRANSACTION_ACTIONS = 100
+_MAX_PARTITIONS = 50  # values of the partition key in an IN
 
 _NAME = re.compile(r"#(\w+)")
 _USUAL_KEYS = TableSchema()
@@ -43,6 +49,7 @@ LIMITS = Config(  # of a client that does not retry by itself: `Table` retries w
     read_timeout=3,
     retries={"total_max_attempts": 1},
     max_pool_connections=50,
+    parameter_validation=False,  # requests are built here, and the tests have each validated
     user_agent="gleaner",  # botocore would otherwise build its own twice per request
 )
 
@@ -65,6 +72,11 @@ class Table:
     def __init__(self, client: DynamoDBClient, name: str) -> None:
         self._client = client
         self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self._name
 
     def get(self, key: Mapping[str, str], *, deadline: Deadline) -> dict[str, Any] | None:
         """The item under `key`, read consistently, or None."""
@@ -117,6 +129,31 @@ class Table:
             deadline,
         )
         return [from_item(item) for item in response["Items"]]
+
+    def select(
+        self, partitions: Sequence[str], *, between: tuple[str, str] | None = None, limit: int, deadline: Deadline
+    ) -> list[dict[str, Any]] | None:
+        """The items of several partitions, between two sort keys, in one request, in no particular order.
+
+        None if there are more than `limit`, which bounds what is read, or if DynamoDB refuses the statement: then the
+        partitions must be queried one by one.
+        """
+        names = list(dict.fromkeys(partitions))
+        if len(names) > _MAX_PARTITIONS:
+            return None
+        where = f'"pk" IN [{", ".join("?" * len(names))}]' + (' AND "sk" BETWEEN ? AND ?' if between else "")
+        parameters: Any = [{"S": value} for value in (*names, *(between or ()))]
+        statement = f'SELECT * FROM "{self._name}" WHERE {where}'  # noqa: S608 - a name and question marks
+        try:
+            response = self._call(
+                lambda: self._client.execute_statement(Statement=statement, Parameters=parameters, Limit=limit),
+                deadline,
+            )
+        except StoreUnavailable as error:
+            _require_refusal(error)
+            return None
+        items = response["Items"]  # an emulator may return more than it was asked for
+        return None if response.get("NextToken") or len(items) > limit else [from_item(item) for item in items]
 
     def query_all(
         self,
@@ -249,6 +286,21 @@ class Table:
         call = partial(self._client.update_item, **action["Update"], ReturnValues="ALL_NEW")
         return from_item(self._call(call, deadline)["Attributes"])
 
+    def execute(self, statements: Sequence[Statement], *, deadline: Deadline) -> list[Result]:
+        """Execute statements, which may name other tables, each alone. A request that is refused executed none."""
+        results: list[Result] = []
+        for start in range(0, len(statements), MAX_STATEMENTS):
+            batch = statements[start : start + MAX_STATEMENTS]
+            requests: Any = [statement.request() for statement in batch]
+            try:
+                response = self._call(partial(self._client.batch_execute_statement, Statements=requests), deadline)
+            except StoreUnavailable as error:
+                _require_refusal(error)
+                results += [NOT_EXECUTED] * len(batch)
+            else:
+                results += map(read_result, response["Responses"])
+        return results
+
     def transact(self, actions: Sequence[Mapping[str, Any]], *, deadline: Deadline) -> None:
         """Perform all actions or none. Raises ConditionFailed when a condition fails."""
         items: Any = list(actions)
@@ -331,6 +383,13 @@ class Table:
         time.sleep(min(deadline.timeout(1.0), random.uniform(0.02, 0.2)))  # noqa: S311 - jitter, not security
 
 
+def _require_refusal(error: StoreUnavailable) -> None:
+    """Raise the error unless DynamoDB refused a request with statements, for which there are other requests."""
+    if not isinstance(error.__cause__, ClientError):
+        raise error
+    logger.warning("statements were refused", exc_info=error)
+
+
 def _index_request(table: str, index: Index, partition: str, up_to: str | None, limit: int) -> dict[str, Any]:
     has_bound = up_to is not None
     return {
@@ -344,6 +403,11 @@ def _index_request(table: str, index: Index, partition: str, up_to: str | None, 
     }
 
 
-def connect(*, endpoint_url: str | None) -> DynamoDBClient:
-    """A DynamoDB client that does not retry by itself: `Table` retries within the deadline."""
-    return boto3.client("dynamodb", endpoint_url=endpoint_url, config=LIMITS)
+def connect(
+    *, endpoint_url: str | None, session: boto3.Session | None = None, config: Config = LIMITS
+) -> DynamoDBClient:
+    """A DynamoDB client that sends nothing yet; by default it does not retry, for `Table` does within the deadline."""
+    open_client = boto3.client if session is None else session.client
+    client = open_client("dynamodb", endpoint_url=endpoint_url, config=config)
+    send_directly(client)
+    return client

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
+from boto3.dynamodb.types import DYNAMODB_CONTEXT, TypeSerializer
 
 _serializer = TypeSerializer()
-_deserializer = TypeDeserializer()
 
 
 def to_item(values: Mapping[str, Any]) -> dict[str, Any]:
     """Convert to attribute values. None is omitted, floats become numbers, datetimes become ISO 8601 text."""
-    return {name: _serializer.serialize(_encode(value)) for name, value in values.items() if value is not None}
+    return {name: _encode(value) for name, value in values.items() if value is not None}
 
 
 def from_item(item: Mapping[str, Any]) -> dict[str, Any]:
     """Convert to Python values. Integral numbers become int, others float."""
-    return {name: _decode(_deserializer.deserialize(value)) for name, value in item.items()}
+    return {name: _decode(value) for name, value in item.items()}
 
 
 def to_timestamp(moment: datetime) -> str:
@@ -33,30 +32,46 @@ def from_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _encode(value: Any) -> Any:
-    match value:
-        case float():
-            return Decimal(str(value))
-        case datetime():
-            return to_timestamp(value)
-        case Mapping():
-            return {name: _encode(inner) for name, inner in value.items() if inner is not None}
-        case list() | tuple():
-            return [_encode(inner) for inner in value]
-        case _:
-            return value
+def _encode(value: Any) -> dict[str, Any]:
+    encode = _ENCODERS.get(type(value))
+    if encode is not None:
+        return encode(value)
+    return _encode_as_boto3(value)  # sets, and what no store writes
 
 
-def _decode(value: Any) -> Any:
-    match value:
-        case Decimal():
-            return int(value) if value == value.to_integral_value() else float(value)
-        case Binary():
-            content: bytes = value.value  # type: ignore[attr-defined]  # missing from the stubs
-            return content
-        case dict():
-            return {name: _decode(inner) for name, inner in value.items()}
-        case list():
-            return [_decode(inner) for inner in value]
-        case _:
-            return value
+def _encode_as_boto3(value: Any) -> dict[str, Any]:
+    encoded: Any = _serializer.serialize(value)
+    return dict(encoded)
+
+
+def _decode(value: Mapping[str, Any]) -> Any:
+    [(kind, content)] = value.items()
+    decode = _DECODERS.get(kind)
+    return content if decode is None else decode(content)  # text, truth values and bytes are as they are
+
+
+def _to_number(text: str) -> int | float:
+    number = Decimal(text)
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+# boto3's TypeSerializer asks up to ten questions about each value, and its counterpart copies each list and object.
+_ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    str: lambda value: {"S": value},
+    bool: lambda value: {"BOOL": value},
+    int: lambda value: {"N": str(DYNAMODB_CONTEXT.create_decimal(value))},
+    float: lambda value: _encode_as_boto3(Decimal(str(value))),
+    datetime: lambda value: {"S": to_timestamp(value)},
+    dict: lambda value: {"M": to_item(value)},
+    list: lambda value: {"L": [_encode(inner) for inner in value]},
+    tuple: lambda value: {"L": [_encode(inner) for inner in value]},
+}
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "N": _to_number,
+    "L": lambda content: [_decode(inner) for inner in content],
+    "M": from_item,
+    "SS": set,
+    "BS": set,
+    "NS": lambda content: {Decimal(number) for number in content},
+    "NULL": lambda _: None,
+}

@@ -17,9 +17,9 @@ from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, mat
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import MAX_STEMS
 
-# These bound a look-up regardless of the table's size. The first round trip makes at most 43 queries (16 stems,
-# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second makes 13 reads (12 keywords
-# with their newest 10 associations).
+# These bound a look-up regardless of the table's size. The first round trip reads at most 43 ranges (16 stems,
+# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second 12 keywords with their newest
+# 10 associations. Each is one request, or a query for each range where that one would read more.
 ENTRIES_PER_TERM = 25
 MAX_KEYWORDS = 12
 ASSOCIATIONS_PER_KEYWORD = 10
@@ -45,6 +45,7 @@ class LookupResult:
 
     matches: tuple[KeywordMatch, ...]
     weights: dict[str, float]
+    answers: tuple[dict[str, Any], ...] | None = None  # the items that were to be read beside; None: they were not
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ _Ranked = tuple[str, str, float]  # the scope of a keyword, its id, and its scor
 
 
 class KeywordLookup:
-    """Reads the look-up entries of the keywords table, in parallel on `executor`."""
+    """Reads the look-up entries of the keywords table; on `executor` where it takes several requests."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
         self._table = table
@@ -79,18 +80,26 @@ class KeywordLookup:
         """The matches of `look_up`."""
         return list(self.look_up(kb_id, query, caller=caller, deadline=deadline).matches)
 
-    def look_up(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> LookupResult:
+    def look_up(
+        self,
+        kb_id: str,
+        query: str,
+        *,
+        caller: str | None = None,
+        answer_ids: Sequence[str] = (),
+        deadline: Deadline,
+    ) -> LookupResult:
         """Find active keywords that share terms, or prefixes of terms, with `query`.
 
         With `caller`, a hash, the matches lead only to answers that this caller caused, or whose caller is not known;
-        the bounds then hold for each of the two scopes. Takes two round trips of bounded size. Raises StoreUnavailable
-        or DeadlineExceeded.
+        the bounds then hold for each of the two scopes. The items of `answer_ids` are read beside the entries. Takes
+        two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
         """
         scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
         former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
         lookups = [*((stem,) for stem in stems), *pairwise(stems)]
-        by_scope = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], deadline)
+        by_scope, answers = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], answer_ids, deadline)
         weights = _weigh(stems, [entries[: len(lookups)] for entries in by_scope])
         ranked: list[_Ranked] = []
         for scope, entries in zip(scopes, by_scope, strict=True):
@@ -98,42 +107,44 @@ class KeywordLookup:
             best = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])
             ranked += [(scope, keyword_id, score) for keyword_id, _, score in best[:MAX_KEYWORDS]]
         matches = self._with_answers(ranked, caller, deadline) if ranked else []
-        return LookupResult(matches=tuple(matches), weights=weights)
+        return LookupResult(matches=tuple(matches), weights=weights, answers=answers)
 
     def _read_entries(
-        self, scopes: Sequence[str], lookups: Sequence[tuple[str, ...]], deadline: Deadline
-    ) -> list[list[_Entries]]:
-        """The entries of each scope with the stems they were looked up by: one stem, or two adjacent ones."""
+        self,
+        scopes: Sequence[str],
+        lookups: Sequence[tuple[str, ...]],
+        answer_ids: Sequence[str],
+        deadline: Deadline,
+    ) -> tuple[list[list[_Entries]], tuple[dict[str, Any], ...] | None]:
+        """The entries of each scope with the stems they were looked up by, one or two adjacent ones; the answers."""
+        ranges = [_entry_range(*place) for place in itertools.product(scopes, lookups)]
+        answer_keys = [schema.answer_key(result_id) for result_id in answer_ids]
+        names = [*(partition for partition, _ in ranges), *(key["pk"] for key in answer_keys)]
+        limit = ENTRIES_PER_TERM * len(ranges) + len(answer_keys)
+        items = self._table.select(names, limit=limit, deadline=deadline) if names else []
+        if items is None:
+            found = self._map_parallel(lambda place: self._query(place, deadline), ranges)
+        else:
+            found = _cut_ranges(items, ranges)
+        entries = iter(found)
+        by_scope = [[(key_stems, next(entries)) for key_stems in lookups] for _ in scopes]
+        return by_scope, None if items is None else tuple(item for item in items if _key(item) in answer_keys)
 
-        def read(place: tuple[str, tuple[str, ...]]) -> list[dict[str, Any]]:
-            partition, begins_with = _entry_range(*place)
-            return self._table.query(
-                partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
-            )
-
-        found = iter(self._map_parallel(read, list(itertools.product(scopes, lookups))))
-        return [[(key_stems, next(found)) for key_stems in lookups] for _ in scopes]
+    def _query(self, place: tuple[str, str], deadline: Deadline) -> list[dict[str, Any]]:
+        partition, begins_with = place
+        return self._table.query(
+            partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
+        )
 
     def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
-        def read_associations(place: _Ranked) -> list[dict[str, Any]]:
-            scope, keyword_id, _ = place
-            return self._table.query(
-                partition=schema.keyword_key(keyword_id)["pk"],
-                begins_with=schema.association_prefix(scope),
-                limit=ASSOCIATIONS_PER_KEYWORD,
-                newest_first=True,
-                deadline=deadline,
-            )
-
         scores: dict[str, float] = {}
         for _, keyword_id, score in ranked:
             scores[keyword_id] = max(score, scores.get(keyword_id, 0.0))
-        keys = [schema.keyword_key(keyword_id) for keyword_id in scores]
-        keywords = self._executor.submit(lambda: self._table.get_many(keys, deadline=deadline))
+        heads, by_place = self._read_keywords([(scope, keyword_id) for scope, keyword_id, _ in ranked], deadline)
         associations: dict[str, list[dict[str, Any]]] = {keyword_id: [] for keyword_id in scores}
-        for (_, keyword_id, _), items in zip(ranked, self._map_parallel(read_associations, ranked), strict=True):
+        for (_, keyword_id, _), items in zip(ranked, by_place, strict=True):
             associations[keyword_id] += [item for item in items if caller in (None, item.get("caller", caller))]
-        active = {item["keyword_id"]: item for item in keywords.result() if item["status"] == "active"}
+        active = {item["keyword_id"]: item for item in heads if item["status"] == "active"}
         matches = [
             KeywordMatch(
                 keyword_id=keyword_id,
@@ -147,8 +158,56 @@ class KeywordLookup:
         ]
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
 
+    def _read_keywords(
+        self, places: Sequence[tuple[str, str]], deadline: Deadline
+    ) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
+        """The keywords, and for each scope and keyword the newest associations."""
+        prefixes = [schema.association_prefix(scope) for scope, _ in places]
+        keys = {keyword_id: schema.keyword_key(keyword_id) for _, keyword_id in places}
+        # A keyword sorts after its associations with answers, and before those with queries that it served.
+        between = min(prefixes), schema.keyword_key("")["sk"]
+        limit = (ASSOCIATIONS_PER_KEYWORD + 1) * (len(places) + 1)
+        items = self._table.select(
+            [key["pk"] for key in keys.values()], between=between, limit=limit, deadline=deadline
+        )
+        if items is None:
+            heads = self._executor.submit(lambda: self._table.get_many(list(keys.values()), deadline=deadline))
+            by_place = self._map_parallel(lambda place: self._query_associations(place[0], place[1], deadline), places)
+            return heads.result(), by_place
+        newest_first = sorted(items, key=lambda item: item["sk"], reverse=True)
+        return [item for item in items if item["sk"] == between[1]], [
+            [item for item in newest_first if item["pk"] == keys[keyword_id]["pk"] and item["sk"].startswith(prefix)][
+                :ASSOCIATIONS_PER_KEYWORD
+            ]
+            for (_, keyword_id), prefix in zip(places, prefixes, strict=True)
+        ]
+
+    def _query_associations(self, scope: str, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
+        return self._table.query(
+            partition=schema.keyword_key(keyword_id)["pk"],
+            begins_with=schema.association_prefix(scope),
+            limit=ASSOCIATIONS_PER_KEYWORD,
+            newest_first=True,
+            deadline=deadline,
+        )
+
     def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))
+
+
+def _key(item: Mapping[str, Any]) -> schema.Key:
+    return {"pk": item["pk"], "sk": item["sk"]}
+
+
+def _cut_ranges(items: Sequence[dict[str, Any]], ranges: Sequence[tuple[str, str]]) -> list[list[dict[str, Any]]]:
+    """The first entries of each range of whole partitions, as a query of it would return them."""
+    partitions: dict[str, list[dict[str, Any]]] = {partition: [] for partition, _ in ranges}
+    for item in sorted(items, key=lambda item: item["sk"]):
+        partitions.get(item["pk"], []).append(item)
+    return [
+        [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
+        for partition, prefix in ranges
+    ]
 
 
 def _entry_range(kb_id: str, key_stems: tuple[str, ...]) -> tuple[str, str]:

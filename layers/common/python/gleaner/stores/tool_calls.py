@@ -16,6 +16,7 @@ from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, Table
 from gleaner.stores.items import from_timestamp
 from gleaner.stores.schema import Index
 from gleaner.stores.sharded_index import read_newest
+from gleaner.stores.statements import Statement, insert
 
 Place = tuple[str, str, str]  # created_at and keys of the last call of a page
 
@@ -63,6 +64,10 @@ class ToolCallStore:
     def record(self, call: ToolCallRecord, *, deadline: Deadline) -> None:
         """Store the record of one call. Idempotent. Raises StoreUnavailable or DeadlineExceeded."""
         self._table.put_new(_to_item(call), deadline=deadline)
+
+    def insertion(self, call: ToolCallRecord) -> Statement:
+        """The statement that does what `record` does."""
+        return insert(self._table.name, _to_item(call))
 
     def list_for_query(
         self, query_id: str, owner: str, *, limit: int, after: str, deadline: Deadline

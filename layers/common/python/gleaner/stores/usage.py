@@ -8,10 +8,12 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 
+from gleaner.errors import DeadlineExceeded, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.quota import USD_DIGITS, Limits
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
+from gleaner.stores.statements import Result, Statement, update
 
 KEPT_DAYS = 35  # after which DynamoDB deletes an account
 _MAX_LATE_DAYS = 3  # it does so within a few days
@@ -64,16 +66,37 @@ class CallerUsage:
     position: str
 
 
+Refusal = Limit | StoreUnavailable | DeadlineExceeded | None  # what keeps a question out of an account, if anything
+
+
 class UsageStore:
     """The accounts, one item each.
 
-    An account names the questions in flight, so that every write has effect once, however often it is repeated: one
-    that reserves adds the question, one that settles takes it away. What is killed between them stays reserved. Methods
-    raise StoreUnavailable or DeadlineExceeded.
+    An account names the questions in flight, each by an attribute, so that every write has effect once, however often
+    it is repeated: one that reserves adds the question, one that settles takes it away. What is killed between them
+    stays reserved. Methods raise StoreUnavailable or DeadlineExceeded.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self.execute = table.execute
+
+    def reserve_in_all(
+        self, limits: Mapping[Account, Limits], query_id: str, usd: float, *, deadline: Deadline
+    ) -> dict[Account, Refusal]:
+        """As `reserve` in each of these accounts, in one request unless one of them is new. Raises nothing."""
+        reservations = [self._reservation(account, query_id, usd, its) for account, its in limits.items()]
+        try:
+            results = self._table.execute(reservations, deadline=deadline)
+        except (StoreUnavailable, DeadlineExceeded) as error:
+            return dict.fromkeys(limits, error)
+        refusals: dict[Account, Refusal] = {}
+        for (account, its), result in zip(limits.items(), results, strict=True):
+            try:
+                refusals[account] = self._read_refusal(result, account, query_id, usd, its, deadline)
+            except (StoreUnavailable, DeadlineExceeded) as error:
+                refusals[account] = error
+        return refusals
 
     def reserve(
         self, account: Account, query_id: str, usd: float, limits: Limits, *, deadline: Deadline
@@ -84,8 +107,8 @@ class UsageStore:
         refuses once the sum has reached it.
         """
         token = _token(query_id)
-        conditions = ["(attribute_not_exists(#in_flight) OR NOT contains(#in_flight, :one_query))"]
-        values = {":one": 1, ":usd": usd, ":query": {token}, ":one_query": token}
+        conditions = [f"attribute_not_exists(#{token})"]
+        values: dict[str, Any] = {":one": 1, ":usd": usd}
         if limits.questions is not None:
             conditions.append("(attribute_not_exists(#questions) OR #questions < :max_questions)")
             values[":max_questions"] = limits.questions
@@ -94,7 +117,7 @@ class UsageStore:
             values[":max_usd"] = limits.usd
         update = self._table.update(
             account.key,
-            expression=f"{_SET} ADD #questions :one, #usd :usd, #in_flight :query",
+            expression=f"{_SET}, #{token} = :one ADD #questions :one, #usd :usd",
             condition=" AND ".join(conditions),
             values=values | _set_values(account),
             return_existing=True,
@@ -102,20 +125,27 @@ class UsageStore:
         try:
             self._table.write(update, deadline=deadline)
         except ConditionFailed as failed:
-            return _find_limit(failed.existing_items.get(0, {}), token, limits)
+            existing = failed.existing_items.get(0, {})
+            return None if token in existing else _reached(existing, limits) or Limit.USD
         return None
+
+    def settlement(self, account: Account, query_id: str, *, questions: int, usd: float) -> Statement:
+        """The statement that does what `settle` does."""
+        token = _token(query_id)
+        changes = f'SET "questions" = "questions" + ? SET "usd" = "usd" + ? REMOVE "{token}"'
+        return update(self._table.name, account.key, changes, (questions, _round(usd)), f'"{token}" IS NOT MISSING', ())
 
     def settle(self, account: Account, query_id: str, *, questions: int, usd: float, deadline: Deadline) -> bool:
         """Correct what was reserved for a question by these differences. False if nothing is reserved for it."""
         token = _token(query_id)
-        update = self._table.update(
+        write = self._table.update(
             account.key,
-            expression="ADD #questions :questions, #usd :usd DELETE #in_flight :query",
-            condition="contains(#in_flight, :one_query)",
-            values={":questions": questions, ":usd": _round(usd), ":query": {token}, ":one_query": token},
+            expression=f"ADD #questions :questions, #usd :usd REMOVE #{token}",
+            condition=f"attribute_exists(#{token})",
+            values={":questions": questions, ":usd": _round(usd)},
         )
         try:
-            self._table.write(update, deadline=deadline)
+            self._table.write(write, deadline=deadline)
         except ConditionFailed:
             return False
         return True
@@ -129,6 +159,23 @@ class UsageStore:
             values={":questions": questions, ":usd": _round(usd)} | _set_values(account),
         )
         self._table.write(update, deadline=deadline)
+
+    def _reservation(self, account: Account, query_id: str, usd: float, limits: Limits) -> Statement:
+        token = _token(query_id)
+        changes = f'SET "questions" = "questions" + ? SET "usd" = "usd" + ? SET "{token}" = ?'
+        bounds = {'"questions" < ?': limits.questions, '"usd" < ?': limits.usd}
+        bounds = {text: limit for text, limit in bounds.items() if limit is not None}
+        conditions = " AND ".join([f'"{token}" IS MISSING', *bounds])
+        return update(self._table.name, account.key, changes, (1, _round(usd), 1), conditions, tuple(bounds.values()))
+
+    def _read_refusal(
+        self, result: Result, account: Account, query_id: str, usd: float, limits: Limits, deadline: Deadline
+    ) -> Limit | None:
+        """What a statement's result means. One that says too little, as of a new account, is followed by a write."""
+        existing = result.existing or {}
+        if result.is_done or _token(query_id) in existing:  # the latter: an earlier attempt of the request did it
+            return None
+        return _reached(existing, limits) or self.reserve(account, query_id, usd, limits, deadline=deadline)
 
     def read(self, account: Account, *, deadline: Deadline) -> DayUsage:
         """The use of one account."""
@@ -153,13 +200,13 @@ class UsageStore:
         self._table.delete_many([{"pk": item["pk"], "sk": item["sk"]} for item in found], deadline=deadline)
 
 
-def _find_limit(existing: Mapping[str, Any], token: str, limits: Limits) -> Limit | None:
-    """The limit that refused a question; None if an earlier attempt of the same write had counted it."""
-    if token in existing.get("in_flight", ()):
-        return None
+def _reached(existing: Mapping[str, Any], limits: Limits) -> Limit | None:
+    """The limit that an account has reached, if it has."""
     if limits.questions is not None and existing.get("questions", 0) >= limits.questions:
         return Limit.QUESTIONS
-    return Limit.USD
+    if limits.usd is not None and existing.get("usd", 0.0) >= limits.usd:
+        return Limit.USD
+    return None
 
 
 def _to_usage(item: Mapping[str, Any]) -> DayUsage:
@@ -171,8 +218,8 @@ def _set_values(account: Account) -> dict[str, Any]:
 
 
 def _token(query_id: str) -> str:
-    """What stands for a question in the accounts: short, because an item is billed by its length."""
-    return schema.derived_id("usage", query_id)[:_TOKEN_LENGTH]
+    """The attribute that stands for a question in the accounts: short, because an item is billed by its length."""
+    return f"q{schema.derived_id('usage', query_id)[:_TOKEN_LENGTH]}"
 
 
 def _round(usd: float) -> float:

@@ -1,0 +1,173 @@
+"""Signs, sends and reads the requests of a DynamoDB client, without what botocore does for services of other kinds.
+
+botocore still checks who may send what, builds the bodies and raises the errors: it asks the handlers of `before-call`
+for a response before it sends a request itself, which is how its own Stubber answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import ssl
+import zlib
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import urllib3
+from botocore.exceptions import (
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from botocore.httpsession import get_cert_path
+from urllib3 import exceptions
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_OPERATIONS = frozenset(
+    (
+        *("GetItem", "BatchGetItem", "Query", "Scan"),
+        *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement"),
+        "ExecuteStatement",
+    )
+)
+_SERVICE, _ALGORITHM, _SCOPE_END = "dynamodb", "AWS4-HMAC-SHA256", "aws4_request"
+_MIN_ERROR_STATUS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """What botocore reads of a response to a `before-call`."""
+
+    status_code: int
+    headers: Mapping[str, str]
+
+
+def send_directly(client: DynamoDBClient) -> None:
+    """Have a client's requests for items sent from here. Behind a proxy, which botocore knows, it sends them itself."""
+    config: Any = client.meta.config
+    if config.proxies or getproxies():
+        return
+    events: Any = client.meta.events  # whose types forget that a handler may answer
+    sender = _Sender(client.meta.endpoint_url, client.meta.region_name, config)
+    # The last handler of all: those that count, refuse or change requests come before.
+    events.register_last("before-call", sender.answer)
+
+
+class _Sender:
+    def __init__(self, endpoint_url: str, region: str, config: Any) -> None:
+        parts = urlsplit(endpoint_url)
+        self._url, self._region = endpoint_url, region
+        self._host = parts.netloc
+        self._pool = _pool(parts.scheme, parts.hostname or "", parts.port, config)
+
+    def answer(
+        self, *, model: Any, params: Mapping[str, Any], request_signer: Any, **_: Any
+    ) -> tuple[_Response, dict[str, Any]] | None:
+        """Send a request for items as botocore built it; the response and its content. Raises botocore's errors."""
+        if model.name not in _OPERATIONS:
+            return None
+        body: bytes = params["body"]
+        headers = {**params["headers"], "User-Agent": params["headers"].get("User-Agent", "gleaner")}
+        # Refreshed by botocore where they expire, as those of a function that was restored from a snapshot.
+        credentials = request_signer.get_auth(_SERVICE, self._region).credentials
+        headers |= _sign(headers["X-Amz-Target"], body, self._host, self._region, credentials, datetime.now(UTC))
+        try:
+            response = self._pool.urlopen("POST", "/", body=body, headers=headers, retries=False, redirect=False)
+        except exceptions.HTTPError as error:
+            raise self._failure(error) from error
+        return _Response(response.status, response.headers), self._read(response)
+
+    def _read(self, response: urllib3.BaseHTTPResponse) -> dict[str, Any]:
+        checksum = response.headers.get("x-amz-crc32")
+        if checksum is not None and int(checksum) != zlib.crc32(response.data):
+            raise ConnectionClosedError(endpoint_url=self._url)  # damaged on its way: as good as none
+        metadata = {
+            "HTTPStatusCode": response.status,
+            "RequestId": response.headers.get("x-amzn-requestid", ""),
+            "RetryAttempts": 0,
+        }
+        content = _parse(response.data)
+        if response.status < _MIN_ERROR_STATUS:
+            return content | {"ResponseMetadata": metadata}
+        code = str(content.pop("__type", response.status)).rsplit("#", 1)[-1]
+        message = content.pop("message", content.pop("Message", ""))
+        return content | {"Error": {"Code": code, "Message": message}, "ResponseMetadata": metadata}
+
+    def _failure(self, error: exceptions.HTTPError) -> Exception:
+        """The error that botocore would raise, by which callers know whether the request may have been executed."""
+        if isinstance(error, exceptions.SSLError):
+            return SSLError(endpoint_url=self._url, error=error)
+        if isinstance(error, exceptions.NewConnectionError):
+            return EndpointConnectionError(endpoint_url=self._url, error=error)
+        if isinstance(error, exceptions.ConnectTimeoutError):
+            return ConnectTimeoutError(endpoint_url=self._url, error=error)
+        if isinstance(error, exceptions.ReadTimeoutError):
+            return ReadTimeoutError(endpoint_url=self._url, error=error)
+        return ConnectionClosedError(endpoint_url=self._url, error=error)
+
+
+def _pool(scheme: str, host: str, port: int | None, config: Any) -> urllib3.HTTPConnectionPool:
+    timeout = urllib3.Timeout(connect=config.connect_timeout, read=config.read_timeout)
+    options: dict[str, Any] = {"timeout": timeout, "maxsize": config.max_pool_connections, "block": False}
+    if scheme != "https":
+        return urllib3.HTTPConnectionPool(host, port, **options)
+    context = ssl.create_default_context(cafile=get_cert_path(True))
+    return urllib3.HTTPSConnectionPool(host, port, ssl_context=context, **options)
+
+
+def _sign(target: str, body: bytes, host: str, region: str, credentials: Any, now: datetime) -> dict[str, str]:
+    """The headers that sign a request by AWS's Signature Version 4 ("Create a signed AWS API request")."""
+    moment = now.strftime("%Y%m%dT%H%M%SZ")
+    signed = {"host": host, "x-amz-date": moment}
+    if credentials.token:
+        signed["x-amz-security-token"] = credentials.token
+    signed["x-amz-target"] = target
+    names = ";".join(signed)  # in the order of the alphabet
+    lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
+    request = f"POST\n/\n\n{lines}\n{names}\n{hashlib.sha256(body).hexdigest()}"
+    scope = f"{moment[:8]}/{region}/{_SERVICE}/{_SCOPE_END}"
+    text = f"{_ALGORITHM}\n{moment}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+    key = _signing_key(credentials.secret_key, moment[:8], region)
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    authorization = (
+        f"{_ALGORITHM} Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    headers = {"X-Amz-Date": moment, "Authorization": authorization}
+    return headers | ({"X-Amz-Security-Token": credentials.token} if credentials.token else {})
+
+
+@lru_cache(maxsize=4)
+def _signing_key(secret: str, day: str, region: str) -> bytes:
+    key = f"AWS4{secret}".encode()
+    for part in (day, region, _SERVICE, _SCOPE_END):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    """The content of a response; what is no JSON object comes from something in between, and is an error's text."""
+    try:
+        content = json.loads(body, object_hook=_read_binary if b'"B"' in body or b'"BS"' in body else None)
+    except ValueError:
+        return {"message": body[:200].decode(errors="replace")}
+    return content if isinstance(content, dict) else {}
+
+
+def _read_binary(value: dict[str, Any]) -> dict[str, Any]:
+    """Binary values as bytes. An attribute that is called B has no text, but an object for its value."""
+    if isinstance(text := value.get("B"), str):
+        return {"B": b64decode(text)}
+    if isinstance(texts := value.get("BS"), list):
+        return {"BS": [b64decode(text) for text in texts]}
+    return value
