@@ -147,7 +147,7 @@ def measure_questions(
                 measure_round(running[name], round_figures, texts, options)
         for name, service in running.items():
             figures[name].memory = service.measure(processes.resident_bytes)
-    return 2 * options.questions * (options.rounds + 1)
+    return 2 * int(options.questions) * (int(options.rounds) + 1)
 
 
 def measure_round(running: Running, figures: Figures, texts: Iterator[str], options: argparse.Namespace) -> None:
@@ -156,7 +156,7 @@ def measure_round(running: Running, figures: Figures, texts: Iterator[str], opti
     walls, _ = ask_all(running.url, list(islice(texts, options.questions)), 1)
     after = running.measure(processes.cpu_seconds)
     spent = {part: (after[part] - before[part]) / options.questions for part in after}
-    figures.cpu.append(Counter(spent))  # type: ignore[arg-type]  # counts of seconds
+    figures.cpu.append(Counter(spent))
     figures.walls.append(statistics.median(walls))
     _, seconds = ask_all(running.url, list(islice(texts, options.questions)), options.clients)
     figures.rates.append(options.questions / seconds)
@@ -184,8 +184,10 @@ def ask(client: httpx.Client, text: str) -> float:
 
 def make_tables(figures: dict[str, Figures], clients: int, asked: int) -> list[Table]:
     """A table of all services, and one of the parts that they consist of."""
-    columns = ("", "Cold start (s)", "A question (ms)", "CPU a question (ms)", "CPU to the SDK by hand")
-    columns += (f"Questions a second, {clients} clients", f"Memory after {asked} questions (MB)", "Packages (MB)")
+    columns = (
+        *("", "Cold start (s)", "A question (ms)", "CPU a question (ms)", "CPU to the SDK by hand"),
+        *(f"Questions a second, {clients} clients", f"Memory after {asked} questions (MB)", "Packages (MB)"),
+    )
     rows = [
         (
             name,

@@ -116,13 +116,15 @@ def _run_peer(command: list[str | Path], index: Path) -> Iterator[Running]:
 def _run_gleaner(
     python: Path, data_dir: Path, documents: Path, services: scripted_services.Services
 ) -> Iterator[Running]:
-    options = ["--port", "0", "--data-dir", data_dir, *([] if data_dir.exists() else ["--load", documents])]
+    options: list[str | Path] = ["--port", "0", "--data-dir", data_dir]
+    options += [] if data_dir.exists() else ["--load", documents]
     own = {"PYTHONPATH": ":".join(str(ROOT / path) for path in (*OWN_CODE, "."))}
     named = {"OPENAI_BASE_URL": services.model_url, "PERPLEXITY_BASE_URL": services.web_url}
     process = subprocess.Popen(
         [python, *COMMAND[1:], "serve", *options],
         env=without_remote_services() | named | own,
         stdout=subprocess.DEVNULL,
+        text=True,
     )
     try:
         give_up_at = time.monotonic() + START_SECONDS * 5  # it also loads the documents at the first start

@@ -21,7 +21,7 @@ def create(name: str, *requirements: Path) -> Path:
     if not installed.exists() or installed.read_text() != text:
         print(f"Creating an environment for {name} ...", file=sys.stderr)
         subprocess.run([_UV, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
-        install = [_UV, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"]
+        install: list[str | Path] = [_UV, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"]
         install += ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
         for path in requirements:
             install += ["-r", path]
