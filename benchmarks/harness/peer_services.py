@@ -29,6 +29,7 @@ GLEANER_REQUIREMENTS = ("requirements/local.txt", "requirements/weights.txt")
 # The Agents SDK and LangSmith, which comes with LangGraph, would send traces to their makers.
 QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
 STOP_SECONDS = 30.0
+LOAD_SECONDS = 900.0  # in which even a busy machine embeds the documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def _run_gleaner(
         text=True,
     )
     try:
-        give_up_at = time.monotonic() + START_SECONDS * 5  # it also loads the documents at the first start
+        give_up_at = time.monotonic() + (LOAD_SECONDS if "--load" in options else START_SECONDS)
         while not (data_dir / "running.json").exists():
             if process.poll() is not None or time.monotonic() > give_up_at:
                 raise SystemExit("gleaner serve did not start; see its message above.")
