@@ -114,8 +114,8 @@ pins: ## pin the requirements again, for Python 3.11 to 3.14 (needs uv)
 		pyproject.toml -c requirements/local.txt -o layers/common/requirements.txt
 	$(COMPILE) --group documents -c requirements/local.txt -o layers/documents/requirements.txt
 	$(COMPILE) $(CLIENTS)/requirements.in -o $(CLIENTS)/requirements.txt
-	for name in langgraph openai-agents pydantic-ai; do \
-		$(COMPILE) benchmarks/frameworks/$$name.in -o benchmarks/frameworks/$$name.txt || exit 1; done
+	for name in benchmarks/frameworks/*.in benchmarks/peers/*.in; do \
+		$(COMPILE) $$name -o $${name%.in}.txt || exit 1; done
 
 .venv/bin/python:
 	@for python in $(PYTHON); do \

@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 WITHOUT_COLLECTION = (
     "cost.py",
     "loop.py --questions 30 --rounds 4",
+    "peers.py --questions 20 --rounds 4 --starts 3",
     "cold_start.py --rounds 5",
     "load.py --questions 1000",
     "streaming.py",

@@ -29,12 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from gleaner.prompts import read_prompt
 from gleaner.tools.registry import TOOLS
-from harness import function_stores, scripted_services
+from harness import function_stores, pinned_environments, scripted_services
 from harness.own_environment import positive, without_remote_services
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "benchmarks" / "frameworks"
-ENVIRONMENTS = ROOT / ".gleaner-bench"
 BARE, BARE_CHAT = "bare SDK, Responses", "bare SDK, chat completions"
 LOOP, LOOP_CHAT = "Gleaner's loop, Responses", "Gleaner's loop, chat completions"
 HANDLER = "Gleaner's function, with stores"
@@ -79,7 +78,7 @@ def main() -> None:
     parser.add_argument("--questions", type=positive, default=50, help="in a round, of each kind")
     parser.add_argument("--rounds", type=positive, default=6)
     options = parser.parse_args()
-    environments = {name: environment(name) for name in FRAMEWORKS}
+    environments = {name: pinned_environments.create(name, PROGRAMS / f"{name}.txt") for name in FRAMEWORKS}
     with scripted_services.start() as services, tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         programs = start_programs(stack, Path(folder), services, environments)
         for program in programs:
@@ -88,20 +87,6 @@ def main() -> None:
     show(programs, options.questions, options.rounds)
     if not is_cheap_enough(programs):
         sys.exit("A limit is exceeded, see above.")
-
-
-def environment(name: str) -> Path:
-    """The Python of a framework's environment, which is created if its requirements have changed."""
-    folder, requirements = ENVIRONMENTS / name, PROGRAMS / f"{name}.txt"
-    installed_requirements = folder / "requirements.txt"
-    if not installed_requirements.exists() or installed_requirements.read_text() != requirements.read_text():
-        print(f"Creating an environment for {name} ...", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        install = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        install += ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", requirements]
-        subprocess.run(install, check=True)
-        installed_requirements.write_text(requirements.read_text())
-    return folder / "bin" / "python"
 
 
 def start_programs(

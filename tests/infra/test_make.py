@@ -79,7 +79,7 @@ def test_every_installation_of_pins_takes_wheels_only() -> None:
     assert all("--require-hashes --only-binary :all:" in command for command in commands)
 
 
-@pytest.mark.parametrize("program", ["infra/layer_build.py", "benchmarks/loop.py"])
+@pytest.mark.parametrize("program", ["infra/layer_build.py", "benchmarks/harness/pinned_environments.py"])
 def test_programs_that_install_pins_take_wheels_only(program: str) -> None:
     assert '"--require-hashes", "--only-binary", ":all:"' in (ROOT / program).read_text()
 
