@@ -18,7 +18,13 @@ from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 from gleaner.stores._sending import send_directly
-from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
+from gleaner.stores.failures import (
+    existing_items,
+    failed_conditions,
+    log_throttled_statements,
+    log_throttling,
+    retry_within,
+)
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index, TableSchema
 from gleaner.stores.statements import MAX_STATEMENTS, NOT_EXECUTED, Result, Statement, read_result
@@ -296,6 +302,7 @@ class Table:
                 _require_refusal(error)
                 results += [NOT_EXECUTED] * len(batch)
             else:
+                log_throttled_statements("BatchExecuteStatement", response["Responses"])
                 results += map(read_result, response["Responses"])
         return results
 
