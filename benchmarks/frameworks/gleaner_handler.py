@@ -21,7 +21,9 @@ def ask(question: str) -> str:
     event = proxy_event("POST", "/api/chat/query", "benchmark") | {"body": json.dumps({"query": question})}
     context: Any = LocalContext("query", "request-1", ends_at=time.monotonic() + 30)
     response = lambda_handler(event, context)
-    return str(json.loads(response["body"])["answer"]) if response["statusCode"] == 200 else ""
+    if response["statusCode"] != 200:
+        raise RuntimeError(f"no answer: {response['statusCode']} {response['body']}")
+    return str(json.loads(response["body"])["answer"])
 
 
 serve(ask)

@@ -19,7 +19,7 @@ from botocore.exceptions import (
 )
 
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores.failures import retry_within
+from gleaner.stores.failures import log_throttled_statements, retry_within
 
 URL = "https://dynamodb.example"
 NO_CONNECTION = [
@@ -95,3 +95,14 @@ def test_throttling_is_logged_once_for_each_call(response: Any, caplog: pytest.L
 def test_other_errors_are_not_logged_as_throttling(code: str, caplog: pytest.LogCaptureFixture) -> None:
     retry_within(Deadline.after(5), "keywords")(ClientError({"Error": {"Code": code}}, "PutItem"))
     assert caplog.records == []
+
+
+def test_statements_that_are_throttled_are_logged_once_for_each_table(caplog: pytest.LogCaptureFixture) -> None:
+    codes = [("usage", "ThrottlingError"), ("usage", "RequestLimitExceeded"), ("calls", "DuplicateItem"), ("calls", "")]
+    responses = [
+        {"TableName": table, "Error": {"Code": code}} if code else {"TableName": table} for table, code in codes
+    ]
+    log_throttled_statements("BatchExecuteStatement", responses)
+    assert [(record.getMessage(), record.__dict__["table"]) for record in caplog.records] == [
+        ("DynamoDB throttled a request", "usage")
+    ]

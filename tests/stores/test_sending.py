@@ -17,7 +17,13 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
+from botocore.exceptions import (
+    ClientError,
+    ConnectionClosedError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -149,6 +155,42 @@ def test_nobody_answers(connect: Connect) -> None:
         client = connect(url=f"http://127.0.0.1:{silent.getsockname()[1]}", read_timeout=0.1)
         with pytest.raises(ReadTimeoutError):
             client.get_item(TableName="table", Key=KEY)
+
+
+@pytest.mark.parametrize("body", [b"<html>log in here</html>", b"", b"[1]"])
+def test_a_page_in_place_of_a_response_is_as_good_as_none(connect: Connect, server: Server, body: bytes) -> None:
+    server.body = body
+    with pytest.raises(ConnectionClosedError):
+        connect().get_item(TableName="table", Key=KEY)
+
+
+def test_without_credentials_nothing_is_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    client = dynamodb.connect(endpoint_url=server.url, session=boto3.Session(region_name="eu-central-1"))
+    with pytest.raises(NoCredentialsError):
+        client.get_item(TableName="table", Key=KEY)
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": "https://123456789012.ddb.eu-central-1.amazonaws.com/"},
+        {"headers": {"Content-Type": "application/cbor", "smithy-protocol": "rpc-v2-cbor"}},
+        {"body": "text"},
+    ],
+)
+def test_what_is_not_known_botocore_sends(connect: Connect, server: Server, change: dict[str, Any]) -> None:
+    client = connect()
+    client.meta.events.register_first("before-call.dynamodb", lambda params, **_: params.update(change))
+    handlers: list[Any] = []
+    client.meta.events.register_last("before-call.dynamodb", lambda **_: handlers.append(1) or (_ok(), {}))
+    client.get_item(TableName="table", Key=KEY)
+    assert handlers == [1] and server.seen == []
 
 
 def test_behind_a_proxy_botocore_sends(connect: Connect, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

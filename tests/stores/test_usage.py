@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
+from gleaner.errors import StoreUnavailable
 from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.quota import NO_LIMITS, Limits
@@ -259,3 +260,19 @@ def test_settlements_are_statements_that_have_effect_once(store: UsageStore, ite
     [result] = store.execute([store.settlement(ANN, "r", questions=0, usd=0.5)], deadline=soon())
     assert result.is_refused  # nothing comes back of a caller who was erased
     assert len(items("USAGE_TABLE")) == 1
+
+
+def test_an_account_that_is_throttled_takes_no_time_from_one_with_a_limit(settings: dict[str, str]) -> None:
+    client = dynamodb.connect(endpoint_url=settings["AWS_ENDPOINT_URL_DYNAMODB"])
+    store = UsageStore(Table(client, settings["USAGE_TABLE"]))
+    throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}}
+
+    def throttle(params: Any, **_: Any) -> Any:
+        return throttled if "E#" not in str(params["body"]) else None  # the caller's account
+
+    client.meta.events.register("before-call.dynamodb.UpdateItem", throttle)
+    limits = {ANN: NO_LIMITS, EVERYBODY: Limits(questions=1)}
+    refusals = store.reserve_in_all(limits, "q", 0.01, deadline=Deadline.after(0.5))
+    assert refusals[EVERYBODY] is None
+    assert isinstance(refusals[ANN], StoreUnavailable)
+    assert store.read(EVERYBODY, deadline=soon()).questions == 1

@@ -1,15 +1,19 @@
-"""Lets ministack read a SELECT by the partitions that it names, as DynamoDB does, instead of the whole table.
+"""Lets ministack read a SELECT by the partitions that it names, and in pages, as DynamoDB does.
 
-Written for `_partiql_select` of its module `dynamodb` (1.5.33, the version that is pinned).
+"Results are returned in pages of up to 10 items. If the IN list contains more values, you must use the NextToken"
+(DynamoDB's developer guide, "PartiQL arithmetic, comparison, and logical operators"). Nobody here asks for a second
+page. Written for `_partiql_select` of its module `dynamodb` (1.5.33, the version that is pinned).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ministack.services import dynamodb
 
+_PAGE_SIZE = 10
 _read_table = dynamodb._partiql_select
 
 
@@ -23,7 +27,11 @@ def _read_partitions(table: Mapping[str, Any], parsed: Mapping[str, Any]) -> Any
     if named is None:
         return _read_table(table, parsed)
     partitions = {name: table["items"][name] for name in named if name in table["items"]}
-    return _read_table({**table, "items": partitions}, parsed)
+    status, headers, body = _read_table({**table, "items": partitions}, parsed)
+    items = json.loads(body)["Items"]
+    if len(items) <= _PAGE_SIZE:
+        return status, headers, body
+    return status, headers, json.dumps({"Items": items[:_PAGE_SIZE], "NextToken": "more"}).encode()
 
 
 def _lists(condition: Any, partition_key: str) -> Iterator[list[str]]:

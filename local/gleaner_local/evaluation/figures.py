@@ -208,8 +208,8 @@ def _measure_second(streamed: Exchange, buffered: Exchange | None) -> Values:
         return {"streamed_as_buffered": is_same}
     if first.cost.web_searches:  # the web may say something else the second time
         values: Values = {"streamed_as_buffered": is_same}
-        if first.keyword_count:
-            values["web_avoided"] = not second.cost.web_searches and second.used_external_kb
+        # An answer that taught nothing saves nothing, or the figure would be silent where learning fails.
+        values["web_avoided"] = not second.cost.web_searches and second.used_external_kb
         return values
     return {"streamed_as_buffered": is_same and not list(differences(first, second))}
 

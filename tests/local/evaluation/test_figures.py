@@ -159,7 +159,9 @@ def test_a_second_answer_without_a_search_is_a_search_avoided() -> None:
     taught = {"used_external_kb": True}
     assert measured(case(), answer(**web), answer(**taught)).values["web_avoided"]
     assert not measured(case(), answer(**web), answer(**web)).values["web_avoided"]
-    assert "web_avoided" not in measured(case(), answer(**web) | {"keyword_count": 0}, answer()).values
+    assert "web_avoided" not in measured(case(), answer(), answer()).values
+    untaught = answer(**web) | {"keyword_count": 0}  # learning that fails must be seen
+    assert measured(case(), untaught, answer()).values["web_avoided"] is False
 
 
 def test_a_question_that_the_model_failed_is_wrong_in_what_it_should_have_done() -> None:

@@ -27,13 +27,15 @@ class ClosingWrite:
 
 
 def close(execute: Execute, prepare: Callable[[], Sequence[ClosingWrite]]) -> None:
-    """Do these writes; one that fails is logged and keeps no other from being done."""
+    """Do these writes; one that fails, or takes long, is logged and keeps no other from being done."""
     deadline = Deadline.after(_MAX_SECONDS)
     writes = prepare()
-    results = iter(_execute(execute, [write.statement for write in writes if write.statement], deadline))
-    for write in writes:
+    statements = [write.statement for write in writes if write.statement]
+    results = iter(_execute(execute, statements, deadline.part(_MAX_SECONDS)))
+    for place, write in enumerate(writes):
+        share = deadline.share(len(writes) - place)
         try:
-            write.finish(next(results) if write.statement else NOT_EXECUTED, deadline)
+            write.finish(next(results) if write.statement else NOT_EXECUTED, share)
         except (StoreUnavailable, DeadlineExceeded) as error:
             logger.error("a write failed", extra={"write": write.what}, exc_info=error)  # noqa: TRY400 - as Background
 

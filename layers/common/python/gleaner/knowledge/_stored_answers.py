@@ -84,12 +84,12 @@ class StoredAnswerSearch:
             search, kb_id, query, top_k=_MAX_ANSWERS_READ, timeout=timeout, caller=caller, groups=groups
         )
         similarities = _result_or_none(by_meaning)
-        # Found by meaning, answers are read in the request that looks the keywords up.
+        # Found by meaning, answers are read beside the look-up of the keywords.
         similar = list(similarities or {})[:_MAX_FOUND_BY_MEANING]
         lookup = self._lookup.look_up(kb_id, query, caller=caller, answer_ids=similar, deadline=deadline)
         matches = _matches_by_answer(lookup.matches, similarities or {})
-        unread = [result_id for result_id in matches if lookup.answers is None or result_id not in similar]
-        answers = [*to_answers(lookup.answers or ()), *self._keywords.get_answers(unread, deadline=deadline)]
+        unread = [result_id for result_id in matches if result_id not in similar]
+        answers = [*to_answers(lookup.answers), *self._keywords.get_answers(unread, deadline=deadline)]
         self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
         now = utc_now()
         candidates = [

@@ -39,3 +39,7 @@ class Deadline:
         A part that hangs, such as a throttled write, then leaves time for the rest.
         """
         return Deadline.after(min(cap, self.remaining() / 2))
+
+    def share(self, parts: int) -> Deadline:
+        """Return the deadline of the first of `parts` equal parts of the work that is left."""
+        return Deadline.after(self.remaining() / parts)

@@ -1,7 +1,8 @@
 """Signs, sends and reads the requests of a DynamoDB client, without what botocore does for services of other kinds.
 
 botocore still checks who may send what, builds the bodies and raises the errors: it asks the handlers of `before-call`
-for a response before it sends a request itself, which is how its own Stubber answers.
+for a response before it sends a request itself, which is how its own Stubber answers. It sends itself whatever is not
+known here: requests in another protocol, or to another address, such as that of an account.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import ssl
 import zlib
 from base64 import b64decode
@@ -25,6 +27,7 @@ from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
     EndpointConnectionError,
+    NoCredentialsError,
     ReadTimeoutError,
     SSLError,
 )
@@ -42,6 +45,7 @@ _OPERATIONS = frozenset(
     )
 )
 _SERVICE, _ALGORITHM, _SCOPE_END = "dynamodb", "AWS4-HMAC-SHA256", "aws4_request"
+_CONTENT_TYPE = "application/x-amz-json-1.0"  # services have moved to other protocols, which botocore follows
 _MIN_ERROR_STATUS = 300
 
 
@@ -75,18 +79,24 @@ class _Sender:
         self, *, model: Any, params: Mapping[str, Any], request_signer: Any, **_: Any
     ) -> tuple[_Response, dict[str, Any]] | None:
         """Send a request for items as botocore built it; the response and its content. Raises botocore's errors."""
-        if model.name not in _OPERATIONS:
+        if model.name not in _OPERATIONS or not self._knows(params):
             return None
         body: bytes = params["body"]
         headers = {**params["headers"], "User-Agent": params["headers"].get("User-Agent", "gleaner")}
         # Refreshed by botocore where they expire, as those of a function that was restored from a snapshot.
         credentials = request_signer.get_auth(_SERVICE, self._region).credentials
+        if credentials is None:
+            raise NoCredentialsError
         headers |= _sign(headers["X-Amz-Target"], body, self._host, self._region, credentials, datetime.now(UTC))
         try:
             response = self._pool.urlopen("POST", "/", body=body, headers=headers, retries=False, redirect=False)
         except exceptions.HTTPError as error:
             raise self._failure(error) from error
         return _Response(response.status, response.headers), self._read(response)
+
+    def _knows(self, params: Mapping[str, Any]) -> bool:
+        is_known_type = params["headers"].get("Content-Type") == _CONTENT_TYPE and isinstance(params["body"], bytes)
+        return is_known_type and params["url"].rstrip("/") == self._url.rstrip("/")
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> dict[str, Any]:
         checksum = response.headers.get("x-amz-crc32")
@@ -99,7 +109,11 @@ class _Sender:
         }
         content = _parse(response.data)
         if response.status < _MIN_ERROR_STATUS:
+            if content is None:
+                raise ConnectionClosedError(endpoint_url=self._url)  # from something in between
             return content | {"ResponseMetadata": metadata}
+        if content is None:
+            content = {"message": response.data[:200].decode(errors="replace")}
         code = str(content.pop("__type", response.status)).rsplit("#", 1)[-1]
         message = content.pop("message", content.pop("Message", ""))
         return content | {"Error": {"Code": code, "Message": message}, "ResponseMetadata": metadata}
@@ -122,7 +136,7 @@ def _pool(scheme: str, host: str, port: int | None, config: Any) -> urllib3.HTTP
     options: dict[str, Any] = {"timeout": timeout, "maxsize": config.max_pool_connections, "block": False}
     if scheme != "https":
         return urllib3.HTTPConnectionPool(host, port, **options)
-    context = ssl.create_default_context(cafile=get_cert_path(True))
+    context = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
     return urllib3.HTTPSConnectionPool(host, port, ssl_context=context, **options)
 
 
@@ -155,13 +169,13 @@ def _signing_key(secret: str, day: str, region: str) -> bytes:
     return key
 
 
-def _parse(body: bytes) -> dict[str, Any]:
-    """The content of a response; what is no JSON object comes from something in between, and is an error's text."""
+def _parse(body: bytes) -> dict[str, Any] | None:
+    """The content of a response; None for what is no JSON object, which comes from something in between."""
     try:
         content = json.loads(body, object_hook=_read_binary if b'"B"' in body or b'"BS"' in body else None)
     except ValueError:
-        return {"message": body[:200].decode(errors="replace")}
-    return content if isinstance(content, dict) else {}
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _read_binary(value: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,13 @@ from gleaner.errors import GleanerError, StoreUnavailable
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.retries import with_retries
 from gleaner.stores._sending import send_directly
-from gleaner.stores.failures import existing_items, failed_conditions, log_throttling, retry_within
+from gleaner.stores.failures import (
+    existing_items,
+    failed_conditions,
+    log_throttled_statements,
+    log_throttling,
+    retry_within,
+)
 from gleaner.stores.items import from_item, to_item
 from gleaner.stores.schema import Index, TableSchema
 from gleaner.stores.statements import MAX_STATEMENTS, NOT_EXECUTED, Result, Statement, read_result
@@ -37,7 +43,9 @@ _MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the dead
 _MAX_BATCH_GET_KEYS = 100
 _MAX_BATCH_WRITE_ITEMS = 25
 MAX_TRANSACTION_ACTIONS = 100
-_MAX_PARTITIONS = 50  # values of the partition key in an IN
+# Of an IN. It takes 50 values, but "results are returned in pages of up to 10 items. If the IN list contains more
+# values", further pages follow (DynamoDB's developer guide, "PartiQL arithmetic, comparison, and logical operators").
+MAX_PARTITIONS = 10
 
 _NAME = re.compile(r"#(\w+)")
 _USUAL_KEYS = TableSchema()
@@ -133,16 +141,13 @@ class Table:
     def select(
         self, partitions: Sequence[str], *, between: tuple[str, str] | None = None, limit: int, deadline: Deadline
     ) -> list[dict[str, Any]] | None:
-        """The items of several partitions, between two sort keys, in one request, in no particular order.
+        """The items of at most `MAX_PARTITIONS` partitions, between two sort keys, in one request, in no special order.
 
-        None if there are more than `limit`, which bounds what is read, or if DynamoDB refuses the statement: then the
-        partitions must be queried one by one.
+        None if DynamoDB does not return all of them at once, as where there are more than `limit`, which bounds what is
+        read, or if it refuses the statement: then the partitions must be queried one by one.
         """
-        names = list(dict.fromkeys(partitions))
-        if len(names) > _MAX_PARTITIONS:
-            return None
-        where = f'"pk" IN [{", ".join("?" * len(names))}]' + (' AND "sk" BETWEEN ? AND ?' if between else "")
-        parameters: Any = [{"S": value} for value in (*names, *(between or ()))]
+        where = f'"pk" IN [{", ".join("?" * len(partitions))}]' + (' AND "sk" BETWEEN ? AND ?' if between else "")
+        parameters: Any = [{"S": value} for value in (*partitions, *(between or ()))]
         statement = f'SELECT * FROM "{self._name}" WHERE {where}'  # noqa: S608 - a name and question marks
         try:
             response = self._call(
@@ -152,8 +157,7 @@ class Table:
         except StoreUnavailable as error:
             _require_refusal(error)
             return None
-        items = response["Items"]  # an emulator may return more than it was asked for
-        return None if response.get("NextToken") or len(items) > limit else [from_item(item) for item in items]
+        return None if response.get("NextToken") else [from_item(item) for item in response["Items"]]
 
     def query_all(
         self,
@@ -298,6 +302,7 @@ class Table:
                 _require_refusal(error)
                 results += [NOT_EXECUTED] * len(batch)
             else:
+                log_throttled_statements("BatchExecuteStatement", response["Responses"])
                 results += map(read_result, response["Responses"])
         return results
 

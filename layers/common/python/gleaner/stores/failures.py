@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -36,6 +36,7 @@ _TRANSIENT_ERRORS = _THROTTLED | {
     "TransactionConflictException",
 }
 _THROTTLED_REASONS = frozenset(["ThrottlingError", "ProvisionedThroughputExceeded"])
+_THROTTLED_STATEMENTS = _THROTTLED_REASONS | {"RequestLimitExceeded"}
 _TRANSIENT_REASONS = _THROTTLED_REASONS | {"TransactionConflict"}
 _LOST_RESPONSES = frozenset(["ConnectionClosedError", "ResponseStreamingError", "IncompleteReadError"])
 # No connection was made, so nothing was executed. SSLError is left out: an open connection can raise it, too.
@@ -84,6 +85,13 @@ def log_throttling(table: str, operation: str, response: Any) -> None:
         "resource": reasons[0].get("resource"),
     }
     logger.warning("DynamoDB throttled a request", extra=facts)
+
+
+def log_throttled_statements(operation: str, responses: Sequence[Any]) -> None:
+    """Log once for each table that statements of an otherwise successful request were throttled."""
+    throttled = [one for one in responses if one.get("Error", {}).get("Code") in _THROTTLED_STATEMENTS]
+    for table in {str(one.get("TableName")) for one in throttled}:
+        log_throttling(table, operation, {})
 
 
 def retry_within(deadline: Deadline, table: str) -> Callable[[Exception], float | None]:

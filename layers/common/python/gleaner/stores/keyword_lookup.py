@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,15 +14,14 @@ from gleaner import text
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, match_former
+from gleaner.stores._lookup_reading import ENTRIES_PER_TERM, LookupReader
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import MAX_STEMS
 
-# These bound a look-up regardless of the table's size. The first round trip reads at most 43 ranges (16 stems,
-# 15 pairs, and 12 stems of entries that earlier versions wrote) of 25 entries; the second 12 keywords with their newest
-# 10 associations. Each is one request, or a query for each range where that one would read more.
-ENTRIES_PER_TERM = 25
+# A look-up is bounded regardless of the table's size. It reads at most 28 ranges of entries (16 stems, and 12 stems of
+# entries that earlier versions wrote), then the pairs of those stems that have more entries than were read (at most
+# 15), and then so many keywords with their newest associations; with two scopes, twice as many.
 MAX_KEYWORDS = 12
-ASSOCIATIONS_PER_KEYWORD = 10
 
 UNKNOWN_WEIGHT = 0.7  # weight of a stem whose rarity is unknown
 _PREFIX_WEIGHT = 0.6  # weight of a stem that is only a prefix of the keyword's term; an equal stem weighs 1
@@ -45,7 +44,7 @@ class LookupResult:
 
     matches: tuple[KeywordMatch, ...]
     weights: dict[str, float]
-    answers: tuple[dict[str, Any], ...] | None = None  # the items that were to be read beside; None: they were not
+    answers: tuple[dict[str, Any], ...] = ()  # the items that were to be read beside
 
 
 @dataclass(slots=True)
@@ -73,8 +72,7 @@ class KeywordLookup:
     """Reads the look-up entries of the keywords table; on `executor` where it takes several requests."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
-        self._table = table
-        self._executor = executor
+        self._reader = LookupReader(table, executor)
 
     def find(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> list[KeywordMatch]:
         """The matches of `look_up`."""
@@ -93,54 +91,60 @@ class KeywordLookup:
 
         With `caller`, a hash, the matches lead only to answers that this caller caused, or whose caller is not known;
         the bounds then hold for each of the two scopes. The items of `answer_ids` are read beside the entries. Takes
-        two round trips of bounded size. Raises StoreUnavailable or DeadlineExceeded.
+        two round trips of bounded size, and a third for words that many keywords have in common. Raises
+        StoreUnavailable or DeadlineExceeded.
         """
         scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
         former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
-        lookups = [*((stem,) for stem in stems), *pairwise(stems)]
-        by_scope, answers = self._read_entries(scopes, [*lookups, *((stem,) for stem in former)], answer_ids, deadline)
-        weights = _weigh(stems, [entries[: len(lookups)] for entries in by_scope])
+        found, answers = self._read_entries(scopes, [*stems, *former], answer_ids, deadline)
+        by_scope = [entries[: len(stems)] for entries in found]
+        weights = _weigh(stems, by_scope)
+        pairs = self._read_pairs(scopes, by_scope, deadline)
         ranked: list[_Ranked] = []
-        for scope, entries in zip(scopes, by_scope, strict=True):
-            present, earlier = entries[: len(lookups)], entries[len(lookups) :]
-            best = _rank(weights, [*_candidates(present), *_former_candidates(earlier, former, weights)])
+        for scope, present, of_pairs, entries in zip(scopes, by_scope, pairs, found, strict=True):
+            earlier = _former_candidates(entries[len(stems) :], former, weights)
+            best = _rank(weights, [*_candidates([*present, *of_pairs]), *earlier])
             ranked += [(scope, keyword_id, score) for keyword_id, _, score in best[:MAX_KEYWORDS]]
         matches = self._with_answers(ranked, caller, deadline) if ranked else []
-        return LookupResult(matches=tuple(matches), weights=weights, answers=answers)
+        return LookupResult(matches=tuple(matches), weights=weights, answers=tuple(answers))
 
     def _read_entries(
-        self,
-        scopes: Sequence[str],
-        lookups: Sequence[tuple[str, ...]],
-        answer_ids: Sequence[str],
-        deadline: Deadline,
-    ) -> tuple[list[list[_Entries]], tuple[dict[str, Any], ...] | None]:
-        """The entries of each scope with the stems they were looked up by, one or two adjacent ones; the answers."""
-        ranges = [_entry_range(*place) for place in itertools.product(scopes, lookups)]
+        self, scopes: Sequence[str], stems: Sequence[str], answer_ids: Sequence[str], deadline: Deadline
+    ) -> tuple[list[list[_Entries]], list[dict[str, Any]]]:
+        """The entries of each scope with the stem they were looked up by; the items of the answers."""
+        places = list(itertools.product(scopes, stems))
         answer_keys = [schema.answer_key(result_id) for result_id in answer_ids]
-        names = [*(partition for partition, _ in ranges), *(key["pk"] for key in answer_keys)]
-        limit = ENTRIES_PER_TERM * len(ranges) + len(answer_keys)
-        items = self._table.select(names, limit=limit, deadline=deadline) if names else []
-        if items is None:
-            found = self._map_parallel(lambda place: self._query(place, deadline), ranges)
-        else:
-            found = _cut_ranges(items, ranges)
+        found, answers = self._reader.read_entries([_stem_range(*place) for place in places], answer_keys, deadline)
         entries = iter(found)
-        by_scope = [[(key_stems, next(entries)) for key_stems in lookups] for _ in scopes]
-        return by_scope, None if items is None else tuple(item for item in items if _key(item) in answer_keys)
+        return [[((stem,), next(entries)) for stem in stems] for _ in scopes], answers
 
-    def _query(self, place: tuple[str, str], deadline: Deadline) -> list[dict[str, Any]]:
-        partition, begins_with = place
-        return self._table.query(
-            partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
-        )
+    def _read_pairs(
+        self, scopes: Sequence[str], by_scope: Sequence[Sequence[_Entries]], deadline: Deadline
+    ) -> list[list[_Entries]]:
+        """The entries of adjacent stems that have more entries than were read. The others lead to nothing more.
+
+        A keyword with an entry for two adjacent stems has one for each of them.
+        """
+        wanted = [
+            (place, (*first[0], *second[0]))
+            for place, entries in enumerate(by_scope)
+            for first, second in pairwise(entries)
+            if max(len(first[1]), len(second[1])) >= ENTRIES_PER_TERM
+        ]
+        pairs: list[list[_Entries]] = [[] for _ in scopes]
+        if wanted:
+            ranges = [(schema.pair_partition(scopes[place], *stems), "") for place, stems in wanted]
+            found, _ = self._reader.read_entries(ranges, (), deadline)
+            for (place, stems), items in zip(wanted, found, strict=True):
+                pairs[place].append((stems, items))
+        return pairs
 
     def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
         scores: dict[str, float] = {}
         for _, keyword_id, score in ranked:
             scores[keyword_id] = max(score, scores.get(keyword_id, 0.0))
-        heads, by_place = self._read_keywords([(scope, keyword_id) for scope, keyword_id, _ in ranked], deadline)
+        heads, by_place = self._reader.read_keywords([(scope, keyword_id) for scope, keyword_id, _ in ranked], deadline)
         associations: dict[str, list[dict[str, Any]]] = {keyword_id: [] for keyword_id in scores}
         for (_, keyword_id, _), items in zip(ranked, by_place, strict=True):
             associations[keyword_id] += [item for item in items if caller in (None, item.get("caller", caller))]
@@ -158,63 +162,9 @@ class KeywordLookup:
         ]
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
 
-    def _read_keywords(
-        self, places: Sequence[tuple[str, str]], deadline: Deadline
-    ) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
-        """The keywords, and for each scope and keyword the newest associations."""
-        prefixes = [schema.association_prefix(scope) for scope, _ in places]
-        keys = {keyword_id: schema.keyword_key(keyword_id) for _, keyword_id in places}
-        # A keyword sorts after its associations with answers, and before those with queries that it served.
-        between = min(prefixes), schema.keyword_key("")["sk"]
-        limit = (ASSOCIATIONS_PER_KEYWORD + 1) * (len(places) + 1)
-        items = self._table.select(
-            [key["pk"] for key in keys.values()], between=between, limit=limit, deadline=deadline
-        )
-        if items is None:
-            heads = self._executor.submit(lambda: self._table.get_many(list(keys.values()), deadline=deadline))
-            by_place = self._map_parallel(lambda place: self._query_associations(place[0], place[1], deadline), places)
-            return heads.result(), by_place
-        newest_first = sorted(items, key=lambda item: item["sk"], reverse=True)
-        return [item for item in items if item["sk"] == between[1]], [
-            [item for item in newest_first if item["pk"] == keys[keyword_id]["pk"] and item["sk"].startswith(prefix)][
-                :ASSOCIATIONS_PER_KEYWORD
-            ]
-            for (_, keyword_id), prefix in zip(places, prefixes, strict=True)
-        ]
 
-    def _query_associations(self, scope: str, keyword_id: str, deadline: Deadline) -> list[dict[str, Any]]:
-        return self._table.query(
-            partition=schema.keyword_key(keyword_id)["pk"],
-            begins_with=schema.association_prefix(scope),
-            limit=ASSOCIATIONS_PER_KEYWORD,
-            newest_first=True,
-            deadline=deadline,
-        )
-
-    def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
-        return list(self._executor.map(read, arguments))
-
-
-def _key(item: Mapping[str, Any]) -> schema.Key:
-    return {"pk": item["pk"], "sk": item["sk"]}
-
-
-def _cut_ranges(items: Sequence[dict[str, Any]], ranges: Sequence[tuple[str, str]]) -> list[list[dict[str, Any]]]:
-    """The first entries of each range of whole partitions, as a query of it would return them."""
-    partitions: dict[str, list[dict[str, Any]]] = {partition: [] for partition, _ in ranges}
-    for item in sorted(items, key=lambda item: item["sk"]):
-        partitions.get(item["pk"], []).append(item)
-    return [
-        [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
-        for partition, prefix in ranges
-    ]
-
-
-def _entry_range(kb_id: str, key_stems: tuple[str, ...]) -> tuple[str, str]:
+def _stem_range(kb_id: str, stem: str) -> tuple[str, str]:
     """The partition to query, and the prefix of its sort keys."""
-    if len(key_stems) > 1:
-        return schema.pair_partition(kb_id, *key_stems), ""
-    stem = key_stems[0]
     # Equal stems sort before longer ones because the separator sorts before letters and digits. A stem shorter
     # than the partition's prefix matches only itself: its extensions are in other partitions.
     exact = schema.KEY_SEPARATOR if len(stem) < schema.PREFIX_LENGTH else ""

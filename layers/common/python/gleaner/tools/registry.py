@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gleaner.model import LearningMode, ToolSpec
+from gleaner.model import ToolSpec
 from gleaner.tools import generate_response, index_keywords, knowledge_base_search, perplexity_search
 from gleaner.tools.tool import Tool
 from gleaner.tools.workspace import Workspace
@@ -16,9 +16,12 @@ TOOLS: dict[str, Tool[Any]] = {
 
 
 def tool_specs(workspace: Workspace) -> list[ToolSpec]:
-    """Return all tools as the model sees them for this question, in an order that never changes."""
-    hidden = {index_keywords.NAME} if workspace.question.learning is LearningMode.OFF else set()
-    return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items() if name not in hidden]
+    """Return all tools as the model sees them for this question, in an order that never changes.
+
+    Those that may never be called are among them: without `index_keywords`, what requests have in common would be too
+    short for the provider's cache.
+    """
+    return [tool.adapt(_spec(name), workspace) for name, tool in TOOLS.items()]
 
 
 @cache
