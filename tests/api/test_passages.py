@@ -205,7 +205,7 @@ def test_an_unknown_document_is_not_found(client: Client) -> None:
 
 @given(
     st.from_regex(r"[a-z0-9][a-z0-9_-]{0,20}", fullmatch=True),
-    st.text(min_size=1).filter(lambda key: key.isprintable()),
+    st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=500),
     st.booleans(),
     st.text(),
 )
@@ -216,7 +216,7 @@ def test_an_id_names_its_place_and_its_text(kb_id: str, key: str, is_learned: bo
     assert (decoded.place, decoded.fingerprint) == (place, fingerprint(content))
 
 
-@given(st.text(min_size=1))
+@given(st.text(st.characters(min_codepoint=1, max_codepoint=127), min_size=1, max_size=510))
 def test_the_id_of_a_document_can_stand_in_a_path(document: str) -> None:
     encoded = encode_document(document)
     assert quote(encoded, safe="~") == encoded
@@ -224,6 +224,13 @@ def test_the_id_of_a_document_can_stand_in_a_path(document: str) -> None:
         assert decode_document(encoded) == document
     except UnknownDocument:
         pytest.fail(f"{document!r} is not decoded")
+
+
+@pytest.mark.parametrize("key", ["0" * 513, "caf\xe9", "a\0b"])
+def test_what_no_index_holds_is_unknown(client: Client, key: str) -> None:
+    passage = encode_passage(Place(kb_id="default_kb", key=key), "text")
+    for path in (f"/api/documents/{encode_document(key)}", f"/api/passages/{passage}"):
+        assert get(client, path)[0] == 404
 
 
 def test_a_stored_answer_names_the_page_that_each_sentence_came_from(

@@ -142,7 +142,9 @@ def _call_of(target: str, body: Any) -> StoreCall:
     operation = target.rpartition(".")[2]
     actions = [inner for action in body.get("TransactItems", ()) for inner in action.values()]
     tables = {action["TableName"] for action in actions} | set(body.get("RequestItems", ()))
-    texts = [statement["Statement"] for statement in body.get("Statements", ())]
+    texts = [
+        statement["Statement"] for statement in (*body.get("Statements", ()), *([body] if "Statement" in body else ()))
+    ]
     tables |= {text.split('"', 2)[1] for text in texts}  # the first name in quotation marks
     if "TableName" in body:
         tables.add(body["TableName"])

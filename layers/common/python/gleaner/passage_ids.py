@@ -15,6 +15,10 @@ _FINGERPRINT_CHARS = 10
 _PAGE = re.compile(r"(.+)/([0-9]{1,3})")
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _ENCODED = "~"  # before an id in base64
+# Ids of the index are of ASCII without NUL, and have up to 512 characters (`require_valid_vector_id` in the SDK's
+# validation.py). Its client refuses to ask for others.
+_RECORD_KEY = re.compile(r"[\x01-\x7f]{1,512}")
+_DOCUMENT_KEY = re.compile(r"[\x01-\x7f]{1,510}")  # a separator and the index of a chunk follow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,12 @@ def decode_passage(passage_id: str) -> PassageId:
     mark = passage_id.rpartition(".")[2]
     kb_id = namespace.removesuffix(ANSWERS_SUFFIX)
     key = _from_base64(rest)
-    if not key or not re.fullmatch(KB_ID_PATTERN, kb_id) or len(mark) != _FINGERPRINT_CHARS:
+    if (
+        key is None
+        or not _RECORD_KEY.fullmatch(key)
+        or not re.fullmatch(KB_ID_PATTERN, kb_id)
+        or len(mark) != _FINGERPRINT_CHARS
+    ):
         raise UnknownPassage("This is no id of a passage. Take it from a source of an answer.")
     page = _PAGE.fullmatch(key) if kb_id != namespace else None
     place = Place(
@@ -73,7 +82,7 @@ def encode_document(document_id: str) -> str:
 def decode_document(document_id: str) -> str:
     """Raises UnknownDocument unless `encode_document` may have returned this id."""
     decoded = _from_base64(document_id[1:]) if document_id.startswith(_ENCODED) else document_id
-    if not decoded or encode_document(decoded) != document_id:
+    if decoded is None or not _DOCUMENT_KEY.fullmatch(decoded) or encode_document(decoded) != document_id:
         raise UnknownDocument("This is no id of a document. Take it from the list of documents.")
     return decoded
 
