@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 def watch_directories(
     paths: Sequence[Path], kb_id: str, documents: LocalDocuments, data_dir: Path, *, say: Say
 ) -> Iterator[None]:
-    """Keep the bucket of a running service as the directories are, until the context ends."""
+    """Keep the bucket of a running service as the directories are, whose paths are absolute, until the context ends."""
     objects = documents.connect()
     memories = data_dir / "watched"
     memories.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def watch_directories(
         WatchedDirectory(
             path, kb_id=kb_id, objects=objects, memory=memories / f"{document_id(f'{kb_id}/{path}')}.json", say=say
         )
-        for path in map(Path.absolute, paths)
+        for path in paths
     ]
     watch = Watch(directories, say)
     documents.listen(watch.tell)
@@ -95,17 +95,18 @@ class Watch:
             self._summed.clear()
 
     def _run(self) -> None:
-        pause, is_failing = 0.0, False
+        pause = 0.0
+        failing: set[WatchedDirectory] = set()  # each says so once
         while not self._stop_requested.wait(pause):
             started = time.monotonic()
             for directory in self._directories:
                 try:
                     directory.update(self._expect)
-                    is_failing = False
+                    failing.discard(directory)
                 except (ObjectStoreUnavailable, OSError) as error:
-                    if not is_failing:
+                    if directory not in failing:
                         self._say(f"Changes in {directory.name} cannot be kept now: {error} They are tried again.")
-                    is_failing = True
+                    failing.add(directory)
             pause = max(_PAUSE_SECONDS, _SHARE * (time.monotonic() - started))
 
     def _expect(self) -> None:
