@@ -50,7 +50,7 @@ def follow(paths: Sequence[Path], report: IngestReport, *, kb_id: str, root: str
     A document is removed also if it is not clear any more whom it is for. Raises ObjectStoreUnavailable.
     """
     unclear = [problem.source_file_path for problem in report.skipped if isinstance(problem, UnclearRights)]
-    for name in (*report.removed, *unclear):
+    for name in {*report.removed, *unclear}:
         bucket.delete(f"{kb_id}/{name}")
     loaded = {*report.loaded, *report.replaced, *report.unchanged}
     files = {one.source_file_path: one for one in find_source_files(paths, root=root).files}

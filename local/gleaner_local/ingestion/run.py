@@ -88,20 +88,23 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     remove_deleted()
-    _remove_unclear(report.skipped, kb_id, knowledge_base)
+    report.removed += _remove_unclear(report.skipped, kb_id, knowledge_base)
     return report
 
 
-def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> None:
-    """Remove the earlier versions of documents of which it is not clear any more whom they are for."""
-    for problem in skipped:
-        if isinstance(problem, UnclearRights):
-            remove_document(
-                document_id(problem.source_file_path),
-                kb_id=kb_id,
-                knowledge_base=knowledge_base,
-                timeout=lambda: REQUEST_SECONDS,
-            )
+def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> list[str]:
+    """Remove the earlier versions of documents of which it is not clear any more whom they are for; returns these."""
+    return [
+        problem.source_file_path
+        for problem in skipped
+        if isinstance(problem, UnclearRights)
+        and remove_document(
+            document_id(problem.source_file_path),
+            kb_id=kb_id,
+            knowledge_base=knowledge_base,
+            timeout=lambda: REQUEST_SECONDS,
+        )
+    ]
 
 
 def _remove_deleted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +40,7 @@ def watch_directories(
     ]
     watch = Watch(directories, say)
     documents.listen(watch.tell)
+    watch.expect(documents.waiting())  # what an earlier run left
     watch.start()
     try:
         yield
@@ -70,9 +71,15 @@ class Watch:
         if self._thread.is_alive():
             self._thread.join()
 
+    def expect(self, waiting: Iterable[tuple[str, str]]) -> None:
+        """Await those documents that belong to the directories."""
+        for kb_id, name in waiting:
+            if self._has(kb_id, name):
+                self._await_one()
+
     def tell(self, kb_id: str, name: str, entry: DocumentEntry | None) -> None:
         """Say what became of a document; None: it was removed."""
-        if not any(directory.has(kb_id, name) for directory in self._directories):
+        if not self._has(kb_id, name):
             return
         with self._lock:
             self._awaited = max(0, self._awaited - 1)
@@ -83,6 +90,9 @@ class Watch:
             if entry is not None and entry.state is not DocumentState.LOADED:
                 self._say(f"{name}: {_describe(entry)}")
             self._sum_up(state)
+
+    def _has(self, kb_id: str, name: str) -> bool:
+        return any(directory.has(kb_id, name) for directory in self._directories)
 
     def _sum_up(self, state: str) -> None:
         self._summed[state] += 1
@@ -101,7 +111,7 @@ class Watch:
             started = time.monotonic()
             for directory in self._directories:
                 try:
-                    directory.update(self._expect)
+                    directory.update(self._await_one)
                     failing.discard(directory)
                 except (ObjectStoreUnavailable, OSError) as error:
                     if directory not in failing:
@@ -109,7 +119,7 @@ class Watch:
                     failing.add(directory)
             pause = max(_PAUSE_SECONDS, _SHARE * (time.monotonic() - started))
 
-    def _expect(self) -> None:
+    def _await_one(self) -> None:
         with self._lock:
             self._awaited += 1
 

@@ -104,6 +104,12 @@ def test_files_come_change_move_and_go(watched: Watched) -> None:
     assert watched.said == ["Left out in " + str(watched.directory) + ": 1 .png, 1 .md~."]
 
 
+def test_what_was_put_waits_until_it_is_loaded(watched: Watched, documents: LocalDocuments) -> None:
+    watched.write("part/Größe 1.md")
+    watched.look()
+    assert (KB, "guide/part/Größe 1.md") in documents.waiting()
+
+
 def test_a_file_that_is_being_written_waits(watched: Watched) -> None:
     watched.write("moor.md", "half", age=0)
     assert watched.look(1) == 0

@@ -31,8 +31,8 @@ def watch(tmp_path: Path, said: list[str], *, expected: int) -> Watch:
         tmp_path / "guide", kb_id="kb", objects=unused, memory=tmp_path / "memory", say=said.append
     )
     created = Watch([directory], said.append)
-    for _ in range(expected):
-        created._expect()
+    created.expect([("kb", f"guide/{number}.md") for number in range(expected)])
+    created.expect([("other", "guide/moor.md"), ("kb", "uploads/moor.md")])
     return created
 
 
