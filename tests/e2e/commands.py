@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_PATIENCE_SECONDS = 240  # for a machine that does much else
 GLEANER = Path(sys.executable).parent / "gleaner"
 ENVIRONMENT = {
     name: value
@@ -53,7 +54,7 @@ def serving_scripted(directory: Path, document: str, model_url: str, web_url: st
 def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the command with these arguments and additional variables until it ends."""
     command, env = [GLEANER, *map(str, arguments)], ENVIRONMENT | variables
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=_PATIENCE_SECONDS, check=False)
 
 
 def one_line(result: subprocess.CompletedProcess[str]) -> str:
@@ -67,7 +68,7 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
 
 def _url(process: subprocess.Popen[bytes], data_dir: Path) -> str:
     running = data_dir / "running.json"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         if running.exists() and (text := running.read_text()):
             return str(json.loads(text)["url"])

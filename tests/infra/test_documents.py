@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gleaner_local.aws.document_queue import BATCH_SIZE
 from infra.constructs.documents_bucket import upload_origins
 from infra.documents import Documents
 from infra.environment import Environment
@@ -106,7 +107,7 @@ def test_the_function_takes_one_message_and_as_many_at_once_as_the_record_says(
     source = one(template, "AWS::Lambda::EventSourceMapping")
     assert environment.documents is not None
     assert source["ScalingConfig"] == {"MaximumConcurrency": environment.documents.max_concurrency}
-    assert source["BatchSize"] == 1
+    assert source["BatchSize"] == BATCH_SIZE  # and so one machine delivers them
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     function = functions(template)["ingest"]
     assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"])

@@ -14,7 +14,8 @@ from botocore.exceptions import ClientError
 from gleaner_local.aws import ministack
 
 MAX_RECEIVES = 5  # then a message is a dead letter, as on AWS
-MAX_BATCH = 10
+BATCH_SIZE = 1  # of a delivery, as infra/constructs/ingestion.py has it
+_MAX_ENTRIES = 10  # of one request
 _NAME = "gleaner-documents"
 _DEAD_NAME = f"{_NAME}-dead"
 _ACCOUNT = "000000000000"
@@ -59,7 +60,7 @@ class DocumentQueue:
     def send(self, bodies: Iterable[str], *, delay_seconds: int = 0) -> None:
         """Send messages, which can be received after `delay_seconds`, at most 900."""
         rest = iter(bodies)
-        while batch := list(islice(rest, MAX_BATCH)):
+        while batch := list(islice(rest, _MAX_ENTRIES)):
             entries = [
                 {"Id": str(number), "MessageBody": body, "DelaySeconds": delay_seconds}
                 for number, body in enumerate(batch)
@@ -69,12 +70,12 @@ class DocumentQueue:
                 raise ClientError({"Error": refused[0]}, "SendMessageBatch")
 
     def receive(self) -> list[Message]:
-        """At most MAX_BATCH messages, without waiting for any."""
-        return self._receive(self.url)
+        """At most BATCH_SIZE messages, without waiting for any."""
+        return self._receive(self.url, BATCH_SIZE)
 
     def receive_dead(self) -> list[Message]:
         """Messages that were received too often; each is deleted from the dead-letter queue by this."""
-        dead = self._receive(self._dead_url)
+        dead = self._receive(self._dead_url, _MAX_ENTRIES)
         self._delete(self._dead_url, dead)
         return dead
 
@@ -93,9 +94,9 @@ class DocumentQueue:
         counts = self._client.get_queue_attributes(QueueUrl=self.url, AttributeNames=list(_COUNTS))["Attributes"]
         return all(counts[name] == "0" for name in _COUNTS)
 
-    def _receive(self, url: str) -> list[Message]:
+    def _receive(self, url: str, size: int) -> list[Message]:
         answer = self._client.receive_message(
-            QueueUrl=url, MaxNumberOfMessages=MAX_BATCH, MessageSystemAttributeNames=["All"], WaitTimeSeconds=0
+            QueueUrl=url, MaxNumberOfMessages=size, MessageSystemAttributeNames=["All"], WaitTimeSeconds=0
         )
         messages: list[Message] = answer.get("Messages", [])
         return messages

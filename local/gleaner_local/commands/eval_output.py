@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gleaner_local.evaluation.report import FigureValue, Report
 
 _MAX_LISTED = 20
+_MAX_QUERY = 80  # characters
 _WIDTH = 110  # where nobody looks at a terminal
 _OF_GROUPS = ("right", "hit_1", "reciprocal_rank", "says", "refused_rightly", "refused_wrongly")
 _LEVEL = 0.05
@@ -134,9 +136,9 @@ def _describe_run(report: Report) -> Iterator[str]:
             f"{judge.kappa:.2f}); {judge.unclear} verdicts were unclear."
         )
     if report.drafts:
-        yield f"{report.drafts} drafts were not asked: edit them, and take out their field draft."
+        yield f"Drafts that were not asked: {report.drafts}. Edit them, and take out their field draft."
     if report.not_asked:
-        yield f"{len(report.not_asked)} cases could not be asked, and count nowhere:"
+        yield f"Cases that could not be asked, and count nowhere: {len(report.not_asked)}"
         for missed in report.not_asked[:_MAX_LISTED]:
             yield f"  {missed.id}: {missed.reason}"
         yield from _more(len(report.not_asked))
@@ -145,9 +147,10 @@ def _describe_run(report: Report) -> Iterator[str]:
 def _describe_wrong(report: Report) -> Iterator[str]:
     wrong = [case for case in report.cases if case.reasons]
     if wrong:
-        yield f"{len(wrong)} cases are not right:"
+        yield f"Cases that are not right: {len(wrong)}"
     for case in wrong[:_MAX_LISTED]:
-        yield f"  {case.id}: {'; '.join(case.reasons)}"
+        query = f" {textwrap.shorten(case.query, _MAX_QUERY, placeholder=' …')!r}" if case.query else ""
+        yield f"  {case.id}{query}: {'; '.join(case.reasons)}"
     yield from _more(len(wrong))
 
 

@@ -44,16 +44,18 @@ def _check_paths(paths: list[Path] | None) -> list[Path] | None:
 
 
 def _check_watched(paths: list[Path] | None) -> list[Path] | None:
+    """The absolute paths: the name of `..` is that of the directory."""
     roots: dict[str, Path] = {}
     for path in paths or ():
         if not path.is_dir():
             raise typer.BadParameter(f"{path} is not a directory")
-        name = path.absolute().name
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would rename a linked directory
+        name = absolute.name
         if name in ("", UPLOADS):
             raise typer.BadParameter(f"{path} cannot be watched: {UPLOADS}/ is for the page, and / has no name")
-        if (other := roots.setdefault(name, path)) is not path:
-            raise typer.BadParameter(f"{other} and {path} have the same name; rename one of them")
-    return paths
+        if (other := roots.setdefault(name, absolute)) is not absolute:
+            raise typer.BadParameter(f"{other} and {absolute} have the same name; rename one of them")
+    return list(roots.values())
 
 
 def serve(

@@ -41,6 +41,7 @@ class CaseReport(_Model):
     """A case that was asked. Values are means over its runs; the rest is of the last one."""
 
     id: str
+    query: str | None = None  # which earlier reports lack
     digest: str
     language: str | None
     tags: list[str]
@@ -179,6 +180,7 @@ def _to_case_report(outcome: Outcome) -> CaseReport:
     case, last = outcome.case, outcome.measured[-1]
     return CaseReport(
         id=case.id,
+        query=case.query,
         digest=case.digest,
         language=case.language,
         tags=list(case.tags),

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gleaner.clients.object_store import ObjectStore
-from gleaner.groups import write_header
+from gleaner.clients.object_store import ObjectFacts, ObjectStore
+from gleaner.groups import Groups, write_header
 from gleaner.runtime.settings import read_index_host
-from gleaner_documents.model import UnreadableDocument
+from gleaner_documents.model import UnclearRights, UnreadableDocument
 from gleaner_documents.source_files import find_source_files
 from gleaner_local.ingestion.run import IngestReport
 from gleaner_local.service.documents import LocalDocuments, connect_bucket
@@ -47,9 +47,10 @@ def open_bucket(data_dir: Path, env: Mapping[str, str]) -> Iterator[ObjectStore 
 def follow(paths: Sequence[Path], report: IngestReport, *, kb_id: str, root: str | None, bucket: ObjectStore) -> None:
     """Delete the objects of documents that a run removed, and replace those that it loaded in another version.
 
-    Raises ObjectStoreUnavailable.
+    A document is removed also if it is not clear any more whom it is for. Raises ObjectStoreUnavailable.
     """
-    for name in report.removed:
+    unclear = [problem.source_file_path for problem in report.skipped if isinstance(problem, UnclearRights)]
+    for name in {*report.removed, *unclear}:
         bucket.delete(f"{kb_id}/{name}")
     loaded = {*report.loaded, *report.replaced, *report.unchanged}
     files = {one.source_file_path: one for one in find_source_files(paths, root=root).files}
@@ -62,5 +63,13 @@ def follow(paths: Sequence[Path], report: IngestReport, *, kb_id: str, root: str
                 data, groups = files[name].read(), files[name].read_groups()
             except UnreadableDocument:
                 continue  # it changed since it was loaded; the next run says what is wrong
-            if hashlib.md5(data, usedforsecurity=False).hexdigest() != facts.version:
+            if not _is_same(facts, data, groups, bucket):
                 bucket.put(facts.key, data, metadata={"groups": write_header(groups)} if groups else None)
+
+
+def _is_same(listed: ObjectFacts, data: bytes, groups: Groups, bucket: ObjectStore) -> bool:
+    """Whether an object has this content and these groups. Groups of an upload stay where no sidecar names any."""
+    if hashlib.md5(data, usedforsecurity=False).hexdigest() != listed.version:
+        return False
+    facts = bucket.head(listed.key) if groups else None  # a listing tells no metadata
+    return facts is None or facts.metadata.get("groups") == write_header(groups)

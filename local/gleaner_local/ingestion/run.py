@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from gleaner.clients.document_chunks import remove_document
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.document_files import document_id
 from gleaner.model import Record
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS, ChunkSettings
 from gleaner_documents.loading.records import make_records
-from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer, remove_document
+from gleaner_documents.loading.writing import REQUEST_SECONDS, IngestProgress, Version, Writer
 from gleaner_documents.model import NothingToRead, UnclearRights, UnreadableDocument
 from gleaner_documents.plan import Plan, find_deleted, make_plan
 from gleaner_documents.reading_process import read_document_safely
@@ -87,15 +88,23 @@ def ingest(
         writer.write(group)
     report.chunks_written = writer.chunks_written
     remove_deleted()
-    _remove_unclear(report.skipped, kb_id, knowledge_base)
+    report.removed += _remove_unclear(report.skipped, kb_id, knowledge_base)
     return report
 
 
-def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> None:
-    """Remove the earlier versions of documents of which it is not clear any more whom they are for."""
-    for problem in skipped:
-        if isinstance(problem, UnclearRights):
-            remove_document(document_id(problem.source_file_path), kb_id=kb_id, knowledge_base=knowledge_base)
+def _remove_unclear(skipped: Sequence[UnreadableDocument], kb_id: str, knowledge_base: KnowledgeBase) -> list[str]:
+    """Remove the earlier versions of documents of which it is not clear any more whom they are for; returns these."""
+    return [
+        problem.source_file_path
+        for problem in skipped
+        if isinstance(problem, UnclearRights)
+        and remove_document(
+            document_id(problem.source_file_path),
+            kb_id=kb_id,
+            knowledge_base=knowledge_base,
+            timeout=lambda: REQUEST_SECONDS,
+        )
+    ]
 
 
 def _remove_deleted(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gleaner.clients.object_store import ObjectStore
 from gleaner.groups import write_header
-from gleaner_documents.model import FileNotReadable, UnreadableDocument
+from gleaner_documents.model import FileNotReadable, UnclearRights, UnreadableDocument
 from gleaner_documents.plan import MIN_SUSPICIOUS
 from gleaner_documents.source_files import Root, ScanResult, SourceFile, find_source_files
 from gleaner_local.ingestion._known_files import Fingerprint, KnownFiles, take_fingerprint
@@ -124,6 +124,8 @@ class WatchedDirectory:
             self._complain(problem)
             if not isinstance(problem, FileNotReadable):  # its permissions may change, which nothing else shows
                 self._refused[name] = mark
+            if isinstance(problem, UnclearRights) and name in stored:  # the version there may be for too many
+                self._delete(name, stored, expect)
             return
         self._said.pop(name, None)
         expect()
@@ -138,10 +140,13 @@ class WatchedDirectory:
         missing = {name for name in earlier - self._last.keys() - unreadable if not self._root.has(name)}
         gone, self._missing = (missing & self._missing) - self._hold(missing, earlier), missing
         for name in sorted(gone):
-            expect()
-            self._objects.delete(f"{self._kb_id}/{name}")
-            self._known.drop(name)
-            stored.discard(name)
+            self._delete(name, stored, expect)
+
+    def _delete(self, name: str, stored: set[str], expect: Callable[[], None]) -> None:
+        expect()
+        self._objects.delete(f"{self._kb_id}/{name}")
+        self._known.drop(name)
+        stored.discard(name)
 
     def _hold(self, missing: set[str], earlier: set[str]) -> set[str]:
         """The missing files whose documents stay: all of them were there, and now none is.
@@ -171,7 +176,7 @@ class WatchedDirectory:
         self._left_out = scan.left_out
 
     def _complain(self, problem: UnreadableDocument) -> None:
-        self._say_once(problem.source_file_path, f"{self._kb_id}: skipped {problem}")
+        self._say_once(problem.source_file_path, f"{problem.source_file_path}: skipped: {problem.reason}")
 
     def _say_once(self, topic: str, text: str) -> None:
         if self._said.get(topic) != text:

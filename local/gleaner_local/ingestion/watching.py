@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 def watch_directories(
     paths: Sequence[Path], kb_id: str, documents: LocalDocuments, data_dir: Path, *, say: Say
 ) -> Iterator[None]:
-    """Keep the bucket of a running service as the directories are, until the context ends."""
+    """Keep the bucket of a running service as the directories are, whose paths are absolute, until the context ends."""
     objects = documents.connect()
     memories = data_dir / "watched"
     memories.mkdir(exist_ok=True)
@@ -36,10 +36,11 @@ def watch_directories(
         WatchedDirectory(
             path, kb_id=kb_id, objects=objects, memory=memories / f"{document_id(f'{kb_id}/{path}')}.json", say=say
         )
-        for path in map(Path.absolute, paths)
+        for path in paths
     ]
     watch = Watch(directories, say)
     documents.listen(watch.tell)
+    watch.expect(documents.waiting())  # what an earlier run left
     watch.start()
     try:
         yield
@@ -70,9 +71,15 @@ class Watch:
         if self._thread.is_alive():
             self._thread.join()
 
+    def expect(self, waiting: Iterable[tuple[str, str]]) -> None:
+        """Await those documents that belong to the directories."""
+        for kb_id, name in waiting:
+            if self._has(kb_id, name):
+                self._await_one()
+
     def tell(self, kb_id: str, name: str, entry: DocumentEntry | None) -> None:
         """Say what became of a document; None: it was removed."""
-        if not any(directory.has(kb_id, name) for directory in self._directories):
+        if not self._has(kb_id, name):
             return
         with self._lock:
             self._awaited = max(0, self._awaited - 1)
@@ -83,6 +90,9 @@ class Watch:
             if entry is not None and entry.state is not DocumentState.LOADED:
                 self._say(f"{name}: {_describe(entry)}")
             self._sum_up(state)
+
+    def _has(self, kb_id: str, name: str) -> bool:
+        return any(directory.has(kb_id, name) for directory in self._directories)
 
     def _sum_up(self, state: str) -> None:
         self._summed[state] += 1
@@ -95,20 +105,21 @@ class Watch:
             self._summed.clear()
 
     def _run(self) -> None:
-        pause, is_failing = 0.0, False
+        pause = 0.0
+        failing: set[WatchedDirectory] = set()  # each says so once
         while not self._stop_requested.wait(pause):
             started = time.monotonic()
             for directory in self._directories:
                 try:
-                    directory.update(self._expect)
-                    is_failing = False
+                    directory.update(self._await_one)
+                    failing.discard(directory)
                 except (ObjectStoreUnavailable, OSError) as error:
-                    if not is_failing:
+                    if directory not in failing:
                         self._say(f"Changes in {directory.name} cannot be kept now: {error} They are tried again.")
-                    is_failing = True
+                    failing.add(directory)
             pause = max(_PAUSE_SECONDS, _SHARE * (time.monotonic() - started))
 
-    def _expect(self) -> None:
+    def _await_one(self) -> None:
         with self._lock:
             self._awaited += 1
 

@@ -74,6 +74,10 @@ class LocalDocuments:
         """Call `told` in a thread of its own whenever a document was loaded, skipped, removed or given up."""
         self._listeners.append(told)
 
+    def waiting(self) -> list[tuple[str, str]]:
+        """The knowledge base and the name of each document that changed and is not done."""
+        return [_divide(one.key) for one in self._objects.changes(after=0)]
+
     def load(self, env: Mapping[str, str], table: Table, *, queue_endpoint: str, owns_table: bool) -> None:
         """Load what is in the bucket and not done, and from now on what is put into it.
 
@@ -146,11 +150,11 @@ class LocalDocuments:
             self._tell(key, self._find(key))
 
     def _find(self, key: str) -> DocumentEntry | None:
-        kb_id, _, name = key.partition("/")
+        kb_id, name = _divide(key)
         return self._store.find(kb_id, document_id(name), deadline=Deadline.after(_LOOKUP_SECONDS))
 
     def _tell(self, key: str, entry: DocumentEntry | None) -> None:
-        kb_id, _, name = key.partition("/")
+        kb_id, name = _divide(key)
         for told in self._listeners:
             told(kb_id, name, entry)
 
@@ -159,6 +163,11 @@ def connect_bucket(url: str) -> ObjectStore:
     """The bucket that a service of this machine serves at `url`."""
     config = Config(s3={"addressing_style": "path"}, retries={"mode": "standard", "total_max_attempts": 2})
     return ObjectStore(ministack.session().client("s3", endpoint_url=url, config=config), BUCKET)
+
+
+def _divide(key: str) -> tuple[str, str]:
+    kb_id, _, name = key.partition("/")
+    return kb_id, name
 
 
 def _key_of(message: Message) -> str:

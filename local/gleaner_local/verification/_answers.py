@@ -44,7 +44,7 @@ def check_covered(probe: Probe, question: str) -> str:
         expect(_has_place(source), f"{source.id} lacks its file, chapter or chunk")
     first = internal[0]
     place = " · ".join(part for part in (first.source_file_path, first.chapter) if part)
-    return f"{short(answer.answer)} {len(answer.sources)} sources, {marks} cited; {first.id} is {place}"
+    return f"{short(answer.answer)} sources: {len(answer.sources)}, cited: {marks}; {first.id} is {place}"
 
 
 def check_uncovered(probe: Probe, question: str) -> str:
@@ -68,7 +68,7 @@ def check_strict(probe: Probe, question: str) -> str:
     answer = probe.ask(question, grounding="strict")
     resolve_marks(answer)
     expect_no_web(answer)
-    return f"{len(answer.sources)} sources, none external: {short(answer.answer)}"
+    return f"sources: {len(answer.sources)}, none external: {short(answer.answer)}"
 
 
 def expect_no_web(answer: ChatAnswer) -> None:

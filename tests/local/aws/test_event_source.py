@@ -1,4 +1,4 @@
-"""Messages reach a function as SQS and Lambda hand them on: in batches, again after a failure, and not for ever."""
+"""Messages reach a function as SQS and Lambda hand them on: one at a time, again after a failure, and not for ever."""
 
 from __future__ import annotations
 
@@ -124,13 +124,15 @@ def test_a_function_that_died_gets_its_messages_again(source: Source) -> None:
 
 
 def test_a_stop_cuts_off_what_runs_and_starts_nothing_new(source: Source) -> None:
-    source.put("slow", "good")
-    wait_until(source.lines)
+    source.put("good", "slow", "better")
+    wait_until(lambda: source.done)  # which does not wait for those behind it
+    wait_until(lambda: source.lines() == ["good 1", "slow 1"])
     stopping = threading.Thread(target=source.source.stop)
     stopping.start()
     stopping.join(_PATIENCE_SECONDS)
     assert not stopping.is_alive()
-    assert source.done == [] and source.dead == []
+    assert source.done == ["good"] and source.dead == []
+    assert source.lines() == ["good 1", "slow 1"]
 
 
 @pytest.mark.slow

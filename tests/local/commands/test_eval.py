@@ -80,7 +80,18 @@ def test_a_leak_fails_without_any_baseline(cases: Path) -> None:
     with serving(AnsweringService(lambda _path, _body: answer("Marmalade 50. [kb-1]"))) as url:
         result = evaluate(cases, "--url", url)
     assert result.exit_code == 1
-    assert "plant: leaks 'MARMALADE'" in result.output
+    assert "plant 'Hostile?': leaks 'MARMALADE'" in result.output
+
+
+def test_what_is_not_right_names_the_question(tmp_path: Path) -> None:
+    query = "How much is a berth, " + "and a mooring, " * 20
+    cases = write(tmp_path / "cases.jsonl", [{"query": query, "must_say": ["99 crowns"]}])
+    with serving(AnsweringService()) as url:
+        result = evaluate(cases, "--url", url)
+    assert "Cases that are not right: 1\n" in result.output
+    [line] = [line for line in result.output.splitlines() if line.startswith("  case-")]
+    assert " 'How much is a berth, and a mooring," in line and line.endswith(" …': does not say '99 crowns'")
+    assert len(line) < 150
 
 
 def test_what_could_not_be_asked_is_counted_and_has_a_code_of_its_own(cases: Path) -> None:
@@ -88,7 +99,7 @@ def test_what_could_not_be_asked_is_counted_and_has_a_code_of_its_own(cases: Pat
     with serving(AnsweringService(lambda _path, body: refuse if body["query"] == "How long?" else None)) as url:
         result = evaluate(cases, "--url", url)
     assert result.exit_code == 3
-    assert "1 cases could not be asked" in result.output
+    assert "Cases that could not be asked, and count nowhere: 1\n" in result.output
     assert "1 cases, model" in result.output
 
 
@@ -97,7 +108,7 @@ def test_drafts_are_not_asked(tmp_path: Path) -> None:
     draft = {"id": "d", "query": "Draft?", "draft": True}
     with serving(service) as url:
         result = evaluate(write(tmp_path / "a.jsonl", [*CASES, draft]), "--url", url)
-        assert "1 drafts were not asked" in result.output
+        assert "Drafts that were not asked: 1." in result.output
         only = evaluate(write(tmp_path / "b.jsonl", [draft]), "--url", url)
     assert (only.exit_code, "Draft?" in service.asked()) == (2, False)
     assert "holds drafts only" in only.output

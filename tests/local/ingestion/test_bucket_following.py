@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gleaner.groups import read_header
+from gleaner_documents.model import BrokenPdf, UnclearRights
 from gleaner_local.ingestion.bucket_following import follow, open_bucket
 from gleaner_local.ingestion.run import IngestReport
 from gleaner_local.servers.s3_objects import ObjectFiles
@@ -41,6 +43,25 @@ def test_changed_and_removed_documents_are_changes_for_the_next_start(data_dir: 
     changes = {one.key: one.reason for one in objects.changes(after=start)}
     objects.close()
     assert changes == {"kb/guide/bog.md": "DeleteObject", "kb/guide/moor.md": "PutObject"}
+
+
+def test_groups_of_a_sidecar_are_followed_whatever_the_content_is(data_dir: Path, tmp_path: Path) -> None:
+    guide = tmp_path / "guide"
+    guide.mkdir()
+    for name, sidecar in (("moor.md", '{"groups": ["hr"]}'), ("heath.md", "{")):
+        (guide / name).write_text("old")
+        (guide / f"{name}.gleaner.json").write_text(sidecar)
+    unclear = UnclearRights("guide/heath.md", "guide/heath.md.gleaner.json is not JSON")
+    report = IngestReport(replaced=["guide/moor.md"], skipped=[unclear, BrokenPdf("guide/bog.md", "is damaged")])
+    with open_bucket(data_dir, {}) as bucket:
+        assert bucket is not None
+        follow([guide], report, kb_id="kb", root=None, bucket=bucket)
+        assert [one.key for one in bucket.list()] == ["kb/guide/bog.md", "kb/guide/moor.md"]
+        facts = bucket.head("kb/guide/moor.md")
+        assert facts is not None and read_header(facts.metadata["groups"]) == ("hr",)
+        report = IngestReport(unchanged=["guide/moor.md"])
+        follow([guide], report, kb_id="kb", root=None, bucket=bucket)
+        assert bucket.head("kb/guide/moor.md") == facts
 
 
 @pytest.mark.parametrize("env", [{"PINECONE_INDEX_HOST": "https://elsewhere.example"}])

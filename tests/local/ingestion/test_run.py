@@ -197,6 +197,8 @@ def test_what_was_loaded_of_a_document_goes_when_it_is_unclear_whom_it_is_for(
     sidecar.write_text('{"groups": "hr"}')
     report = run(kb, kb_id, docs)
     assert [problem.source_file_path for problem in report.skipped] == ["docs/keywords.md"]
+    assert report.removed == ["docs/keywords.md"]
+    assert run(kb, kb_id, docs).removed == []
     assert "docs/keywords.md" not in chunks_by_file(kb, kb_id)
     assert len(chunks_by_file(kb, kb_id)) == 3
     sidecar.unlink()

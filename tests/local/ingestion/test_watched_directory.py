@@ -104,6 +104,12 @@ def test_files_come_change_move_and_go(watched: Watched) -> None:
     assert watched.said == ["Left out in " + str(watched.directory) + ": 1 .png, 1 .md~."]
 
 
+def test_what_was_put_waits_until_it_is_loaded(watched: Watched, documents: LocalDocuments) -> None:
+    watched.write("part/Größe 1.md")
+    watched.look()
+    assert (KB, "guide/part/Größe 1.md") in documents.waiting()
+
+
 def test_a_file_that_is_being_written_waits(watched: Watched) -> None:
     watched.write("moor.md", "half", age=0)
     assert watched.look(1) == 0
@@ -211,7 +217,23 @@ def test_a_sidecar_restricts_the_object_and_a_broken_one_keeps_it_back(watched: 
     watched.write("heath.md.gleaner.json", "{")
     watched.look()
     assert "heath.md" not in watched.stored()
-    assert any("heath.md" in line for line in watched.said)
+    assert [line.partition(": ")[0] for line in watched.said] == ["guide/heath.md"]
+
+
+def test_a_sidecar_that_breaks_removes_what_was_there_before(watched: Watched) -> None:
+    watched.write("moor.md", "one")
+    watched.write("heath.md", "two")
+    watched.look()
+    watched.write("moor.md.gleaner.json", '{"groups": "hr"}')  # the document was for all
+    assert watched.look(3) == 1
+    assert watched.stored() == {"heath.md": "two"}
+    (said,) = watched.said
+    assert said.startswith("guide/moor.md: skipped: guide/moor.md.gleaner.json ")
+    watched.write("moor.md.gleaner.json", '{"groups": ["hr"]}', age=30)
+    watched.restart()
+    watched.look()
+    facts = watched.objects.head(f"{KB}/guide/moor.md")
+    assert facts is not None and read_header(facts.metadata["groups"]) == ("hr",)
 
 
 NAMES = st.sampled_from(["a.md", "b.md", "c/d.md", "c/e.txt"])

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gleaner.errors import ObjectStoreUnavailable
 from gleaner.model import DocumentState
 from gleaner.stores.document_items import DocumentEntry
+from gleaner_local.ingestion import watching
 from gleaner_local.ingestion.watched_directory import WatchedDirectory
 from gleaner_local.ingestion.watching import Watch
 
@@ -25,9 +31,42 @@ def watch(tmp_path: Path, said: list[str], *, expected: int) -> Watch:
         tmp_path / "guide", kb_id="kb", objects=unused, memory=tmp_path / "memory", say=said.append
     )
     created = Watch([directory], said.append)
-    for _ in range(expected):
-        created._expect()
+    created.expect([("kb", f"guide/{number}.md") for number in range(expected)])
+    created.expect([("other", "guide/moor.md"), ("kb", "uploads/moor.md")])
     return created
+
+
+class Working(WatchedDirectory):
+    """A directory in which nothing changes."""
+
+    def update(self, expect: Callable[[], None]) -> None:
+        pass
+
+
+class Failing(WatchedDirectory):
+    """A directory whose changes cannot be kept, and that counts how often that was tried."""
+
+    tries = 0
+
+    def update(self, expect: Callable[[], None]) -> None:  # noqa: ARG002
+        Failing.tries += 1
+        raise ObjectStoreUnavailable("the bucket is full.")
+
+
+def test_a_failure_is_said_once_beside_a_directory_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "_PAUSE_SECONDS", 0.01)
+    said: list[str] = []
+    unused: Any = None
+
+    def directory(name: str, kind: type[WatchedDirectory]) -> WatchedDirectory:
+        return kind(tmp_path / name, kb_id="kb", objects=unused, memory=tmp_path / "memory", say=said.append)
+
+    watched = Watch([directory("guide", Failing), directory("book", Working)], said.append)
+    watched.start()
+    while Failing.tries < 3:
+        time.sleep(0.01)
+    watched.stop()
+    assert said == ["Changes in guide cannot be kept now: the bucket is full. They are tried again."]
 
 
 def test_few_changes_have_a_line_each(tmp_path: Path) -> None:

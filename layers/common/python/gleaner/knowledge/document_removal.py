@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
+from gleaner.clients.document_chunks import remove_document
 from gleaner.document_files import document_id as id_of
 from gleaner.errors import DeadlineExceeded, LeaseLost, ServiceUnavailable
 from gleaner.knowledge.known_documents import KnownDocuments, Viewer
-from gleaner.knowledge.removal import remove_document
 from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_leases import DocumentLeases

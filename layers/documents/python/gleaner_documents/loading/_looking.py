@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gleaner.addresses import is_page_address
+from gleaner.clients.document_chunks import remove_document
 from gleaner.clients.object_store import ObjectArchived, ObjectFacts, ObjectStore, StoredObject
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.document_files import MAX_FILE_BYTES
@@ -16,7 +17,7 @@ from gleaner_documents.groups import MAX_SIDECAR_BYTES, read_sidecar, read_uploa
 from gleaner_documents.loading.holding import Holding
 from gleaner_documents.loading.object_names import SOURCE_URL, ObjectName
 from gleaner_documents.loading.records import ReadDocument, make_records
-from gleaner_documents.loading.writing import UNFINISHED, IngestProgress, Version, Writer, remove_document
+from gleaner_documents.loading.writing import UNFINISHED, IngestProgress, Version, Writer
 from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights, UnreadableDocument
 from gleaner_documents.plan import content_hash
 from gleaner_documents.reading_process import MAX_SECONDS as READING_SECONDS
@@ -170,7 +171,7 @@ class Look:
             kb_id=self._name.kb_id,
             knowledge_base=self._knowledge_base,
             known_chunks=self._chunk_count,
-            seconds=REQUEST_SECONDS,
+            timeout=lambda: REQUEST_SECONDS,
         )
         self._is_mixed, self._chunk_count, self._groups = False, 0, None
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gleaner.clients.document_chunks import list_chunks
 from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseFull
-from gleaner.model import CHUNK_SEPARATOR, Record, chunk_id
+from gleaner.model import Record
 
 # Timeout of one request; the slowest is a batch that the embedded index embeds on a slow machine.
 REQUEST_SECONDS = 120.0
@@ -94,10 +95,10 @@ class Writer:
         new_ids = {record.id for record in version.records}
         stored_ids = list_chunks(
             version.id,
-            version.earlier_chunks,
             kb_id=self._kb_id,
             knowledge_base=self._knowledge_base,
-            seconds=self._seconds,
+            known_chunks=version.earlier_chunks,
+            timeout=self._seconds,
         )
         return (stored_id for stored_id in stored_ids if stored_id not in new_ids)
 
@@ -126,29 +127,6 @@ class Writer:
             if not self._make_room():
                 raise
             self._knowledge_base.upsert(self._kb_id, batch, timeout=self._seconds)
-
-
-def list_chunks(
-    document: str, known_chunks: int, *, kb_id: str, knowledge_base: KnowledgeBase, seconds: float
-) -> list[str]:
-    """The ids of all chunks of a document that the index lists, and of the first `known_chunks`, each once."""
-    listed = knowledge_base.list_ids(kb_id, prefix=f"{document}{CHUNK_SEPARATOR}", timeout=seconds)
-    return list(dict.fromkeys([*listed, *(chunk_id(document, index) for index in range(known_chunks))]))
-
-
-def remove_document(
-    document: str, *, kb_id: str, knowledge_base: KnowledgeBase, known_chunks: int = 0, seconds: float = REQUEST_SECONDS
-) -> int:
-    """Remove the document of an id and return the number of its chunks, 0 if there is none.
-
-    `known_chunks` is how many it may have, whatever the index lists. Chunk 0 goes first: while it is missing, no run
-    takes the document for complete, and the removal can be repeated. Raises KnowledgeBaseUnavailable.
-    """
-    stored = list_chunks(document, known_chunks, kb_id=kb_id, knowledge_base=knowledge_base, seconds=seconds)
-    mark = chunk_id(document, 0)
-    for ids in ([i for i in stored if i == mark], [i for i in stored if i != mark]):
-        knowledge_base.delete(kb_id, ids, timeout=seconds)
-    return len(stored)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

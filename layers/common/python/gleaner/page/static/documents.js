@@ -39,12 +39,13 @@ function item(one, kbId, openPassage, reload) {
   const passages = el("ol", { class: "chunks" });
   const rest = el("div");
   const state = one.state === "loaded" ? null : [t.states[one.state], one.reason].filter(Boolean).join(": ");
-  const facts = [state, one.source_file_path, `${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
+  const place = el("span", { class: "where", dir: "auto" }, [state, one.source_file_path].filter(Boolean).join(" · "));
+  const facts = [`${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
   const details = el(
     "details",
     {},
-    el("summary", { dir: "auto" }, one.title),
-    el("p", { class: "where", dir: "auto" }, facts.filter(Boolean).join(" · ")),
+    el("summary", { dir: "auto" }, one.title, place),
+    el("p", { class: "where" }, facts.filter(Boolean).join(" · ")),
     passages,
     rest,
   );
@@ -81,7 +82,7 @@ function remover(one, remove, reload) {
   const label = t.removeDocument(one.title);
   const said = el("div");
   const act = async () => {
-    if (!confirm(`${label}?`)) return;
+    if (!confirm(`${label}?\n${one.source_file_path}`)) return; // many documents may have the same title
     try {
       await remove();
       await reload();
