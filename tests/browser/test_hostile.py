@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import httpx
 import pytest
 from playwright.sync_api import Page, Request, expect
 
@@ -13,6 +12,7 @@ from tests.browser.conftest import ask_and_wait
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.e2e.uploading import load
 
 pytestmark = pytest.mark.slow
 
@@ -45,14 +45,7 @@ WIDTHS = (1280, 320)
 def hostile_base(page_service: str) -> str:
     """The name of a knowledge base with a hostile document."""
     name = "hostile"
-    response = httpx.post(
-        f"{page_service}/local/documents",
-        params={"name": "<b>hostile.md", "kb_id": name},
-        headers={"content-type": "application/octet-stream"},
-        content=HOSTILE.encode(),
-        timeout=120,
-    )
-    assert response.json()["outcome"] == "loaded", response.text
+    load(page_service, name, "<b>hostile.md", HOSTILE)
     return name
 
 

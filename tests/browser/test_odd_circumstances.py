@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -15,6 +14,7 @@ from tests.browser.test_hostile import require_harmless
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_model import web as web_search
 from tests.doubles.scripted_web import ScriptedWeb, result
+from tests.e2e.uploading import load
 
 pytestmark = pytest.mark.slow
 
@@ -142,7 +142,7 @@ def test_back_and_forward_lead_through_the_conversations(browser_page: Page, mod
 def test_an_arabic_answer_runs_from_right_to_left_and_a_chinese_one_is_marked(
     browser_page: Page, model: ScriptedModel, page_service: str
 ) -> None:
-    load(page_service, "tongues", f"# Tongues\n\n## Arabic\n\n{ARABIC}\n\n## Chinese\n\n{CHINESE}\n")
+    load(page_service, "tongues", "tongues.md", f"# Tongues\n\n## Arabic\n\n{ARABIC}\n\n## Chinese\n\n{CHINESE}\n")
     browser_page.evaluate("localStorage.setItem('gleaner.settings', JSON.stringify({ kbId: 'tongues' }))")
     browser_page.reload()
     model.plays(
@@ -169,7 +169,7 @@ def test_markup_of_every_kind_stays_text(
         '![](https://evil.example/p.png "t") zero\u200bwidth\u200d and \u2066isolate'
     )
     text = f"# Moles\n\n## Tunnels\n\nMoles dig tunnels. {markup}\n\n|{cells}|\n|{'---|' * 200}\n" + f"|{cells}|\n" * 20
-    load(page_service, f"markup-{width}", text + "\n" + ">" * 3000 + " deep\n\n" + "*a " * 3000)
+    load(page_service, f"markup-{width}", "markup.md", text + "\n" + ">" * 3000 + " deep\n\n" + "*a " * 3000)
     page = open_page(viewport={"width": width, "height": 700})
     outside: list[str] = []
     page.on("request", lambda request: request.url.startswith(page_service) or outside.append(request.url))
@@ -207,15 +207,3 @@ def test_a_web_page_cannot_forge_the_mark_of_a_document(
     marks.click()
     expect(browser_page.locator("#panel")).to_contain_text("From the web")
     expect(browser_page.locator("#panel .mark")).to_have_count(0)  # in a passage, marks are words
-
-
-def load(service: str, kb_id: str, text: str) -> None:
-    """Load a document into a knowledge base of its own."""
-    response = httpx.post(
-        f"{service}/local/documents",
-        params={"name": f"{kb_id}.md", "kb_id": kb_id},
-        headers={"content-type": "application/octet-stream"},
-        content=text.encode(),
-        timeout=120,
-    )
-    assert response.json()["outcome"] in ("loaded", "unchanged"), response.text

@@ -8,35 +8,23 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 from tests.e2e.service_process import Service, service
+from tests.e2e.uploading import PATIENCE_SECONDS, upload
 
 pytestmark = pytest.mark.slow
 
-_PATIENCE_SECONDS = 180.0
 LAMPS = b"# Lamps\n\nThe lamp keeper trims the wick every morning at five.\n"
 
 
 def wait_until(condition: Callable[[], object], running: Service) -> None:
-    ends_at = time.monotonic() + _PATIENCE_SECONDS
+    ends_at = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < ends_at, running.log.read_text()
         time.sleep(0.2)
-
-
-def upload(running: Service, name: str, content: bytes, **more: Any) -> str:
-    """Upload a file as the page does; returns the id of its document."""
-    offer = httpx.post(f"{running.url}/api/documents", json={"name": name, **more}, timeout=30)
-    assert offer.status_code == 201, offer.text
-    form = offer.json()
-    assert urlsplit(form["url"]).netloc == urlsplit(running.url).netloc  # a tunnel passes on that port alone
-    sent = httpx.post(form["url"], data=form["fields"], files={"file": (name, content)}, timeout=60)
-    assert sent.status_code == 204, sent.text
-    return str(form["document_id"])
 
 
 def document(running: Service, document_id: str) -> dict[str, Any]:
@@ -54,8 +42,8 @@ def states(running: Service) -> dict[str, str | None]:
 
 def test_an_upload_is_searchable_and_a_removed_document_is_not(tmp_path: Path) -> None:
     with service(tmp_path / "data") as running:
-        lamps = upload(running, "lamps.md", LAMPS)
-        broken = upload(running, "broken.pdf", b"no PDF")
+        lamps = upload(running.url, "lamps.md", LAMPS)
+        broken = upload(running.url, "broken.pdf", b"no PDF")
         wait_until(lambda: document(running, lamps).get("state") == "loaded", running)
         wait_until(lambda: document(running, broken).get("state") == "skipped", running)
         assert document(running, broken)["reason"]
