@@ -113,6 +113,16 @@ def test_the_function_takes_one_message_and_as_many_at_once_as_the_record_says(
     assert len(function["Layers"]) == len(resources(template, "AWS::Lambda::LayerVersion")) == 2
 
 
+@EVERY
+def test_only_the_function_that_sends_itself_messages_may_go_on_with_them_for_ever(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    name = environment.name
+    assert functions(synthesised.documents[name])["ingest"]["RecursiveLoop"] == "Allow"
+    others = functions(synthesised.service[name]).values()
+    assert not any("RecursiveLoop" in function for function in others)  # Lambda's default is to end such loops
+
+
 def test_a_backfill_sends_a_message_for_each_object(synthesised: Synthesis) -> None:
     machine = one(synthesised.documents["prod"], "AWS::StepFunctions::StateMachine")
     definition = json.loads(machine["DefinitionString"])
