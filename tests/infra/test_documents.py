@@ -60,6 +60,10 @@ def test_whoever_comes_without_tls_is_denied(synthesised: Synthesis, environment
     conditions = [statement["Condition"] for statement in policy["PolicyDocument"]["Statement"]]
     assert {"Bool": {"aws:SecureTransport": "false"}} in conditions
     assert {"NumericLessThan": {"s3:TlsVersion": 1.2}} in conditions
+    # Keys that the function may not use: KMS's and the caller's own. Without "Null" a plain upload would be refused.
+    encryption = "s3:x-amz-server-side-encryption"
+    assert {"Null": {encryption: "false"}, "StringNotEquals": {encryption: "AES256"}} in conditions
+    assert {"Null": {f"{encryption}-customer-algorithm": "false"}} in conditions
     assert {statement["Effect"] for statement in policy["PolicyDocument"]["Statement"]} == {"Deny"}
     denied = [
         policy["Queues"][0]["Ref"]
