@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _RESERVE_SECONDS = 30.0  # to note what is done, and to hand on what is not, before Lambda ends the function
 
-logger = make_logger()
+logger = make_logger("gleaner_documents")
 metrics = make_metrics("ingest")
 ingestion = build_ingestion(IngestSettings.from_env(os.environ), metrics)
 # All messages may fail: they are delivered again, and the metrics count them. The function did not fail.

@@ -6,6 +6,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from aws_cdk import CfnParameter, Duration, Stack
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
@@ -59,12 +60,34 @@ def documents_bucket(scope: Construct, id: str, *, environment: Environment, doc
     # By itself: `event_bridge_enabled` of the construct would add a function of the CDK's to the stack.
     resource = cast(s3.CfnBucket, bucket.node.default_child)
     resource.add_property_override("NotificationConfiguration.EventBridgeConfiguration.EventBridgeEnabled", True)
+    _refuse_other_keys(bucket)
     acknowledge(
         bucket,
         "AwsSolutions-S1",
         "The table of documents says who uploaded what. Access logs would need a bucket that nobody reads.",
     )
     return bucket
+
+
+def _refuse_other_keys(bucket: s3.Bucket) -> None:
+    """Refuse objects that are encrypted with a key of somebody else, which the ingest function could never read.
+
+    Who uploads one is told at once. An upload that names no encryption gets the bucket's own.
+    """
+    encryption, customer = "s3:x-amz-server-side-encryption", "s3:x-amz-server-side-encryption-customer-algorithm"
+    for conditions in (
+        {"Null": {encryption: "false"}, "StringNotEquals": {encryption: "AES256"}},
+        {"Null": {customer: "false"}},
+    ):
+        bucket.add_to_resource_policy(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=["s3:PutObject"],
+                resources=[bucket.arn_for_objects("*")],
+                conditions=conditions,
+            )
+        )
 
 
 def upload_origins(environment: Environment, region: str) -> list[str]:

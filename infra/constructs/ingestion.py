@@ -59,6 +59,10 @@ class Ingestion(Construct):
                 "API_KEYS_SECRET_ARN": data.api_keys.secret_arn,
                 "POWERTOOLS_METRICS_NAMESPACE": criteria.namespace(environment),
             },
+            # Lambda follows messages by the SDK's trace header, and after 16 invocations in a row would send the one
+            # that goes on with a long document, or waits for the index, to the dead letters ("Lambda recursive loop
+            # detection" in its guide). What ends the chain is a checkpoint that grows, or an index that takes more.
+            invokes_itself=True,
         )
         self.function = python.function
         self.log_group = python.log_group

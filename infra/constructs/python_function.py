@@ -32,8 +32,12 @@ class PythonFunction(Construct):
         size: Function,
         variables: Mapping[str, str] | None = None,
         version_description: str | None = None,
+        invokes_itself: bool = False,
     ) -> None:
-        """`version_description`: CloudFormation publishes a new version whenever it changes."""
+        """`version_description`: CloudFormation publishes a new version whenever it changes.
+
+        Unless it `invokes_itself`, Lambda ends it when its own messages come back to it.
+        """
         super().__init__(scope, id)
         self.log_group = log_group(self, "Logs", environment=environment)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
@@ -53,6 +57,7 @@ class PythonFunction(Construct):
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if size.snap_start else None,
             environment=dict(variables) if variables else None,
             current_version_options=lambda_.VersionOptions(description=version_description),
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if invokes_itself else None,
             role=self.role,
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,

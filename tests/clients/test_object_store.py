@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from uuid import uuid4
 
+import boto3
 import pytest
 
 from gleaner.clients import object_store
@@ -64,6 +67,18 @@ def test_objects_are_listed_in_order_from_a_key_on(objects: ObjectStore) -> None
     ordered = sorted(NAMES, key=str.encode)
     assert [facts.key for facts in objects.list("handbook/")] == ordered
     assert [facts.key for facts in objects.list("handbook/", after=ordered[1])] == ordered[2:]
+
+
+def test_a_form_has_the_token_of_the_role_that_signs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function has temporary credentials, and S3 refuses what they sign without their token."""
+    for name, value in (ministack.CREDENTIALS | {"AWS_SESSION_TOKEN": "token"}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # which keeps the credentials that it found first
+    store = object_store.connect(bucket="documents")
+    form = store.presign_post("kb/a.md", content_type="text/markdown", metadata={}, sizes=(1, 2), seconds=9)
+    assert form.fields["x-amz-security-token"] == "token"
+    assert {"x-amz-security-token": "token"} in json.loads(base64.b64decode(form.fields["policy"]))["conditions"]
 
 
 def test_a_bucket_that_is_missing_is_a_failure(objects: ObjectStore, s3_url: str) -> None:

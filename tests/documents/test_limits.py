@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import codecs
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from gleaner_documents.model import BrokenFile, Document, NoTextFound, ReaderFailed, RefusedFile, UnreadableDocument
+from gleaner_documents.model import (
+    BrokenFile,
+    Document,
+    NoTextFound,
+    ReaderFailed,
+    ReaderNotStarted,
+    RefusedFile,
+    UnreadableDocument,
+)
 from gleaner_documents.reading import read_document
 from gleaner_documents.reading_process import ReadingProcess
 from tests.documents.small_files import make_docx, make_epub, make_xlsx, make_zip, paragraph, parts_of
@@ -57,6 +66,17 @@ def test_a_file_that_takes_too_much_memory_is_refused_and_the_next_one_is_read()
     process = ReadingProcess(max_memory_bytes=100 * 1024**2)
     with pytest.raises(RefusedFile, match=r"a\.txt: takes more than 100 MB"):
         process.read("a.txt", codecs.BOM_UTF16_LE + "ж".encode("utf-16-le") * 20_000_000)
+    assert read_fine(process).title == "Title"
+    process.stop()
+
+
+def test_a_worker_that_does_not_start_blames_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every document would be called unreadable, for good, by a fault that the next deployment mends."""
+    process = ReadingProcess()
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(ReaderNotStarted):
+            process.read("a.md", b"Text.")
     assert read_fine(process).title == "Title"
     process.stop()
 

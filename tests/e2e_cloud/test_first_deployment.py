@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,12 +24,18 @@ from tests.infra.synthesis import stub_code
 
 pytestmark = pytest.mark.slow
 
-DATA, SERVICE = "gleaner-prod-data", "gleaner-prod-service"
+DATA, DOCUMENTS, SERVICE = ALL = ("gleaner-prod-data", "gleaner-prod-documents", "gleaner-prod-service")
 HOST = "https://gleaner-x.svc.pinecone.io"
-KEPT = {"tables": 7, "pools": 1, "logs": 3}
+# What each stack keeps.
+KEPT = {
+    DATA: {"tables": 7, "pools": 1},
+    DOCUMENTS: {"buckets": 1, "logs": 1},
+    SERVICE: {"logs": 3},
+}
 TAKEN = "/taken"  # a parameter that exists, so that no stack can create it
 # The emulator has neither CodeDeploy nor AWS WAF.
 BARE_PROD = replace(PROD, canary=None, firewall=None)
+Synthesise = Callable[[str], Path]  # of the stacks that exist, separated by commas
 
 
 @dataclass
@@ -34,6 +43,7 @@ class Cdk:
     """Stands for the CDK's command line: deploys the named stacks of prod; the `broken` fail at their very end."""
 
     deployment: Deployment
+    synthesise: Synthesise
     path: Path
     broken: set[str] = field(default_factory=set)
     runs: int = 0
@@ -42,26 +52,38 @@ class Cdk:
         self.runs += 1
         name, _, created = arguments[arguments.index("--context") + 1].partition("=")
         assert name == CREATED_STACKS
-        assembly = self._synthesise({name: created})
+        assembly = self._synthesise(created)
         for stack in self.broken:
             _break(assembly / artifact(assembly, stack)["templateFile"])
         try:
-            if "gleaner-prod/data" in arguments:
-                self.deployment.deploy(assembly, DATA, {"PineconeIndexHost": HOST})
-            if "gleaner-prod/service" in arguments:
-                self.deployment.deploy(assembly, SERVICE)
+            for stack in ALL:
+                if stack.replace("prod-", "prod/") in arguments:
+                    self.deployment.deploy(assembly, stack, {"PineconeIndexHost": HOST} if stack == DATA else None)
         except WaiterError:
             return 1
         return 0
 
-    def _synthesise(self, context: dict[str, str]) -> Path:
-        """The assembly of prod, with a layer of one file: nothing is invoked here."""
-        layer = self.path / "layer" / "python"
-        layer.mkdir(parents=True, exist_ok=True)
-        (layer / "nothing.py").write_text("")
-        code = stub_code(layer.parent)
-        write(make_app([BARE_PROD], code, outdir=self.path / "cdk.out", context=context))
-        return self.path / "cdk.out" / "assembly-gleaner-prod"
+    def _synthesise(self, created: str) -> Path:
+        """A copy of the assembly, which may be broken."""
+        assembly = shutil.copytree(self.synthesise(created), self.path / f"cdk.out-{self.runs}")
+        return assembly / "assembly-gleaner-prod"
+
+
+@pytest.fixture(scope="module")
+def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Synthesise:
+    """Makes the assembly of prod, with a layer of one file: nothing is invoked here."""
+    path = tmp_path_factory.mktemp("assemblies")
+    (path / "layer" / "python").mkdir(parents=True)
+    (path / "layer" / "python" / "nothing.py").write_text("")
+    code = stub_code(path / "layer")
+
+    @cache
+    def synthesise(created: str) -> Path:
+        outdir = path / (created or "nothing")
+        write(make_app([BARE_PROD], code, outdir=outdir, context={CREATED_STACKS: created}))
+        return outdir
+
+    return synthesise
 
 
 @pytest.fixture
@@ -76,35 +98,39 @@ def deployment(tmp_path: Path) -> Iterator[Deployment]:
     emulator.stop()
 
 
-@pytest.mark.parametrize("broken", [DATA, SERVICE])
-def test_a_first_deployment_that_fails_can_be_repeated(deployment: Deployment, tmp_path: Path, broken: str) -> None:
-    cdk = Cdk(deployment, tmp_path, {broken})
+@pytest.mark.parametrize("broken", ALL)
+def test_a_first_deployment_that_fails_can_be_repeated(
+    deployment: Deployment, synthesise: Synthesise, tmp_path: Path, broken: str
+) -> None:
+    cdk = Cdk(deployment, synthesise, tmp_path, {broken})
+    before = ALL[: ALL.index(broken)]
     assert _deploy(cdk) == 1
     assert deployment.status(broken) == "ROLLBACK_COMPLETE"
     assert not deployment.is_protected(broken)
-    assert broken == DATA or deployment.is_protected(DATA)
-    # Nothing survives of the stack that failed. The one before it stands.
-    assert _count(deployment) == ({"tables": 0, "pools": 0, "logs": 0} if broken == DATA else KEPT | {"logs": 0})
+    assert all(deployment.is_protected(stack) for stack in before)
+    # Nothing survives of the stack that failed. Those before it stand.
+    assert _count(deployment) == _kept(*before)
     cdk.broken.clear()
     assert _deploy(cdk) == 0
-    assert _count(deployment) == KEPT
-    assert deployment.is_protected(DATA)
-    assert deployment.is_protected(SERVICE)
+    assert _count(deployment) == _kept(*ALL)
+    assert all(deployment.is_protected(stack) for stack in ALL)
     assert _deploy(cdk) == 0
     # One that fails, one that succeeds, one more, and a run that protects after each that created something.
-    assert cdk.runs == (4 if broken == DATA else 5)
+    assert cdk.runs == (5 if before else 4)
 
 
-def test_data_and_logs_stay_when_the_stacks_are_removed(deployment: Deployment, tmp_path: Path) -> None:
-    cdk = Cdk(deployment, tmp_path)
+def test_data_documents_and_logs_stay_when_the_stacks_are_removed(
+    deployment: Deployment, synthesise: Synthesise, tmp_path: Path
+) -> None:
+    cdk = Cdk(deployment, synthesise, tmp_path)
     assert _deploy(cdk) == 0
     with pytest.raises(ClientError, match="TerminationProtection"):
         deployment.destroy(SERVICE)
-    for stack in (SERVICE, DATA):
+    for stack in reversed(ALL):
         deployment.protect(stack, protected=False)
         deployment.destroy(stack)
     # The emulator derives names from those of stacks, so it cannot show that what stays is in nobody's way.
-    assert _count(deployment) == KEPT
+    assert _count(deployment) == _kept(*ALL)
 
 
 def _deploy(cdk: Cdk) -> int:
@@ -112,14 +138,21 @@ def _deploy(cdk: Cdk) -> int:
     return deploy.deploy_kept(prod, cloudformation=cdk.deployment.client("cloudformation"), run_cdk=cdk)
 
 
-def _count(deployment: Deployment) -> dict[str, int]:
-    """How many resources of the stacks that hold data exist."""
-    prefix = f"/aws/cloudformation/{SERVICE}"
-    return {
-        "tables": len(deployment.client("dynamodb").list_tables()["TableNames"]),
-        "pools": len(deployment.client("cognito-idp").list_user_pools(MaxResults=60)["UserPools"]),
-        "logs": len(deployment.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]),
-    }
+def _kept(*stacks: str) -> Counter[str]:
+    """How many resources these stacks keep."""
+    return sum((Counter(KEPT[stack]) for stack in stacks), Counter())
+
+
+def _count(deployment: Deployment) -> Counter[str]:
+    """How many resources of the kinds that are kept exist."""
+    groups = deployment.client("logs").describe_log_groups(logGroupNamePrefix="/aws/cloudformation/gleaner-prod-")
+    buckets = deployment.client("s3").list_buckets()["Buckets"]
+    return +Counter(
+        tables=len(deployment.client("dynamodb").list_tables()["TableNames"]),
+        pools=len(deployment.client("cognito-idp").list_user_pools(MaxResults=60)["UserPools"]),
+        logs=len(groups["logGroups"]),
+        buckets=len([bucket for bucket in buckets if not bucket["Name"].startswith("cdk-")]),
+    )
 
 
 def _break(template: Path) -> None:

@@ -61,6 +61,10 @@ def test_whoever_comes_without_tls_is_denied(synthesised: Synthesis, environment
     conditions = [statement["Condition"] for statement in policy["PolicyDocument"]["Statement"]]
     assert {"Bool": {"aws:SecureTransport": "false"}} in conditions
     assert {"NumericLessThan": {"s3:TlsVersion": 1.2}} in conditions
+    # Keys that the function may not use: KMS's and the caller's own. Without "Null" a plain upload would be refused.
+    encryption = "s3:x-amz-server-side-encryption"
+    assert {"Null": {encryption: "false"}, "StringNotEquals": {encryption: "AES256"}} in conditions
+    assert {"Null": {f"{encryption}-customer-algorithm": "false"}} in conditions
     assert {statement["Effect"] for statement in policy["PolicyDocument"]["Statement"]} == {"Deny"}
     denied = [
         policy["Queues"][0]["Ref"]
@@ -112,6 +116,16 @@ def test_the_function_takes_one_message_and_as_many_at_once_as_the_record_says(
     function = functions(template)["ingest"]
     assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"])
     assert len(function["Layers"]) == len(resources(template, "AWS::Lambda::LayerVersion")) == 2
+
+
+@EVERY
+def test_only_the_function_that_sends_itself_messages_may_go_on_with_them_for_ever(
+    synthesised: Synthesis, environment: Environment
+) -> None:
+    name = environment.name
+    assert functions(synthesised.documents[name])["ingest"]["RecursiveLoop"] == "Allow"
+    others = functions(synthesised.service[name]).values()
+    assert not any("RecursiveLoop" in function for function in others)  # Lambda's default is to end such loops
 
 
 def test_a_backfill_sends_a_message_for_each_object(synthesised: Synthesis) -> None:

@@ -32,7 +32,7 @@ def load_documents(path: Path, settings: Mapping[str, str], log: Path) -> None:
 
 
 def _invoke(variables: dict[str, str], keys: list[str], log: Path, *, failures: int) -> None:
-    environments = ExecutionEnvironments(INGEST_HANDLER, variables, log_path=log, timeout_seconds=300, concurrency=1)
+    environments = ExecutionEnvironments(INGEST_HANDLER, variables, log_path=log, timeout_seconds=900, concurrency=1)
     try:
         response = environments.invoke({"Records": [_record(key) for key in keys]}, "request-i")
     finally:

@@ -26,6 +26,8 @@ VARIABLES = {
     "POWERTOOLS_METRICS_NAMESPACE": "Gleaner",
     "API_KEYS_SECRET_ARN": "arn:aws:secretsmanager:us-east-1:000000000000:secret:keys",
     "PINECONE_INDEX_HOST": "https://index.example",
+    "DOCUMENTS_BUCKET": "documents",
+    "DOCUMENTS_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/documents",
 }
 LOAD = """
 import json, sys
@@ -61,8 +63,17 @@ NOT_FOR_PRUNING = (*FOR_QUESTIONS, "pydantic", "aws_xray_sdk", "aws_lambda_power
 NEVER_OF_OPENAI = ("openai.types.responses.response", "openai.types.beta", "openai.resources")
 # Without the standard library, which differs by version. A dependency that loads more must be worth the time. What an
 # answer needs to stream is 19 small modules of our own and jiter, which a snapshot holds and no start loads. What
-# counts a question for the quotas of a day is 5, what lists documents with their states 6.
-MAX_MODULES = {"keyword_prune": 280, "query": 490, "query, in a snapshot": 1_050}
+# counts a question for the quotas of a day is 5, what lists documents with their states 6, and their groups and uploads
+# 2. What loads documents has Pinecone's SDK, and the process that reads them has the parsers.
+MAX_MODULES = {"keyword_prune": 280, "ingest": 550, "query": 492, "query, in a snapshot": 1_050}
+
+
+# What reads documents runs in the process for that: parsers would take memory here, and meet no file.
+NOT_FOR_LOADING = (
+    *("openai", "httpx2", "pydantic", "aws_lambda_powertools.event_handler"),
+    *("gleaner.api", "gleaner.answering", "gleaner.tools", "gleaner.knowledge", "gleaner_documents.readers"),
+    *("pypdfium2", "lxml", "docutils", "PIL", "openpyxl", "pptx", "mammoth"),
+)
 
 
 class LoadedModules(NamedTuple):
@@ -77,8 +88,10 @@ Load = Callable[[str], LoadedModules]
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """Loads a function's handler in a fresh process with the layer and the packages of the runtime."""
-    layer = layer_build.build(layer_build.THIS_MACHINE)
+    """Loads a function's handler in a fresh process with its layers and the packages of the runtime."""
+    common = layer_build.build(layer_build.THIS_MACHINE)
+    documents = layer_build.build(layer_build.THIS_MACHINE, source=layer_build.DOCUMENTS)
+    layers = {"ingest": (common, documents)}
     runtime = tmp_path_factory.mktemp("runtime")
     for name in RUNTIME:
         spec = importlib.util.find_spec(name)
@@ -88,7 +101,8 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
     tables = {variable: variable.lower() for variable in ministack.TABLES}
 
     def load_modules(function: str) -> LoadedModules:
-        paths = (FUNCTIONS / function, layer.path / "python", runtime)
+        packages = [layer.path / "python" for layer in layers.get(function, (common,))]
+        paths = (FUNCTIONS / function, *packages, runtime)
         env = ministack.CREDENTIALS | VARIABLES | tables | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
         command = [sys.executable, "-S", "-c", LOAD]  # -S excludes the packages of this environment
         run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
@@ -101,6 +115,12 @@ def test_pruning_loads_neither_the_sdks_nor_the_api(load: Load) -> None:
     loaded = load("keyword_prune").ready
     assert _select(loaded, NEVER + NOT_FOR_PRUNING) == []
     assert len(loaded) <= MAX_MODULES["keyword_prune"], _count_packages(loaded)
+
+
+def test_the_ingest_function_loads_no_parser(load: Load) -> None:
+    loaded = load("ingest").ready
+    assert _select(loaded, NEVER + NOT_FOR_LOADING) == []
+    assert len(loaded) <= MAX_MODULES["ingest"], _count_packages(loaded)
 
 
 def test_the_query_function_loads_no_question_modules_before_it_is_ready(load: Load) -> None:

@@ -54,7 +54,7 @@ class Bench:
         self._index = LenientIndex(host=index_url, api_key="any", repeats=False)
         session = ministack.session()
         dynamodb = ministack.table_client(url)
-        s3 = self._s3 = session.client("s3", endpoint_url=url)
+        s3 = self.s3 = session.client("s3", endpoint_url=url)
         self.bucket = f"b-{uuid4().hex[:12]}"
         s3.create_bucket(Bucket=self.bucket)
         self.objects = ObjectStore(s3, self.bucket)
@@ -90,7 +90,7 @@ class Bench:
 
     def remove_bucket(self) -> None:
         with self.unseen():
-            self._s3.delete_bucket(Bucket=self.bucket)
+            self.s3.delete_bucket(Bucket=self.bucket)
 
     @contextmanager
     def unseen(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed, KnowledgeBaseTimedOut, LoadingPaused
 from gleaner.model import DocumentState
 from gleaner_documents.loading import _looking, object_loading
@@ -126,6 +127,23 @@ def test_an_object_that_changed_meanwhile_is_begun_anew(bench: Bench) -> None:
     bench.put(PATH, text("two", 12))
     assert bench.load(PATH).chunks_written == 12
     assert bench.fingerprint(PATH) == fresh(PATH, text("two", 12))
+
+
+def test_chunks_of_an_interrupted_version_go_though_the_index_lists_none_yet(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index is eventually consistent: for a while it lists nothing of what it has just taken."""
+    bench.put(PATH, text("one", 12))
+    kill_at(bench, 11)
+    with pytest.raises(Killed):
+        bench.load(PATH)
+    assert len(bench.stored(PATH)) > 3
+    bench.clock.now += 400
+    bench.put(PATH, text("two", 2))
+    with monkeypatch.context() as lagging:
+        lagging.setattr(KnowledgeBase, "list_ids", lambda *_, **__: iter(()))
+        bench.load(PATH)
+    assert bench.fingerprint(PATH) == fresh(PATH, text("two", 2))
 
 
 def test_no_time_is_left_to_begin(bench: Bench) -> None:
@@ -312,6 +330,25 @@ def test_groups_come_from_the_sidecar_the_upload_or_the_document(bench: Bench) -
     bench.load(f"{PATH}.gleaner.json")
     assert state(bench)[0] is DocumentState.SKIPPED
     assert bench.stored(PATH) == {}
+
+
+def test_metadata_that_s3_cannot_show_may_have_named_groups(bench: Bench) -> None:
+    hidden = 0
+    bench.s3.meta.events.register(
+        "after-call.s3.GetObject", lambda parsed, **_: parsed.update({"MissingMeta": hidden} if hidden else {})
+    )
+    bench.put(PATH, text("one", 2))
+    bench.load(PATH)
+    hidden = 1
+    bench.put(PATH, text("two", 2))
+    bench.load(PATH)
+    found, reason = state(bench)
+    assert found is DocumentState.SKIPPED
+    assert "metadata that S3 cannot show" in str(reason)
+    assert bench.stored(PATH) == {}
+    bench.put(f"{PATH}.gleaner.json", b'{"groups": ["side"]}')  # which counts before metadata
+    bench.load(PATH)
+    assert groups(bench) == {("side",)}
 
 
 def groups(bench: Bench) -> set[tuple[str, ...]]:

@@ -49,9 +49,19 @@ class LoadingMachine(RuleBasedStateMachine):
         """A hint of any age is delivered, once more or for the first time; its process may be killed."""
         self._run(path, life, lambda: None)
 
-    @rule(path=paths, body=bodies, moment=st.integers(0, 30), life=lives, overtakes=st.booleans())
-    def change_while_a_holder_works(self, path: str, body: bytes, moment: int, life: float, overtakes: bool) -> None:
-        """Before a request of the holder the object changes, and its hint comes, perhaps when the lease has ended."""
+    @rule(
+        path=paths,
+        first=st.sampled_from(BODIES[2:]),
+        body=bodies,
+        moment=st.integers(0, 20),
+        life=lives,
+        overtakes=st.booleans(),
+    )
+    def change_while_a_holder_works(
+        self, path: str, first: bytes, body: bytes, moment: int, life: float, overtakes: bool
+    ) -> None:
+        """Before a request of a holder the object changes; its hint comes, perhaps when the lease has ended."""
+        self.upload(path, first)
 
         def change() -> None:
             self.upload(path, body)

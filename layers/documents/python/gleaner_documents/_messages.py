@@ -9,6 +9,7 @@ import struct
 from typing import IO
 
 OUT_OF_MEMORY = "MemoryError"
+READY = b"ready"  # the first message of a worker
 _LENGTH = struct.Struct(">Q")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gleaner.errors import InvalidInput
+from gleaner.errors import GleanerError, InvalidInput
 
 HEADING_SEPARATOR = " › "
 
@@ -47,6 +47,10 @@ class RefusedFile(UnreadableDocument):
 
 class ReaderFailed(UnreadableDocument):
     """The parser of the file's format does not understand the file."""
+
+
+class ReaderNotStarted(GleanerError):
+    """The process that reads documents does not start. No document is to blame."""
 
 
 class UnknownFileType(UnreadableDocument):

@@ -16,7 +16,7 @@ import threading
 from typing import Any
 
 from gleaner_documents._messages import OUT_OF_MEMORY, receive, send
-from gleaner_documents.model import Document, ReaderFailed, RefusedFile, Section, UnreadableDocument
+from gleaner_documents.model import Document, ReaderFailed, ReaderNotStarted, RefusedFile, Section, UnreadableDocument
 
 MAX_SECONDS = 60.0
 MAX_MEMORY_BYTES = 2 * 1024**3  # macOS does not enforce it
@@ -33,10 +33,14 @@ class ReadingProcess:
         self._max_seconds = max_seconds
         self._max_memory_bytes = max_memory_bytes
         self._worker: subprocess.Popen[bytes] | None = None
+        self._is_ready = False  # whether the worker has started
         self._lock = threading.Lock()
 
     def read(self, source_file_path: str, data: bytes, *, source_url: str | None = None) -> Document:
-        """Like `read_document`. Raises UnreadableDocument, which includes RefusedFile at a limit."""
+        """Like `read_document`. Raises UnreadableDocument, which includes RefusedFile at a limit.
+
+        Raises ReaderNotStarted or OSError if no worker starts, whatever the file.
+        """
         with self._lock:
             worker = self._worker = self._worker or self._start()
             expired = threading.Event()
@@ -44,9 +48,15 @@ class ReadingProcess:
             watchdog.daemon = True
             watchdog.start()
             try:
+                if not self._is_ready:
+                    _await_start(worker)
+                    self._is_ready = True
                 answer = _ask(worker, data, {"source_file_path": source_file_path, "source_url": source_url})
             except (OSError, EOFError, ValueError) as error:
+                was_ready = self._is_ready
                 self._stop()
+                if not (was_ready or expired.is_set()):
+                    raise ReaderNotStarted("The process that reads documents does not start.") from error
                 raise self._explain_end(source_file_path, expired=expired.is_set()) from error
             except BaseException:  # Ctrl-C: its answer would be taken for that to the next file
                 self._stop()
@@ -74,7 +84,7 @@ class ReadingProcess:
         )
 
     def _stop(self) -> None:
-        worker, self._worker = self._worker, None
+        worker, self._worker, self._is_ready = self._worker, None, False
         if worker is None:
             return
         worker.kill()
@@ -113,6 +123,12 @@ def stop_shared_process() -> None:
 def _kill(worker: subprocess.Popen[bytes], expired: threading.Event) -> None:
     expired.set()
     worker.kill()
+
+
+def _await_start(worker: subprocess.Popen[bytes]) -> None:
+    if worker.stdout is None:
+        raise EOFError
+    receive(worker.stdout)
 
 
 def _ask(worker: subprocess.Popen[bytes], data: bytes, arguments: dict[str, str | None]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
-from gleaner_documents._messages import OUT_OF_MEMORY, receive, send
+from gleaner_documents._messages import OUT_OF_MEMORY, READY, receive, send
 from gleaner_documents.model import UnreadableDocument
 from gleaner_documents.reading import read_document
 
@@ -24,6 +24,7 @@ def main(max_memory_bytes: int, max_seconds: float) -> None:
     """Answer until the caller is gone."""
     _limit_memory(max_memory_bytes)
     requests, answers = sys.stdin.buffer, _take_over_stdout()
+    send(answers, READY)
     while True:
         try:
             arguments, data = json.loads(receive(requests)), receive(requests)

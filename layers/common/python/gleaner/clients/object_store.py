@@ -37,13 +37,18 @@ class ObjectArchived(ObjectStoreUnavailable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectFacts:
-    """An object, without its content. `metadata` is the user's, whose names are in lower case."""
+    """An object, without its content. `metadata` is the user's, whose names are in lower case.
+
+    Of `hidden_metadata` entries S3 tells no more than how many there are: values that no HTTP header can have
+    (`x-amz-missing-meta` of GetObject in its API reference).
+    """
 
     key: str
     size_bytes: int
     version: str  # the id of its version, or its ETag in a bucket without versions
     modified_at: float  # seconds since the epoch, whole ones
     metadata: Mapping[str, str]
+    hidden_metadata: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +169,7 @@ def _to_facts(key: str, response: Mapping[str, Any]) -> ObjectFacts:
         version=_version_of(response),
         modified_at=response["LastModified"].timestamp(),
         metadata=response.get("Metadata", {}),
+        hidden_metadata=response.get("MissingMeta", 0),
     )
 
 

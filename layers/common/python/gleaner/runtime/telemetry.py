@@ -47,14 +47,17 @@ def count_failed_answer(metrics: Metrics, version: str) -> None:
         pass
 
 
-def make_logger() -> Logger:
+def make_logger(*packages: str) -> Logger:
     """Build the logger of a function. Every log line of the process is one JSON object, even of other packages.
 
-    Other packages log warnings and errors only, whatever their own settings: they would log what they send.
+    `packages` are ours besides this one. Others log warnings and errors only, whatever their own settings: they would
+    log what they send.
     """
     logger = Logger(service=SERVICE, json_serializer=_to_line)
     own = logging.getLogger(SERVICE)
     own.propagate = False
+    for package in packages:
+        logging.getLogger(package).parent = own
     others = logging.StreamHandler(logger.logger_handler.stream)  # type: ignore[attr-defined]
     others.setFormatter(logger.logger_handler.formatter)
     others.setLevel(logging.WARNING)

@@ -56,7 +56,9 @@ class Look:
         # show what it held a moment ago, so what is known of it counts as well.
         self._version = entry.content_hash if holding.lease.content_hash is None else None
         self._is_mixed = holding.lease.content_hash is not None
-        self._chunk_count = entry.chunk_count
+        # Of an interrupted version the batch after the checkpoint may have arrived.
+        begun = holding.lease.next_chunk + batch_records if self._is_mixed else 0
+        self._chunk_count = max(entry.chunk_count, begun)
         self._groups = entry.groups
         self.chunks_written = 0
 
@@ -93,6 +95,8 @@ class Look:
         if body is None:
             raise FileTooLarge(path, f"is larger than {MAX_FILE_BYTES // 1024**2} MB; split it into parts")
         sidecar = self._read_sidecar()
+        if stored.facts.hidden_metadata and not sidecar:
+            raise UnclearRights(path, "has metadata that S3 cannot show; it may name the groups that may read the file")
         upload = read_upload_groups(path, stored.facts.metadata.get(_GROUPS))
         url = stored.facts.metadata.get(SOURCE_URL)
         source_url = url if url and is_page_address(url) else None
