@@ -28,9 +28,9 @@ CREATED = {
         "object": {
             "key": "handbook/a b+c%2B.md",
             "size": 5,
-            "etag": "b1946ac92492d2347c6235b4d2611184",
+            "etag": "b1946ac92492d2347c6235b4d2611184",  # pragma: allowlist secret
             "version-id": "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e",
-            "sequencer": "617f08299329d189",
+            "sequencer": "617f08299329d189",  # pragma: allowlist secret
         },
         "request-id": "N4N7GDK58NMKJ12R",
         "requester": "123456789012",
@@ -45,7 +45,7 @@ DELETED = {
     "detail": {
         "version": "0",
         "bucket": {"name": "amzn-s3-demo-bucket1"},
-        "object": {"key": "handbook/a b+c%2B.md", "sequencer": "617f0837b476e463"},
+        "object": {"key": "handbook/a b+c%2B.md", "sequencer": "617f0837b476e463"},  # pragma: allowlist secret
         "reason": "DeleteObject",
         "deletion-type": "Delete Marker Created",
     },
