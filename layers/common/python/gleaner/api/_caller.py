@@ -78,7 +78,7 @@ def read_caller(
     *,
     admins: frozenset[str],
     find_kb_ids: Callable[[Sequence[str]], KnowledgeBases],
-    recall_kb_ids: Callable[[Sequence[str]], KnowledgeBases] = lambda _subjects: None,
+    recall_kb_ids: Callable[[Sequence[str]], KnowledgeBases],
 ) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
