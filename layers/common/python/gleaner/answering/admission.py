@@ -49,7 +49,7 @@ class Admissions:
     ) -> Admission:
         """Begin to reserve a question in the accounts of its caller and of the environment.
 
-        `access` is the check of a question whose caller is not known to be allowed it.
+        `access` is the check of what its caller may use, where that is not known yet.
         """
         day = utc_now().date()
         quota = Quota() if asker.is_admin and self._quota.admins_exempt else self._quota

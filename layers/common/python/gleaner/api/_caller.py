@@ -125,7 +125,7 @@ def read_caller(
     *,
     admins: frozenset[str],
     find_rights: Callable[[Sequence[str]], Rights],
-    recall_rights: Callable[[Sequence[str]], Rights] = lambda _subjects: Rights(),
+    recall_rights: Callable[[Sequence[str]], Rights],
 ) -> Caller:
     """The caller that the authorizer of a REST proxy event established: by Cognito, IAM or API key.
 
