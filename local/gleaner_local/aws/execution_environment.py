@@ -84,6 +84,7 @@ class ExecutionEnvironments:
         self._idle = IdleSlots[_Environment](concurrency)
         self._busy: set[_Environment] = set()
         self._is_stopping = False
+        self._is_cut_off = False
 
     def warm_up(self) -> None:
         """Start one environment. Raises HandlerFailed with the reason if its handler cannot be loaded."""
@@ -130,7 +131,7 @@ class ExecutionEnvironments:
             self._put_back(environment)
             raise
         self._busy.add(environment)
-        if self._is_stopping:  # cut_off() came before
+        if self._is_cut_off:  # it was starting, so cut_off() did not see it
             environment.kill()
         return environment, ends_at
 
@@ -145,6 +146,7 @@ class ExecutionEnvironments:
     def cut_off(self) -> None:
         """From now on, handle no more events; those that are being handled end with HandlerFailed."""
         self.refuse_waiting()
+        self._is_cut_off = True
         for environment in list(self._busy):
             environment.kill()
 
