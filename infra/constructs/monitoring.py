@@ -120,6 +120,9 @@ class Monitoring(Construct):
         dead_letter_alarm = self._alarm("DocumentsGivenUp", text, dead_letters, _ABOVE, 0, windows=_ONE_OF_ONE)
         text = "EventBridge could not deliver a change of a document"
         undelivered_alarm = self._alarm("DocumentsUndelivered", text, undelivered, _ABOVE, 0, windows=_ONE_OF_ONE)
+        [not_retried] = metrics.loaded("DocumentsNotRetried")
+        text = "The index takes no more documents by its plan"
+        refused_alarm = self._alarm("DocumentsNotRetried", text, not_retried, _ABOVE, 0, windows=_ONE_OF_ONE)
         text = f"A document waits for more than {bar.minutes} minutes"
         age_alarm = self._alarm("DocumentsWaiting", text, age, _ABOVE, bar.minutes * 60)
         self._dashboard.add_widgets(
@@ -127,6 +130,7 @@ class Monitoring(Construct):
             _graph("Chunks written", metrics.loaded("ChunksWritten")),
             _graph("Age of the oldest document that waits (s)", [age], age_alarm, right=metrics.waiting()),
             _graph("Documents given up", [dead_letters], dead_letter_alarm),
+            _graph("Documents that the index's plan refused", [not_retried], refused_alarm),
             _graph("Undelivered changes of documents", [undelivered], undelivered_alarm),
             _graph("Failed and throttled invocations of the ingest function", metrics.invocations()),
         )

@@ -59,6 +59,7 @@ def saved_queries(environment: Environment) -> Mapping[str, SavedQuery]:
         texts |= {
             "DocumentsGivenUp": (_DOCUMENTS_GIVEN_UP, ("ingest_log",)),
             "DocumentsWaiting": (_DOCUMENTS_WAITING, ("ingest_log",)),
+            "DocumentsNotRetried": (_DOCUMENTS_NOT_RETRIED, ("ingest_log",)),
             "DocumentsUndelivered": (_DOCUMENTS_UNDELIVERED, ("ingest_log",)),
         }
     return missed | {name: SavedQuery(text.strip(), groups) for name, (text, groups) in texts.items()}
@@ -158,6 +159,12 @@ fields @timestamp, level, message, kb_id, document, reason, exception_name, exce
 _DOCUMENTS_WAITING = """
 fields @timestamp, level, message, kb_id, document, state, reason, chunks_written
 | filter ispresent(document)
+| sort @timestamp desc
+| limit 200
+"""
+_DOCUMENTS_NOT_RETRIED = """
+fields @timestamp, kb_id, document, reason
+| filter message = "a document" and state = "failed"
 | sort @timestamp desc
 | limit 200
 """

@@ -17,7 +17,7 @@ import pytest
 from aws_lambda_powertools import Metrics
 
 from gleaner.clients.document_queue import DocumentQueue
-from gleaner.errors import KnowledgeBaseBusy
+from gleaner.errors import KnowledgeBaseBusy, KnowledgeBaseQuotaUsed
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.telemetry import make_metrics
@@ -127,6 +127,22 @@ def test_limits_of_the_index_delay_the_message(
     bench.before_request = lambda _operation: None
     assert (queue.receive(), queue.count_delayed()) == ([], 1)
     assert counts(metrics) == {}
+
+
+def test_a_failure_that_no_message_leads_to_any_more_is_counted_by_itself(
+    bench: Bench, ingestion: Ingestion, metrics: Metrics, queue: Queue
+) -> None:
+    bench.put(PATH, text("one", 3))
+
+    def refuse(operation: str) -> None:
+        if operation == "index":
+            raise KnowledgeBaseQuotaUsed("The allowance of the month is used up.")
+
+    bench.before_request = refuse
+    take(ingestion, event(bench, PATH))
+    bench.before_request = lambda _operation: None
+    assert (queue.receive(), queue.count_delayed()) == ([], 0)
+    assert counts(metrics) == {"DocumentsFailed": 1, "DocumentsNotRetried": 1}
 
 
 def test_a_failure_is_counted_and_the_message_comes_again(

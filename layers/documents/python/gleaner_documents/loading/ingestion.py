@@ -23,6 +23,7 @@ _METRICS = {
     DocumentState.SKIPPED: "DocumentsSkipped",
     DocumentState.FAILED: "DocumentsFailed",
 }
+_NOT_RETRIED = "DocumentsNotRetried"  # somebody has to act first
 
 
 class Ingestion:
@@ -74,5 +75,7 @@ class Ingestion:
             logger.info("nothing to load", extra=facts)
             return
         self._metrics.add_metric(_METRICS[outcome.state], MetricUnit.Count, 1)
+        if outcome.state is DocumentState.FAILED:  # no message leads to it any more
+            self._metrics.add_metric(_NOT_RETRIED, MetricUnit.Count, 1)
         more = {"state": outcome.state.value, "reason": outcome.reason, "chunks_written": loading.chunks_written}
         logger.info("a document", extra=facts | more)
