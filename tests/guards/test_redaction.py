@@ -17,6 +17,8 @@ from gleaner.guards._secret_forms import RULES, Rule
 from gleaner.guards.redaction import redact, redact_json, redact_value
 from tests.doubles.planted_secrets import FORMS, IN_CONTEXT
 
+_TEXTS = [*FORMS.values(), *(text for text, _ in IN_CONTEXT), "word", "= 7"]
+
 
 @pytest.mark.parametrize("kind", FORMS)
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_no_punctuation_hides_a_secret(kind: str, before: str, after: str) -> No
     assert secret not in redact(f"word{before} {secret} {after}word")
 
 
-@given(st.lists(st.sampled_from([*FORMS.values(), *(text for text, _ in IN_CONTEXT), "word", "= 7"]), max_size=6))
+@given(st.lists(st.sampled_from(_TEXTS), max_size=6))
 def test_redaction_is_idempotent(parts: list[str]) -> None:
     once = redact("\n".join(parts))
     assert redact(once) == once
@@ -208,6 +210,13 @@ def test_invalid_json_without_secrets_is_unchanged(text: str) -> None:
 def test_the_value_of_a_field_named_like_a_secret_is_redacted(name: str) -> None:
     assert redact_value({"a": [{name: "open sesame"}]}) == {"a": [{name: "[redacted: password]"}]}
     assert redact_value({name: 4096, "max_tokens": "many"}) == {name: 4096, "max_tokens": "many"}
+
+
+@given(st.lists(st.sampled_from(_TEXTS) | st.text(max_size=20), max_size=6))
+def test_the_texts_of_a_value_are_redacted_as_each_alone(texts: list[str]) -> None:
+    alone = [redact(text) for text in texts]
+    assert redact_value(texts) == alone
+    assert redact_value([{"a": text} for text in texts]) == [{"a": text} for text in alone]
 
 
 def test_an_object_is_redacted_as_text() -> None:

@@ -141,6 +141,8 @@ def fold(text: str) -> str:
     whitespace collapsed and without joiners and variation selectors. "Straße" = "STRASSE", full-width = ASCII,
     NFC = NFD; dotless "ı" stays distinct from "i". Folding is idempotent.
     """
+    if text.isascii():  # whose normal forms are all the same
+        return collapse(clean(text).casefold())
     nfd = _normalize("NFD", _IGNORED_IN_IDENTITY.sub("", clean(text)))
     once = unicodedata.normalize("NFKD", nfd.casefold())
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold()))
@@ -165,16 +167,19 @@ def stop_words() -> frozenset[str]:
 
 def find_stop_words(all_words: Collection[str]) -> frozenset[str]:
     """Return which of the words of a text carry no topic there: "die" and "war" do not beside "wann"."""
-    ambiguous = frozenset[str]().union(
-        *(language.ambiguous for language in read_languages() if not _own_words(language).isdisjoint(all_words))
-    )
+    ambiguous = frozenset[str]().union(*(language.ambiguous for language in _recognize(all_words)))
     return frozenset(word for word in all_words if word in stop_words() or word in ambiguous)
 
 
+def _recognize(all_words: Collection[str]) -> list[Language]:
+    """The languages other than English of which there are function words."""
+    return [language for language, own_words in _own_words() if not own_words.isdisjoint(all_words)]
+
+
 @cache
-def _own_words(language: Language) -> frozenset[str]:
-    """The function words that distinguish a language from English."""
-    return language.words - english_stop_words()
+def _own_words() -> tuple[tuple[Language, frozenset[str]], ...]:
+    """The function words that distinguish each language from English."""
+    return tuple((language, language.words - english_stop_words()) for language in read_languages())
 
 
 def function_words() -> dict[str, frozenset[str]]:
@@ -208,9 +213,7 @@ def beginnings(text: str) -> dict[str, str]:
     These are the stems themselves for English, and for scripts that have stemmers of their own.
     """
     all_words = words(text)
-    inflected = any(
-        language.name in _INFLECTED and not _own_words(language).isdisjoint(all_words) for language in read_languages()
-    )
+    inflected = any(language.name in _INFLECTED for language in _recognize(all_words))
     return {stem: shorten(stem) if inflected and _LATIN.match(stem) else stem for stem in stems(text)}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gleaner.guards._search_secrets import SEARCH_RULES
 from gleaner.guards._secret_forms import RULES, SECRET_NAME, Rule
@@ -19,6 +19,10 @@ _MIN_PROTECTED_LENGTH = 8
 _UNICODE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 
 _PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,20}\]")
+
+_LISTS = (list, tuple, set, frozenset)
+_PLAIN = (int, float, type(None))  # what JSON writes without quotes; bool is an int
+_HIDDEN = "[redacted: password]"  # whatever it is
 
 _protected: tuple[str, ...] = ()  # longest first, so that a secret is redacted before another one that it contains
 
@@ -62,15 +66,8 @@ def drop_placeholders(redacted: str) -> str:
 
 def redact_value(value: object) -> object:
     """Convert `value` to JSON types, and redact its strings and the values of fields named like secrets."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, Mapping):
-        return {redact(str(name)): _redact_named(str(name), item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [redact_value(item) for item in value]
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return redact(str(value))
+    everything = "\n".join(_strings(value)).casefold()  # a record has a hundred strings, and most rules match none
+    return _redact_value([rule for rule in RULES if rule.may_match(everything)], value)
 
 
 def redact_json(text: str) -> str:
@@ -96,7 +93,27 @@ def _redact_broken(text: str) -> str:
     return redact(text) if redacted == shown else redacted
 
 
-def _redact_named(name: str, value: object) -> object:
-    if isinstance(value, str) and value and SECRET_NAME.search(name):
-        return "[redacted: password]"
-    return redact_value(value)
+def _strings(value: object) -> Iterator[str]:
+    """All strings in a value, with the names of its fields."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield str(name)
+            yield from _strings(item)
+    elif isinstance(value, _LISTS):
+        for item in value:
+            yield from _strings(item)
+    elif not isinstance(value, _PLAIN):
+        yield str(value)
+
+
+def _redact_value(rules: Sequence[Rule], value: object) -> object:
+    if isinstance(value, Mapping):
+        return {
+            _redact_by(rules, str(name)): _HIDDEN
+            if isinstance(item, str) and item and SECRET_NAME.search(str(name))
+            else _redact_value(rules, item)
+            for name, item in value.items()
+        }
+    if isinstance(value, _LISTS):
+        return [_redact_value(rules, item) for item in value]
+    return value if isinstance(value, _PLAIN) else _redact_by(rules, str(value))

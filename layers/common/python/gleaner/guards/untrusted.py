@@ -73,7 +73,10 @@ def defuse(untrusted: str) -> str:
 
     This is idempotent. Citation marks are included, because only those of the answer itself are real.
     """
-    once = _apply(_DEFUSING, text.clean(untrusted))
+    cleaned = text.clean(untrusted)
+    once = _apply(_DEFUSING, cleaned)
+    if once == cleaned:
+        return once
     return _apply(_DEFUSING, once)  # again: a token within a longer one hides it from the first pass
 
 
