@@ -144,15 +144,15 @@ def test_the_role_allows_everything_that_the_routes_do(cloud: Cloud) -> None:
 def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     _live_version(cloud, ready=True)
     problems = [one for one in _doctor(cloud)["findings"] if one["state"] == "PROBLEM"]
-    # The emulator's CloudFormation ignores the recovery of the six tables, and the expiry of three.
-    assert [one["subject"] for one in problems] == ["table upkeep"] * 9, problems
+    # The emulator's CloudFormation ignores the recovery of the seven tables, and the expiry of four.
+    assert [one["subject"] for one in problems] == ["table upkeep"] * 11, [one["seen"] for one in problems]
     dynamodb = cloud.deployment.client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.update_continuous_backups(
             TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
-    expiring = {"IdempotencyTable": "expiration", "KeywordsTable": "expires_at", "UsageTable": "expires_at"}
-    for output, attribute in expiring.items():
+    expiring = dict.fromkeys(("KeywordsTable", "UsageTable", "DocumentsTable"), "expires_at")
+    for output, attribute in (expiring | {"IdempotencyTable": "expiration"}).items():
         dynamodb.update_time_to_live(
             TableName=cloud.outputs[output],
             TimeToLiveSpecification={"Enabled": True, "AttributeName": attribute},
@@ -165,6 +165,7 @@ def test_the_doctor_finds_only_what_the_emulator_left_out(cloud: Cloud) -> None:
     assert {one["subject"] for one in report["findings"] if one["state"] == "ok"} >= {
         *("AWS account", "stacks", "tables", "table upkeep", "secret", "query function", "configuration"),
         *("language model", "vector index", "web search", "schedule", "alarms", "API", "stream", "doors"),
+        "documents",
     }
 
 
@@ -226,11 +227,7 @@ def test_a_pruning_run_that_fails_for_good_goes_to_the_dead_letter_queue(cloud: 
     broken = {"Variables": variables | {"MIN_USAGE": "no number"}}
     client("lambda").update_function_configuration(FunctionName=prune, Environment=broken)
     client("lambda").invoke(FunctionName=prune, InvocationType="Event", Payload=b'{"from": "a test"}')
-    # The queue only accepts encrypted connections; the header makes the emulator assume TLS.
-    sqs.meta.events.register(
-        "before-sign.sqs", lambda request, **_: request.headers.add_header("x-forwarded-proto", "https")
-    )
-    (queue,) = sqs.list_queues()["QueueUrls"]
+    queue = cloud.outputs["DeadLettersUrl"]
     messages: list[dict[str, Any]] = []
 
     def has_arrived() -> bool:
@@ -328,6 +325,7 @@ def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
     assert _alarms(cloud) == []
     assert client("dynamodb").list_tables()["TableNames"]
     assert cloud.key("ApiKeyId") == key  # callers keep their keys
+    cloud.deployment.destroy(cloud.documents_stack)
     cloud.deployment.destroy(cloud.data_stack)
     assert client("apigateway").get_api_keys()["items"] == []
     assert cloud.deployment.stacks() == set()
@@ -335,6 +333,10 @@ def test_the_stacks_leave_nothing_behind(cloud: Cloud) -> None:
     assert client("lambda").list_functions()["Functions"] == []
     assert client("apigateway").get_rest_apis()["items"] == []
     assert client("scheduler").list_schedules()["Schedules"] == []
+    assert client("sqs").list_queues().get("QueueUrls", []) == []
+    assert client("events").list_rules()["Rules"] == []
+    assert client("stepfunctions").list_state_machines()["stateMachines"] == []
+    assert [one["Name"] for one in client("s3").list_buckets()["Buckets"] if not one["Name"].startswith("cdk-")] == []
 
 
 def _sign_in(cloud: Cloud, email: str, groups: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ class LiveFunction:
     last_update: str
     snapshot: str | None  # status of SnapStart ("On" or "Off"); None when it is not configured
     shares: Mapping[str, float] = field(default_factory=dict)  # of the requests, by another version; 0 to 1
-    variables: Mapping[str, str]
+    variables: Mapping[str, str]  # as the function sees them
 
     def check(self, *, fix: str) -> Finding:
         """Check that this version can be invoked; `fix` says how to repair it."""
@@ -74,5 +74,6 @@ def _read_version(client: Any, name: str) -> LiveFunction:
         last_update=configuration.get("LastUpdateStatus", "Successful"),
         snapshot=snap_start.get("OptimizationStatus") if snap_start.get("ApplyOn") == "PublishedVersions" else None,
         shares=(alias.get("RoutingConfig") or {}).get("AdditionalVersionWeights", {}),
-        variables=configuration["Environment"]["Variables"],
+        # Lambda adds the region ("Defined runtime environment variables" of its developer guide).
+        variables=configuration["Environment"]["Variables"] | {"AWS_REGION": client.meta.region_name},
     )

@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from gleaner.runtime.settings import Settings
 from gleaner.stores import schema
 from gleaner_local.aws import ministack
 from gleaner_local.aws.ministack import Ministack
@@ -328,6 +329,14 @@ def test_a_canary_in_flight_is_worth_a_note() -> None:
     assert live.check(fix="DEPLOY").state is State.OK
     [finding] = live.check_shares()
     assert (finding.state, "Version 8 gets 10 %" in finding.seen) == (State.NOTE, True)
+
+
+def test_the_variables_are_read_as_the_function_sees_them() -> None:
+    deployed = dict.fromkeys((*ministack.TABLES, "API_KEYS_SECRET_ARN"), "x")
+    deployed |= {"PINECONE_INDEX_HOST": "index.example", "DOCUMENTS_BUCKET": "documents"}
+    live = _read_live({"FunctionVersion": "7"}, Environment={"Variables": deployed})
+    # Forms are signed for the region, which Lambda adds and no stack may set.
+    assert Settings.from_env(live.variables).documents.region == "us-east-1"
 
 
 class TestTables:
