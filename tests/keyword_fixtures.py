@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -44,6 +45,11 @@ class Keywords:
     @property
     def lookup(self) -> KeywordLookup:
         return KeywordLookup(self.table, self.executor)
+
+    def refuse_statements(self) -> None:
+        """Have DynamoDB refuse to read partitions by a statement, as where the role may not send any."""
+        refusal = SimpleNamespace(status_code=400), {"Error": {"Code": "AccessDeniedException"}}
+        self.client.meta.events.register("before-call.dynamodb.ExecuteStatement", lambda **_: refusal, "refuse")
 
     def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
         """Index keywords for a query."""

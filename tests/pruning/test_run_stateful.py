@@ -152,6 +152,7 @@ class PruningMachine(RuleBasedStateMachine):
         ministack.create_tables(client, {TABLE: KEYWORDS})
         # moto is not thread-safe.
         self.keywords = Keywords(client, TABLE, self.stack.enter_context(ThreadPoolExecutor(1)))
+        self.keywords.refuse_statements()  # of the values of an IN, moto reads only the first
         self.process = Process(self.keywords)
         self.model: Model = {}
         self.runs: list[str] = []

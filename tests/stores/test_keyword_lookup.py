@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -148,11 +147,6 @@ def test_a_very_long_query_looks_up_no_more_terms_than_the_limit(keywords: Keywo
     assert [match.keyword_text for match in result.matches] == ["quantum computing"]
 
 
-def refuse_statements(keywords: Keywords) -> None:
-    refusal = SimpleNamespace(status_code=400), {"Error": {"Code": "AccessDeniedException"}}
-    keywords.client.meta.events.register("before-call.dynamodb.ExecuteStatement", lambda **_: refusal, "refuse")
-
-
 def cut_off(keywords: Keywords) -> None:
     def end_page(parsed: Any, **_: Any) -> None:
         parsed |= {"Items": parsed["Items"][:1], "NextToken": "more"}
@@ -163,7 +157,7 @@ def cut_off(keywords: Keywords) -> None:
 TEXTS = ("alpha beta", "alphabet soup", "beta", "gamma alpha beta", "al", "soup of the day", "Straße 12", "beta alpha")
 
 
-@pytest.mark.parametrize("interfere", [refuse_statements, cut_off])
+@pytest.mark.parametrize("interfere", [Keywords.refuse_statements, cut_off])
 @pytest.mark.parametrize("caller", [None, "someone"])
 def test_partitions_that_are_read_at_once_give_what_single_queries_give(
     keywords: Keywords, interfere: Callable[[Keywords], None], caller: str | None
