@@ -111,13 +111,14 @@ class _Run:
 
     def end(self) -> None:
         """Keep the number, if there is one, and start over."""
-        if self._words:
-            value = self._digits or _format(self._total + (self._part or 0))
-            self.numbers.add(value)
-            if value == "1" and self._words == 1 and not self._digits:
-                self.has_lone_one = True
-            else:
-                self.certain.add(value)
+        if not self._words:  # as after most words: nothing was started
+            return
+        value = self._digits or _format(self._total + (self._part or 0))
+        self.numbers.add(value)
+        if value == "1" and self._words == 1 and not self._digits:
+            self.has_lone_one = True
+        else:
+            self.certain.add(value)
         self._total, self._scale, self._part, self._digits, self._words = Decimal(0), 10**15, None, "", 0
 
     def _is_tens(self) -> bool:
