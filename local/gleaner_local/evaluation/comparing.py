@@ -19,7 +19,7 @@ _GROWING = ("input_tokens", "usd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure over the cases that both runs asked; `p` is adjusted for the number of figures that changed."""
+    """A figure over the cases that both runs asked; `p` is adjusted for the number of figures that could fall."""
 
     figure: Figure
     before: float
@@ -101,20 +101,23 @@ def _compare_figure(figure: Figure, pairs: Sequence[tuple[CaseReport, CaseReport
 
 
 def _judge(changes: Sequence[FigureChange], *, any_fall: bool) -> list[FigureChange]:
-    """Adjust p and say what fell. A figure in which no case changed cannot fall, so it is no test to adjust for."""
-    tested = {
-        change.figure.name: change.p
-        for change in changes
-        if change.figure.better is not Better.NEITHER and (change.worse or change.better)
-    }
+    """Adjust p and say what fell.
+
+    A figure that cannot fall is no test to adjust for: one in which no case changed, or whose growth is too small to
+    count. Otherwise a few more tokens, which no change of a prompt avoids, would hide a fall of the answers.
+    """
+    tested = {change.figure.name: change.p for change in changes if _can_fall(change)}
     adjusted = adjust_by_holm(tested)
     judged = []
     for change in changes:
         p = adjusted.get(change.figure.name, 1.0)
         is_fall = bool(change.worse) and (any_fall or p < LEVEL)
-        fell = change.figure.name in tested and is_fall and _is_large(change)
-        judged.append(replace(change, p=p, fell=fell))
+        judged.append(replace(change, p=p, fell=change.figure.name in tested and is_fall))
     return judged
+
+
+def _can_fall(change: FigureChange) -> bool:
+    return change.figure.better is not Better.NEITHER and bool(change.worse or change.better) and _is_large(change)
 
 
 def _is_large(change: FigureChange) -> bool:

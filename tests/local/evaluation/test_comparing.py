@@ -10,7 +10,7 @@ import pytest
 
 from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import compare
-from gleaner_local.evaluation.figures import Measured
+from gleaner_local.evaluation.figures import FIGURES, Better, Measured
 from gleaner_local.evaluation.junit import to_junit
 from gleaner_local.evaluation.report import Report, make_report, read_report
 from gleaner_local.evaluation.run import Outcome
@@ -109,6 +109,42 @@ def test_a_few_more_tokens_are_no_fall() -> None:
     before = of_figure("input_tokens", [5_000.0] * 20)
     assert not compare(before, of_figure("input_tokens", [5_100.0] * 20)).fallen
     assert compare(before, of_figure("input_tokens", [5_500.0] * 20)).fallen
+
+
+def together(*columns: dict[str, list[Any]]) -> tuple[Report, ...]:
+    """Reports of the same cases, each with the values of several figures."""
+    return tuple(
+        report(
+            [
+                outcome(f"c{number}", dict(zip(values, row, strict=True)))
+                for number, row in enumerate(zip(*values.values(), strict=True))
+            ]
+        )
+        for values in columns
+    )
+
+
+def test_tokens_whose_growth_does_not_count_hide_no_fall() -> None:
+    said = [False] * 5 + [True] * 15
+    before, now, dear = together(
+        {"says": [True] * 20, "input_tokens": [5_000.0] * 20, "usd": [0.01] * 20},
+        {"says": said, "input_tokens": [5_100.0] * 20, "usd": [0.0101] * 20},
+        {"says": said, "input_tokens": [5_500.0] * 20, "usd": [0.011] * 20},
+    )
+    assert [(change.figure.name, change.p) for change in compare(before, now).fallen] == [("says", 1 / 32)]
+    assert [change.figure.name for change in compare(before, dear).fallen] == ["says", "input_tokens", "usd"]
+
+
+@pytest.mark.parametrize(("figures", "cases"), [(1, 5), (2, 6), (3, 6), (4, 7), (6, 7), (7, 8), (12, 8)])
+def test_so_many_cases_make_figures_fall_that_change_together(figures: int, cases: int) -> None:
+    """The table of docs/14."""
+    names = [figure.name for figure in FIGURES if figure.better is Better.HIGH][:figures]
+    for worse in (cases - 1, cases):
+        before, now = together(
+            {name: [1.0] * 20 for name in names},
+            {name: [0.0] * worse + [1.0] * (20 - worse) for name in names},
+        )
+        assert len(compare(before, now).fallen) == (figures if worse == cases else 0)
 
 
 def test_latency_never_falls() -> None:
