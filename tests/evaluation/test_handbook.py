@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from gleaner_local.commands import program
 from gleaner_local.evaluation.cases import Case, read_cases
-from gleaner_local.evaluation.matching import says
+from gleaner_local.evaluation.phrases import says
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -16,7 +16,8 @@ from enum import StrEnum
 from gleaner_local.evaluation.asking import is_answer_of_model
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Answer, Exchange, Source, differences
-from gleaner_local.evaluation.matching import cited, expected_places, place_of, says, without_marks
+from gleaner_local.evaluation.matching import cited, expected_places, place_of, without_marks
+from gleaner_local.evaluation.phrases import says
 
 _WEB, _SEARCH, _ANSWER, _LEARN = "perplexity_search", "knowledge_base_search", "generate_response", "index_keywords"
 _FOUND, _NOT_FOUND = "found", "not_found"

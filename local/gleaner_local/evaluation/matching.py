@@ -1,16 +1,15 @@
-"""Compares what an answer says and cites with what a case expects."""
+"""Compares the places that an answer cites with those that a case expects."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Source
+from gleaner_local.evaluation.phrases import fold
 
 _MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
-_EMPHASIS = re.compile(r"[*_`]")
 _CHAPTER_SEPARATOR = " › "
 _OWN = "knowledge_base"
 
@@ -23,17 +22,6 @@ def marked(answer: str) -> list[str]:
 def without_marks(answer: str) -> str:
     """The answer without the marks of its sources."""
     return _MARK.sub("", answer)
-
-
-def says(text: str, phrase: str) -> bool:
-    """Whether `phrase` stands in `text`, whatever their case, width, emphasis and white space.
-
-    A number at an end of the phrase has to be the whole number: "50" is not in "150", "5,000" or "50.5".
-    """
-    wanted = re.escape(_fold(phrase))
-    before = r"(?<!\d)(?<!\d[.,])" if phrase[:1].isdecimal() else ""
-    after = r"(?!\d)(?![.,]\d)" if phrase[-1:].isdecimal() else ""
-    return re.search(f"{before}{wanted}{after}", _fold(text)) is not None
 
 
 def expected_places(case: Case) -> list[tuple[str, str]]:
@@ -74,11 +62,6 @@ def _is_file(source: Source, file: str) -> bool:
 
 
 def _is_chapter(source: Source, chapter: str) -> bool:
-    path = [_fold(part) for part in (source.chapter or "").split(_CHAPTER_SEPARATOR)]
-    wanted = [_fold(part) for part in chapter.split(_CHAPTER_SEPARATOR)]
+    path = [fold(part) for part in (source.chapter or "").split(_CHAPTER_SEPARATOR)]
+    wanted = [fold(part) for part in chapter.split(_CHAPTER_SEPARATOR)]
     return any(path[start : start + len(wanted)] == wanted for start in range(len(path)))
-
-
-def _fold(text: str) -> str:
-    plain = _EMPHASIS.sub("", unicodedata.normalize("NFKC", text)).casefold()
-    return " ".join(plain.replace("’", "'").split())
