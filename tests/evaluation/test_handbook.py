@@ -16,7 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gleaner_local.commands import program
-from gleaner_local.evaluation.cases import Case, read_cases
+from gleaner_local.evaluation.case_files import read_cases
+from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.phrases import says
 
 HERE = Path(__file__).parent

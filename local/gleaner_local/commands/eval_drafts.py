@@ -55,7 +55,7 @@ def print_feedback(environment: str | None, data_dir: Path | None) -> None:
 
 
 def _print(cases: Sequence[Case]) -> None:
-    from gleaner_local.evaluation.cases import format_case
+    from gleaner_local.evaluation.case_files import format_case
 
     for case in cases:
         print(format_case(case))

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from gleaner_local.clients.http_api import MIN_TIMEOUT_SECONDS, ApiClient
 from gleaner_local.evaluation.asking import Asker
-from gleaner_local.evaluation.cases import Case, InvalidCases, read_cases
+from gleaner_local.evaluation.case_files import read_cases
+from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import Comparison, compare, require_shared
 from gleaner_local.evaluation.judging import connect_judge
 from gleaner_local.evaluation.own_service import own_service, serves_own_web
