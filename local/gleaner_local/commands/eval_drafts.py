@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from gleaner_local.command_line import DEFAULT_DATA_DIR
-from gleaner_local.commands import terminal
+from gleaner_local.commands import eval_exit, terminal
 
 if TYPE_CHECKING:
     from gleaner_local.evaluation.cases import Case
@@ -27,7 +27,7 @@ def print_drafts(paths: Sequence[Path]) -> None:
         typer.echo(terminal.show_line(f"left out: {problem}"), err=True)
     _print(drafts.cases)
     if not drafts.cases:
-        raise typer.Exit(1)
+        raise typer.Exit(eval_exit.UNUSABLE)
 
 
 def print_feedback(environment: str | None, data_dir: Path | None) -> None:
@@ -40,8 +40,6 @@ def print_feedback(environment: str | None, data_dir: Path | None) -> None:
     from gleaner_local.service.parts import with_defaults
 
     if environment is not None:
-        if data_dir is not None:
-            raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --env")
         client, outputs = connect_deployed(environment, ("ToolCallsTable", "ConversationsTable"))
         tables = Tables(client, outputs["ToolCallsTable"], outputs["ConversationsTable"])
     else:

@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.commands import terminal
 
 if TYPE_CHECKING:
     from gleaner_local.evaluation.comparing import Comparison, FigureChange
     from gleaner_local.evaluation.figures import Figure
-    from gleaner_local.evaluation.report import FigureValue, Report
+    from gleaner_local.evaluation.report import CaseReport, FigureValue, NotAskedReport, Report
 
 _MAX_LISTED = 20
 _MAX_QUERY = 80  # characters
@@ -55,17 +55,22 @@ def show_report(report: Report, comparison: Comparison | None) -> None:
         console.print(terminal.show_line(line), markup=False, soft_wrap=True)
 
 
-def write(report: Report, comparison: Comparison | None, *, json_file: Path | None, junit: Path | None) -> None:
-    """Write the files that were asked for. Raises CallFailed."""
+def write(report: Report, comparison: Comparison | None, *, json_file: Path | None, junit: Path | None) -> bool:
+    """Write the files that were asked for; False, with an error in words, if one of them cannot be written."""
     from gleaner_local.evaluation.junit import to_junit
 
+    texts = ((json_file, report.to_json), (junit, lambda: to_junit(report, comparison)))
+    written = [_write(file, text()) for file, text in texts if file is not None]
+    return all(written)
+
+
+def _write(file: Path, text: str) -> bool:
     try:
-        if json_file is not None:
-            json_file.write_text(report.to_json(), encoding="utf-8")
-        if junit is not None:
-            junit.write_text(to_junit(report, comparison), encoding="utf-8")
-    except OSError as error:
-        raise CallFailed(f"{error.filename} cannot be written: {error.strerror}.") from error
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:  # without the name of the file, if it was opened
+        typer.echo(terminal.show_line(f"{file} cannot be written: {error.strerror}."), err=True)
+        return False
+    return True
 
 
 def _tabulate(report: Report, comparison: Comparison | None) -> Table:
@@ -124,6 +129,8 @@ def _group_cells(shown: Sequence[Figure], figures: Mapping[str, FigureValue]) ->
 
 
 def _describe_run(report: Report) -> Iterator[str]:
+    if report.interrupted:
+        yield "INTERRUPTED: the figures are of the cases that had been asked by then."
     for kind, counts in report.verdicts.items():
         if counts:
             yield f"Verdicts, {kind}: " + ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -135,13 +142,25 @@ def _describe_run(report: Report) -> Iterator[str]:
             f"{judge.agreement:.0%} of {judge.judged_by_hand} answers that people judged (Cohen's kappa "
             f"{judge.kappa:.2f}); {judge.unclear} verdicts were unclear."
         )
+    if report.judge_problem:
+        yield f"The answers were not judged: {report.judge_problem}"
     if report.drafts:
         yield f"Drafts that were not asked: {report.drafts}. Edit them, and take out their field draft."
-    if report.not_asked:
-        yield f"Cases that could not be asked, and count nowhere: {len(report.not_asked)}"
-        for missed in report.not_asked[:_MAX_LISTED]:
-            yield f"  {missed.id}: {missed.reason}"
-        yield from _more(len(report.not_asked))
+    yield from _describe_missed([missed for missed in report.not_asked if not missed.left_out], "could not be asked")
+    yield from _describe_missed([missed for missed in report.not_asked if missed.left_out], "were left out")
+
+
+def _describe_missed(missed: Sequence[NotAskedReport], what: str) -> Iterator[str]:
+    if missed:
+        yield f"Cases that {what}, and count nowhere: {len(missed)}"
+    for case in missed[:_MAX_LISTED]:
+        yield f"  {_name(case)}: {case.reason}"
+    yield from _more(len(missed))
+
+
+def _name(case: CaseReport | NotAskedReport) -> str:
+    """A case as people recognize it: by its question, beside an id that may be a hash."""
+    return f"{case.id} {textwrap.shorten(case.query, _MAX_QUERY, placeholder=' …')!r}" if case.query else case.id
 
 
 def _describe_wrong(report: Report) -> Iterator[str]:
@@ -149,8 +168,7 @@ def _describe_wrong(report: Report) -> Iterator[str]:
     if wrong:
         yield f"Cases that are not right: {len(wrong)}"
     for case in wrong[:_MAX_LISTED]:
-        query = f" {textwrap.shorten(case.query, _MAX_QUERY, placeholder=' …')!r}" if case.query else ""
-        yield f"  {case.id}{query}: {'; '.join(case.reasons)}"
+        yield f"  {_name(case)}: {'; '.join(case.reasons)}"
     yield from _more(len(wrong))
 
 

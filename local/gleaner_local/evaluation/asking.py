@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -49,11 +50,16 @@ class Asker:
     """Asks the service behind `client` and deletes the sessions that arise."""
 
     def __init__(
-        self, client: ApiClient, *, keeps_sessions: bool = False, sleep: Callable[[float], None] = time.sleep
+        self, client: ApiClient, *, keeps_sessions: bool = False, sleep: Callable[[float], object] | None = None
     ) -> None:
         self._client = client
         self._keeps_sessions = keeps_sessions
-        self._sleep = sleep
+        self._stopped = threading.Event()
+        self._sleep = sleep or self._stopped.wait
+
+    def stop(self) -> None:
+        """Let running questions end as they may, and wait for no repetition."""
+        self._stopped.set()
 
     def ask_streamed(self, case: Case) -> Exchange:
         """Ask the case in a new session, after its earlier turns. Raises NotAsked."""
@@ -122,6 +128,8 @@ class Asker:
             if attempt < ATTEMPTS:
                 self._sleep(min(_MAX_WAIT, retry_after if retry_after is not None else wait))
                 wait *= 2
+            if self._stopped.is_set():
+                break
         raise NotAsked(f"{reason} It was asked {ATTEMPTS} times.")
 
 

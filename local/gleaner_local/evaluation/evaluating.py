@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gleaner.errors import GleanerError
 from gleaner_local.clients.http_api import MIN_TIMEOUT_SECONDS, ApiClient
 from gleaner_local.evaluation.asking import Asker
 from gleaner_local.evaluation.case_files import read_cases
 from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import Comparison, compare, require_shared
-from gleaner_local.evaluation.judging import connect_judge
+from gleaner_local.evaluation.judging import Judge, connect_judge
 from gleaner_local.evaluation.own_service import own_service, serves_own_web
-from gleaner_local.evaluation.report import Report, make_report, read_report
-from gleaner_local.evaluation.run import Progress, Run, RunSettings
+from gleaner_local.evaluation.report import Report, read_report
+from gleaner_local.evaluation.run import INTERRUPTED, Outcome, Progress, Run, RunSettings
+from gleaner_local.evaluation.summary import make_report
 
 _OWN_CONCURRENCY = 4  # of the function of a service of its own, as `gleaner serve` has
 
@@ -59,12 +61,24 @@ def evaluate(plan: Plan, show: Callable[[int], Progress]) -> tuple[Report, Compa
         outcomes,
         file=plan.file.name,
         model=run.model,
-        repeats=plan.repeats,
+        repeats=min(plan.repeats, max(1, *(len(outcome.measured) for outcome in outcomes))),
         drafts=len(cases) - len(asked),
-        judge=judge.report(outcomes) if judge else None,
+        interrupted=run.is_interrupted,
     )
+    if judge is not None and not run.is_interrupted:
+        report = _judge(judge, report, outcomes)
     comparison = compare(baseline, report, any_fall=plan.any_fall) if baseline and report.cases else None
     return report, comparison
+
+
+def _judge(judge: Judge, report: Report, outcomes: Sequence[Outcome]) -> Report:
+    """The report with what the judge says, or with why it says nothing: the answers are paid for."""
+    try:
+        return report.model_copy(update={"judge": judge.report(outcomes)})
+    except GleanerError as error:
+        return report.model_copy(update={"judge_problem": str(error)})
+    except KeyboardInterrupt:
+        return report.model_copy(update={"judge_problem": INTERRUPTED, "interrupted": True})
 
 
 @contextmanager

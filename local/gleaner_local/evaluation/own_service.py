@@ -12,7 +12,7 @@ from gleaner.clients.pinecone import KnowledgeBase
 from gleaner.runtime.settings import read_default_kb_id
 from gleaner_documents.reading_process import stop_shared_process
 from gleaner_local.errors import CannotStart
-from gleaner_local.evaluation.cases import Case
+from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.ingestion.run import ingest
 from gleaner_local.outside_world.descriptions import Section
 from gleaner_local.service.parts import LOCAL_KEY, Part, local_parts
@@ -36,7 +36,7 @@ def own_service(
     loaded, so that only one of this machine is allowed. Raises CannotStart.
     """
     if Part.INDEX not in local_parts(env):
-        raise CannotStart(
+        raise InvalidCases(
             f"--load fills an index of its own, but {Part.INDEX.value} names another one. Unset it, or load the "
             "documents by `gleaner ingest` and leave out --load."
         )
@@ -83,4 +83,4 @@ def _load(paths: Sequence[Path], base: KnowledgeBase, kb_id: str) -> None:
     if report.skipped:
         raise CannotStart(f"{len(report.skipped)} files could not be loaded, the first: {report.skipped[0]}")
     if not report.chunks_written:
-        raise CannotStart(f"There is nothing to load in {', '.join(map(str, paths))}.")
+        raise InvalidCases(f"There is nothing to load in {', '.join(map(str, paths))}.")

@@ -12,8 +12,9 @@ from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import compare
 from gleaner_local.evaluation.figures import FIGURES, Better, Measured
 from gleaner_local.evaluation.junit import to_junit
-from gleaner_local.evaluation.report import Report, make_report, read_report
+from gleaner_local.evaluation.report import Report, read_report
 from gleaner_local.evaluation.run import Outcome
+from gleaner_local.evaluation.summary import make_report
 
 
 def outcome(name: str, *runs: dict[str, Any], reasons: tuple[str, ...] = (), ms: float = 5.0, **fields: Any) -> Outcome:
