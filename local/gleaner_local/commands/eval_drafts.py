@@ -15,6 +15,7 @@ from gleaner_local.commands import eval_exit, terminal
 if TYPE_CHECKING:
     from gleaner_local.evaluation.cases import Case
 
+_MAX_LISTED = 5
 _NEXT = "Edit them: ask as a user would, check what an answer must say, and take out the field draft."
 
 
@@ -25,6 +26,13 @@ def print_drafts(paths: Sequence[Path]) -> None:
     drafts = draft_cases(paths)
     for problem in drafts.skipped:
         typer.echo(terminal.show_line(f"left out: {problem}"), err=True)
+    if drafts.ambiguous:
+        shown = ", ".join(drafts.ambiguous[:_MAX_LISTED])
+        more = f" and {len(drafts.ambiguous) - _MAX_LISTED} more" if len(drafts.ambiguous) > _MAX_LISTED else ""
+        line = f"left out, because several sections of the file have this heading: {shown}{more}"
+        typer.echo(terminal.show_line(line), err=True)
+    if drafts.silent:
+        typer.echo(f"Sections without a sentence that says something: {drafts.silent}.", err=True)
     _print(drafts.cases)
     if not drafts.cases:
         raise typer.Exit(eval_exit.UNUSABLE)
@@ -49,6 +57,8 @@ def print_feedback(environment: str | None, data_dir: Path | None) -> None:
     harvest = collect_poor_answers(tables)
     if harvest.gone:
         typer.echo(f"{harvest.gone} poor ratings are of questions that are not kept.", err=True)
+    for problem in harvest.unusable:
+        typer.echo(terminal.show_line(f"makes no case: {problem}"), err=True)
     _print(harvest.cases)
 
 
