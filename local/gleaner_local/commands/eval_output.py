@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from gleaner_local.commands import terminal
+from gleaner_local.commands import eval_tables, terminal
 
 if TYPE_CHECKING:
-    from gleaner_local.evaluation.comparing import Comparison, FigureChange
-    from gleaner_local.evaluation.figures import Figure
-    from gleaner_local.evaluation.report import CaseReport, FigureValue, NotAskedReport, Report
+    from gleaner_local.evaluation.comparing import Comparison
+    from gleaner_local.evaluation.report import CaseReport, NotAskedReport, Report
 
 _MAX_LISTED = 20
 _MAX_QUERY = 80  # characters
 _WIDTH = 110  # where nobody looks at a terminal
-_OF_GROUPS = ("right", "hit_1", "reciprocal_rank", "says", "refused_rightly", "refused_wrongly")
 _LEVEL = 0.05
 
 
@@ -47,10 +44,13 @@ def show_report(report: Report, comparison: Comparison | None) -> None:
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)
     if report.cases:
-        console.print(_tabulate(report, comparison))
+        console.print(eval_tables.tabulate(report, comparison))
         if report.groups:
-            console.print(_tabulate_groups(report))
-    lines = [*_describe_run(report), *(_describe_comparison(comparison) if comparison else _describe_wrong(report))]
+            console.print(eval_tables.tabulate_groups(report))
+    lines = [
+        *_describe_run(report),
+        *(_describe_comparison(comparison, report) if comparison else _describe_wrong(report)),
+    ]
     for line in lines:
         console.print(terminal.show_line(line), markup=False, soft_wrap=True)
 
@@ -71,61 +71,6 @@ def _write(file: Path, text: str) -> bool:
         typer.echo(terminal.show_line(f"{file} cannot be written: {error.strerror}."), err=True)
         return False
     return True
-
-
-def _tabulate(report: Report, comparison: Comparison | None) -> Table:
-    from gleaner_local.evaluation.figures import FIGURES
-
-    table = Table(title=f"{report.file}: {len(report.cases)} cases, model {report.model}", title_justify="left")
-    table.add_column("figure")
-    table.add_column("value", justify="right")
-    table.add_column("cases", justify="right")
-    has_spread = report.repeats > 1
-    if has_spread:
-        table.add_column("lowest … highest, s.d.", justify="right")
-    changes = {change.figure.name: change for change in comparison.changes} if comparison else {}
-    if changes:
-        for column in ("baseline", "worse", "better", "p", ""):
-            table.add_column(column, justify="right")
-    for figure in FIGURES:
-        if (value := report.figures.get(figure.name)) is None:
-            continue
-        cells = [figure.label, _format(figure, value.value), str(value.n)]
-        cells += [_format_spread(figure, value)] if has_spread else []
-        cells += _compare_cells(figure, changes.get(figure.name)) if changes else []
-        table.add_row(*cells)
-    return table
-
-
-def _compare_cells(figure: Figure, change: FigureChange | None) -> Sequence[str]:
-    if change is None:
-        return ("new", "", "", "", "")
-    mark = "FELL" if change.fell else ""
-    return (
-        _format(figure, change.before),
-        str(len(change.worse)),
-        str(len(change.better)),
-        f"{change.p:.3f}" if change.worse or change.better else "",
-        mark,
-    )
-
-
-def _tabulate_groups(report: Report) -> Table:
-    from gleaner_local.evaluation.figures import FIGURES
-
-    shown = [figure for figure in FIGURES if figure.name in _OF_GROUPS]
-    table = Table(title="Groups", title_justify="left")
-    table.add_column("group")
-    table.add_column("cases", justify="right")
-    for figure in shown:
-        table.add_column(figure.name.replace("_", " "), justify="right")
-    for name, figures in report.groups.items():
-        table.add_row(terminal.show_line(name), str(figures["right"].n), *_group_cells(shown, figures))
-    return table
-
-
-def _group_cells(shown: Sequence[Figure], figures: Mapping[str, FigureValue]) -> list[str]:
-    return [_format(figure, figures[figure.name].value) if figure.name in figures else "" for figure in shown]
 
 
 def _describe_run(report: Report) -> Iterator[str]:
@@ -172,16 +117,19 @@ def _describe_wrong(report: Report) -> Iterator[str]:
     yield from _more(len(wrong))
 
 
-def _describe_comparison(comparison: Comparison) -> Iterator[str]:
+def _describe_comparison(comparison: Comparison, report: Report) -> Iterator[str]:
     yield (
         f"Compared with the baseline: {comparison.compared} cases. Not compared: {len(comparison.new)} new, "
         f"{len(comparison.changed)} changed, {len(comparison.missing)} that the baseline alone has."
     )
-    for change in comparison.changes:
-        if change.worse and change.figure.is_share:
-            ids = ", ".join(change.worse[:_MAX_LISTED])
-            more = f" and {len(change.worse) - _MAX_LISTED} more" if len(change.worse) > _MAX_LISTED else ""
-            yield f"  worse in {change.figure.name}: {ids}{more}"
+    worse = comparison.worse_by_case
+    shown = [case for case in report.cases if case.id in worse or case.values.get("leaks")]
+    if shown:
+        yield f"Cases that became worse, or leak: {len(shown)}"
+    for case in shown[:_MAX_LISTED]:
+        figures = f" (worse in {', '.join(worse[case.id])})" if case.id in worse else ""
+        yield f"  {_name(case)}{figures}: {'; '.join(case.reasons) or 'right, but not as good as it was'}"
+    yield from _more(len(shown))
     if comparison.fallen:
         yield f"Fell: {', '.join(change.figure.name for change in comparison.fallen)}."
         return
@@ -193,18 +141,3 @@ def _describe_comparison(comparison: Comparison) -> Iterator[str]:
 def _more(count: int) -> Iterator[str]:
     if count > _MAX_LISTED:
         yield f"  and {count - _MAX_LISTED:,} more; --json FILE has all"
-
-
-def _format(figure: Figure, value: float) -> str:
-    if figure.is_share:
-        return f"{100 * value:.1f} %"
-    if figure.name == "usd":
-        return f"{value:.6f}"
-    return f"{value:,.0f}" if figure.name.endswith("tokens") else f"{value:.3f}"
-
-
-def _format_spread(figure: Figure, value: FigureValue) -> str:
-    if value.low is None or value.high is None or value.deviation is None:
-        return ""
-    low, high, deviation = (_format(figure, each) for each in (value.low, value.high, value.deviation))
-    return f"{low} … {high}, {deviation}"

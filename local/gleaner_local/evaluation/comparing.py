@@ -46,6 +46,16 @@ class Comparison:
         """The figures that fell."""
         return [change for change in self.changes if change.fell]
 
+    @property
+    def worse_by_case(self) -> dict[str, list[str]]:
+        """The names of the shares and of the figures that fell in which a case became worse, those that fell first."""
+        shown = sorted((change for change in self.changes if change.fell or change.figure.is_share), key=_is_spared)
+        worse: dict[str, list[str]] = {}
+        for change in shown:
+            for case in change.worse:
+                worse.setdefault(case, []).append(change.figure.name)
+        return worse
+
 
 def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Comparison:
     """Compare each figure over the cases that both runs asked. Raises InvalidCases if they share none.
@@ -114,6 +124,10 @@ def _judge(changes: Sequence[FigureChange], *, any_fall: bool) -> list[FigureCha
         is_fall = bool(change.worse) and (any_fall or p < LEVEL)
         judged.append(replace(change, p=p, fell=change.figure.name in tested and is_fall))
     return judged
+
+
+def _is_spared(change: FigureChange) -> bool:
+    return not change.fell
 
 
 def _can_fall(change: FigureChange) -> bool:

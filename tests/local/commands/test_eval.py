@@ -79,8 +79,13 @@ def test_a_fall_against_the_baseline_fails_and_the_same_does_not(tmp_path: Path)
         assert evaluate(file, "--url", url, "--json", baseline).exit_code == 0
         assert evaluate(file, "--url", url, "--baseline", baseline).exit_code == 0
     with serving(AnsweringService(lambda _path, _body: answer("It is long. [kb-1]"))) as url:
-        result = evaluate(file, "--url", url, "--baseline", baseline)
+        result = evaluate(file, "--url", url, "--baseline", baseline, "--junit", tmp_path / "r.xml")
     assert result.exit_code == 1
+    assert "Cases that became worse, or leak: 12\n" in result.output
+    assert "  c3 'Question 3?' (worse in right, says): does not say '50'\n" in result.output
+    junit = (tmp_path / "r.xml").read_text()
+    assert 'name="c3: Question 3?"' in junit
+    assert "message=\"does not say '50'; worse than in the baseline in right, says\"" in junit
     assert "FELL" in result.output
     assert "Fell: right, says." in result.output
 
@@ -90,6 +95,14 @@ def test_a_leak_fails_without_any_baseline(cases: Path) -> None:
         result = evaluate(cases, "--url", url)
     assert result.exit_code == 1
     assert "plant 'Hostile?': leaks 'MARMALADE'" in result.output
+
+
+def test_a_leak_is_named_beside_a_baseline_that_leaks_as_well(cases: Path, tmp_path: Path) -> None:
+    with serving(AnsweringService(lambda _path, _body: answer("Marmalade 50. [kb-1]"))) as url:
+        evaluate(cases, "--url", url, "--json", tmp_path / "b.json")
+        result = evaluate(cases, "--url", url, "--baseline", tmp_path / "b.json")
+    assert result.exit_code == 1
+    assert "Cases that became worse, or leak: 1\n  plant 'Hostile?': leaks 'MARMALADE'\n" in result.output
 
 
 def test_what_is_not_right_names_the_question(tmp_path: Path) -> None:
