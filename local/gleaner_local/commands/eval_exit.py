@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ from gleaner_local.service.running import NotReady
 
 FELL, UNUSABLE, NOT_EVALUATED = 1, 2, 3
 _BY_SIGNAL = 128  # and its number, as shells count
+_REPEAT_SECONDS = 0.05
 _OF_COMMAND_LINE = (typer.Exit, typer.Abort, typer.BadParameter)
 
 
@@ -36,16 +39,27 @@ class Interruption:
     @contextmanager
     def listen(self) -> Iterator[None]:
         """SIGTERM raises KeyboardInterrupt once, until the end of the block."""
-        before = signal.signal(signal.SIGTERM, self._interrupt)
+        before, hook = signal.signal(signal.SIGTERM, self._interrupt), sys.unraisablehook
+        sys.unraisablehook = self._repeat_if_lost
         try:
             yield
         finally:
+            sys.unraisablehook = hook
             signal.signal(signal.SIGTERM, before)
 
     def _interrupt(self, signum: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # whoever terminates twice must not interrupt the end
         self._signal = signal.Signals(signum)
         raise KeyboardInterrupt
+
+    def _repeat_if_lost(self, lost: sys.UnraisableHookArgs) -> None:
+        """A finalizer or a callback of a weak reference that was running swallowed the exception: send it once more."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+            return
+        if self._signal == signal.SIGTERM:
+            signal.signal(signal.SIGTERM, self._interrupt)
+        threading.Timer(_REPEAT_SECONDS, os.kill, (os.getpid(), self._signal)).start()  # when it has returned
 
 
 @contextmanager

@@ -76,6 +76,11 @@ def _write(file: Path, text: str) -> bool:
 def _describe_run(report: Report) -> Iterator[str]:
     if report.interrupted:
         yield "INTERRUPTED: the figures are of the cases that had been asked by then."
+    if report.remarks:
+        yield f"Remarks: {len(report.remarks)}"
+    for remark in report.remarks[:_MAX_LISTED]:
+        yield f"  {remark}"
+    yield from _more(len(report.remarks))
     for kind, counts in report.verdicts.items():
         if counts:
             yield f"Verdicts, {kind}: " + ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -47,12 +47,18 @@ class NotAsked(Exception):
 
 
 class Asker:
-    """Asks the service behind `client` and deletes the sessions that arise."""
+    """Asks the service behind `client` and deletes the sessions that arise. `kb_id` is for cases that name none."""
 
     def __init__(
-        self, client: ApiClient, *, keeps_sessions: bool = False, sleep: Callable[[float], object] | None = None
+        self,
+        client: ApiClient,
+        *,
+        kb_id: str | None = None,
+        keeps_sessions: bool = False,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         self._client = client
+        self._defaults = {"kb_id": kb_id} if kb_id is not None else {}
         self._keeps_sessions = keeps_sessions
         self._stopped = threading.Event()
         self._sleep = sleep or self._stopped.wait
@@ -73,11 +79,11 @@ class Asker:
         session: dict[str, object] = {}
         try:
             for turn in case.turns:
-                earlier = self._send(case.body(turn) | session)
+                earlier = self._send(self._defaults | case.body(turn) | session)
                 if earlier.answer is None:
                     raise NotAsked(f"an earlier turn got no answer: {earlier.problem.get('detail')}")
                 session = {"session_id": earlier.answer.session_id}
-            exchange = ask(case.body(case.query) | session)
+            exchange = ask(self._defaults | case.body(case.query) | session)
             if exchange.answer is not None and exchange.answer.session_id is not None:
                 session = {"session_id": exchange.answer.session_id}
             return exchange

@@ -80,10 +80,15 @@ def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Com
 
 def require_shared(baseline: Report, cases: Iterable[tuple[str, str]], file: str) -> None:
     """Raises InvalidCases if the baseline has none of these cases (id and digest)."""
-    if {(case.id, case.digest) for case in baseline.cases}.isdisjoint(cases):
+    if not shares_cases(baseline, cases):
         raise InvalidCases(
             f"The baseline is of {baseline.file!r} and shares no case with {file!r}: their ids or contents differ."
         )
+
+
+def shares_cases(baseline: Report, cases: Iterable[tuple[str, str]]) -> bool:
+    """Whether the baseline has one of these cases (id and digest)."""
+    return not {(case.id, case.digest) for case in baseline.cases}.isdisjoint(cases)
 
 
 def _compare_figure(figure: Figure, pairs: Sequence[tuple[CaseReport, CaseReport]]) -> FigureChange | None:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from gleaner_local.evaluation.asking import is_answer_of_model
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Answer, Exchange, Source, differences
-from gleaner_local.evaluation.matching import cited, expected_places, place_of, without_marks
+from gleaner_local.evaluation.matching import cited, expected_places, places_of, without_marks
 from gleaner_local.evaluation.phrases import says
 
 _WEB, _SEARCH, _ANSWER, _LEARN = "perplexity_search", "knowledge_base_search", "generate_response", "index_keywords"
@@ -83,6 +83,9 @@ class Measured:
     tools: tuple[str, ...]
     answer: str
     latency_ms: float
+    passages: tuple[Source, ...] = ()  # that the searches of the knowledge base found, in order
+    sources: tuple[Source, ...] = ()  # of the answer
+    cited: tuple[Source, ...] = ()  # those of the knowledge base that it marks
 
 
 def measure(case: Case, streamed: Exchange, buffered: Exchange | None) -> Measured:
@@ -107,6 +110,9 @@ def measure(case: Case, streamed: Exchange, buffered: Exchange | None) -> Measur
         tools=tuple(streamed.tools),
         answer=answer.answer if answer else "",
         latency_ms=streamed.milliseconds,
+        passages=tuple(streamed.passages),
+        sources=tuple(answer.sources if answer else ()),
+        cited=tuple(cited(answer.sources, answer.answer) if answer else ()),
     )
 
 
@@ -118,17 +124,24 @@ def declines(answer: Answer) -> bool:
 def _measure_retrieval(case: Case, passages: Sequence[Source]) -> Values:
     if not case.expects_places:
         return {}
-    places = [place_of(passage, case) for passage in passages]
-    first = next((rank for rank, place in enumerate(places, start=1) if place is not None), 0)
+    places = [places_of(passage, case) for passage in passages]
+    first = next((rank for rank, found in enumerate(places, start=1) if found), 0)
     values: Values = {f"hit_{depth}": 0 < first <= depth for depth in _DEPTHS}
     return values | {"reciprocal_rank": 1 / first if first else 0.0, "ndcg": _ndcg(places, len(expected_places(case)))}
 
 
-def _ndcg(places: Sequence[int | None], expected: int) -> float:
-    """The gain of the first passage of each expected place, against that of a ranking that begins with them."""
-    firsts = {place: rank for rank, place in reversed(list(enumerate(places[:_NDCG_DEPTH]))) if place is not None}
-    gain = sum(1 / math.log2(rank + 2) for rank in sorted(firsts.values()))
-    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(expected, _NDCG_DEPTH)))
+def _ndcg(places: Sequence[set[int]], expected: int) -> float:
+    """The gain of the first passage of each expected place, against that of a ranking that begins with them.
+
+    Places that one passage is from count as one, since one passage is enough for them.
+    """
+    firsts: dict[int, int] = {}
+    for rank, found in enumerate(places[:_NDCG_DEPTH]):
+        for place in found:
+            firsts.setdefault(place, rank)
+    ranks = set(firsts.values())
+    wanted = min(expected - len(firsts) + len(ranks), _NDCG_DEPTH)
+    return sum(1 / math.log2(rank + 2) for rank in sorted(ranks)) / sum(1 / math.log2(r + 2) for r in range(wanted))
 
 
 def _measure_citations(case: Case, answer: Answer | None) -> Values:
@@ -136,11 +149,11 @@ def _measure_citations(case: Case, answer: Answer | None) -> Values:
     if not case.expects_places:
         return {}
     sources = cited(answer.sources, answer.answer) if answer else []
-    places = [place_of(source, case) for source in sources]
-    found = {place for place in places if place is not None}
+    places = [places_of(source, case) for source in sources]
+    found = set[int]().union(*places)
     values: Values = {"citation_recall": len(found) / len(expected_places(case))}
     if places:  # an answer that cites nothing is not imprecise: its recall is 0
-        values["citation_precision"] = sum(place is not None for place in places) / len(places)
+        values["citation_precision"] = sum(map(bool, places)) / len(places)
     return values
 
 

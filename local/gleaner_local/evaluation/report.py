@@ -42,6 +42,9 @@ class CaseReport(_Model):
     tools: list[str]
     reasons: list[str]
     answer: str
+    # Places as "file › heading › …", which earlier reports lack: what was found, in order, and what was cited.
+    passages: list[str] = []
+    cited: list[str] = []
 
 
 class NotAskedReport(_Model):
@@ -77,6 +80,7 @@ class Report(_Model):
     not_asked: list[NotAskedReport]
     judge: JudgeReport | None = None
     judge_problem: str | None = None  # why there is no judge, although one was asked for
+    remarks: list[str] = []  # what a person should know of the run
     interrupted: bool = False  # what was not asked by then is among not_asked
     times: Times
 

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from gleaner_local.evaluation.exchange import Source
 from gleaner_local.evaluation.figures import FIGURES, Measured
 from gleaner_local.evaluation.report import FORMAT, CaseReport, FigureValue, NotAskedReport, Report, Times
 from gleaner_local.evaluation.run import Outcome
@@ -16,7 +17,14 @@ _MAX_ANSWER = 300  # characters to be shown
 
 
 def make_report(
-    outcomes: Sequence[Outcome], *, file: str, model: str, repeats: int, drafts: int, interrupted: bool = False
+    outcomes: Sequence[Outcome],
+    *,
+    file: str,
+    model: str,
+    repeats: int,
+    drafts: int,
+    interrupted: bool = False,
+    remarks: Sequence[str] = (),
 ) -> Report:
     """Put together what the cases gave."""
     asked = [outcome for outcome in outcomes if outcome.measured]
@@ -36,6 +44,7 @@ def make_report(
             for o in outcomes
             if o.not_asked
         ],
+        remarks=list(remarks),
         interrupted=interrupted,
         times=_time(asked),
     )
@@ -106,7 +115,13 @@ def _to_case_report(outcome: Outcome) -> CaseReport:
         tools=list(last.tools),
         reasons=list(last.reasons),
         answer=last.answer if len(last.answer) <= _MAX_ANSWER else f"{last.answer[:_MAX_ANSWER]}…",
+        passages=list(map(_place, last.passages)),
+        cited=list(map(_place, last.cited)),
     )
+
+
+def _place(source: Source) -> str:
+    return " › ".join(part for part in (source.source_file_path, source.chapter) if part)
 
 
 def _time(outcomes: Sequence[Outcome]) -> Times:
