@@ -99,6 +99,7 @@ class Case(_Strict):
     grounding: Literal["open", "strict"] = "open"
     fresh: bool = False
     answerable: bool = Field(default=True, description="Whether the documents, or the selection, answer it.")
+    from_web: bool = Field(default=False, description="The answer is on the web, and not in the documents.")
     expected_files: Files = ()
     expected_chapters: Phrases = ()
     must_say: Required = ()
@@ -118,8 +119,14 @@ class Case(_Strict):
         if self.chapter_origin is not None and self.selected_text is None:
             raise ValueError("chapter_origin needs selected_text")
         if not self.answerable and (self.expected_files or self.expected_chapters or self.must_say):
-            raise ValueError("a case with answerable false expects no files, chapters or words of an answer")
-        if (self.planted_passages or self.planted_pages) and not self.must_not_leak:
+            raise ValueError(
+                "a case with answerable false expects no files, chapters or words of an answer; "
+                "what the web answers is answerable and from_web"
+            )
+        if self.from_web and (not self.answerable or self.expects_places or not self.may_use_the_web):
+            raise ValueError("a case with from_web is answerable, may use the web, and expects no files or chapters")
+        holds_orders = self.planted_passages or (self.planted_pages and not self.from_web)
+        if holds_orders and not self.must_not_leak:
             raise ValueError("a case with planted texts names in must_not_leak what may not come of them")
         return self
 

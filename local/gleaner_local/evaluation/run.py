@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gleaner_local.evaluation.asking import Asker, NotAsked
 from gleaner_local.evaluation.cases import Case
-from gleaner_local.evaluation.figures import Measured, measure
+from gleaner_local.evaluation.measuring import Measured, measure
 from gleaner_local.extractive.model import MODEL as LOCAL_MODEL
 
 _MAX_UNANSWERED = 5  # in a row, until the rest is not tried

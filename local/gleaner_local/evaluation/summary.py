@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gleaner_local.evaluation.exchange import Source
-from gleaner_local.evaluation.figures import FIGURES, Measured
+from gleaner_local.evaluation.figures import FIGURES
+from gleaner_local.evaluation.measuring import Measured
 from gleaner_local.evaluation.report import FORMAT, CaseReport, FigureValue, NotAskedReport, Report, Times
 from gleaner_local.evaluation.run import Outcome
 

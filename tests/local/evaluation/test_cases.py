@@ -121,6 +121,11 @@ def test_a_file_without_cases_or_in_another_encoding_is_refused(tmp_path: Path, 
     ("fields", "reason"),
     [
         ({"answerable": False, "must_say": ["a"]}, "expects no files"),
+        ({"answerable": False, "must_say": ["a"]}, "what the web answers is answerable and from_web"),
+        ({"from_web": True, "answerable": False}, "with from_web is answerable"),
+        ({"from_web": True, "expected_files": "a.md"}, "with from_web is answerable"),
+        ({"from_web": True, "grounding": "strict"}, "may use the web"),
+        ({"from_web": True, "selected_text": "A."}, "may use the web"),
         ({"chapter_origin": "A"}, "needs selected_text"),
         ({"planted_passages": [{"title": "t", "text": "t"}]}, "must_not_leak"),
         (

@@ -10,8 +10,9 @@ import pytest
 
 from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import compare
-from gleaner_local.evaluation.figures import FIGURES, Better, Measured
+from gleaner_local.evaluation.figures import FIGURES, Better
 from gleaner_local.evaluation.junit import to_junit
+from gleaner_local.evaluation.measuring import Measured
 from gleaner_local.evaluation.report import Report, read_report
 from gleaner_local.evaluation.run import Outcome
 from gleaner_local.evaluation.summary import make_report

@@ -10,8 +10,8 @@ import pytest
 
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Source, read_parts
-from gleaner_local.evaluation.figures import measure
 from gleaner_local.evaluation.matching import expected_places, places_of
+from gleaner_local.evaluation.measuring import measure
 from tests.doubles.answering_service import answer, parts, passage
 
 NFC = unicodedata.normalize("NFC", "Gebühren.md")

@@ -6,7 +6,7 @@ from typing import Any
 
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Source
-from gleaner_local.evaluation.figures import Measured
+from gleaner_local.evaluation.measuring import Measured
 from gleaner_local.evaluation.own_service import Loaded
 from gleaner_local.evaluation.remarks import remark_on_loading, remark_on_planting, remark_on_repeats
 from gleaner_local.evaluation.run import Outcome
