@@ -5,11 +5,15 @@ The same run of the local model gives the same report but for `times`.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gleaner_local.evaluation.cases import InvalidCases
+from gleaner_local.evaluation.figures import FIGURES
 from gleaner_local.evaluation.judging import JudgeReport
 
 FORMAT = 1
@@ -99,4 +103,17 @@ def read_report(path: Path) -> Report:
         raise InvalidCases(f"{path} is no report of `gleaner eval --json`.") from error
     if report.format != FORMAT:
         raise InvalidCases(f"{path} is a report of another version (format {report.format}): write it again.")
+    if problem := next(_iter_impossible(report), None):
+        raise InvalidCases(f"{path} was changed by hand or in part: {problem}. Write it again.")
     return report
+
+
+def _iter_impossible(report: Report) -> Iterator[str]:
+    """What no run gives, and would be compared without a word."""
+    ids = Counter(case.id for case in report.cases)
+    yield from (f"the case {name!r} is there twice" for name, count in ids.items() if count > 1)
+    shares = {figure.name for figure in FIGURES if figure.is_share}
+    for case in report.cases:
+        for name, value in case.values.items():
+            if not (math.isfinite(value) and value >= 0 and (value <= 1 or name not in shares)):
+                yield f"{name} of the case {case.id!r} is {value}"

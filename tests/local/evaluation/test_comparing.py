@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -54,6 +56,26 @@ def test_reports_differ_only_in_times_when_times_differ() -> None:
 def test_another_file_is_no_baseline(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(InvalidCases, match="no report"):
+        read_report(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"hit_1": 5.0}, "hit_1 of the case 'a' is 5.0"),
+        ({"says": float("nan")}, "says of the case 'a' is nan"),
+        ({"usd": -1.0}, "usd of the case 'a' is -1.0"),
+        ({"model_calls": float("inf")}, "model_calls of the case 'a' is inf"),
+        ({}, "the case 'a' is there twice"),
+    ],
+)
+def test_a_baseline_that_no_run_gives_is_refused(tmp_path: Path, change: dict[str, float], told: str) -> None:
+    written = json.loads(report([outcome("a", {"right": True, "model_calls": 3.0})]).to_json())
+    written["cases"][0]["values"] |= change
+    if not change:
+        written["cases"] *= 2
+    (tmp_path / "a.json").write_text(json.dumps(written))
+    with pytest.raises(InvalidCases, match=re.escape(told)):
         read_report(tmp_path / "a.json")
 
 
