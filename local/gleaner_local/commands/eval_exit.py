@@ -83,7 +83,8 @@ def exit_codes() -> Iterator[Interruption]:
     except OSError as error:
         if not terminal.give_up_output(error):
             traceback.print_exc()
-        raise typer.Exit(NOT_EVALUATED) from error
+            raise typer.Exit(NOT_EVALUATED) from error
+        raise typer.Exit(UNUSABLE) from error
     except Exception as error:  # a defect must not look like answers that became worse
         traceback.print_exc()
         raise typer.Exit(NOT_EVALUATED) from error

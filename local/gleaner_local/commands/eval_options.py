@@ -80,15 +80,22 @@ def require_fitting(context: typer.Context) -> None:
 
 def require_outputs(outputs: Sequence[Path | None], inputs: Sequence[Path | None]) -> None:
     """Raises typer.BadParameter for a file that could not be written at the end of a long run, or that is needed."""
-    taken = {path.resolve(): path for path in inputs if path is not None}
+    taken = {path.resolve() for path in inputs if path is not None}
     for output in outputs:
         if output is None:
             continue
         if not output.parent.is_dir():
             raise typer.BadParameter(f"there is no directory {output.parent}")
-        if output.resolve() in taken:
+        if output.resolve() in taken or (_is_document(output) and not taken.isdisjoint(output.resolve().parents)):
             raise typer.BadParameter(f"{output} is used already, and would be overwritten: name another file")
-        taken[output.resolve()] = output
+        taken.add(output.resolve())
+
+
+def _is_document(path: Path) -> bool:
+    """Whether it is loaded with a directory that holds it."""
+    from gleaner_documents.reading import is_known_type  # other commands do without the readers
+
+    return path.exists() and is_known_type(path.name)
 
 
 def _iter_given(context: typer.Context) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typer.testing import CliRunner
 
-from gleaner_local.commands import eval_output, program
+from gleaner_local.commands import eval_options, eval_output, program
 from gleaner_local.servers.asgi import AsgiServer
 from tests.doubles.answering_service import AnsweringService, answer, problem, serving
 from tests.doubles.scripted_model import ScriptedModel, says
@@ -175,6 +175,7 @@ def test_a_baseline_of_another_file_is_told(cases: Path, tmp_path: Path) -> None
         ("cases", "--url", "http://127.0.0.1:9", "--baseline", "loaded", "--json", "loaded"),
         ("cases", "--url", "http://127.0.0.1:9", "--json", "new", "--junit", "new"),
         ("cases", "--load", "loaded", "--junit", "loaded"),
+        ("cases", "--load", "directory", "--junit", "loaded"),
         ("cases", "--load", "loaded", "--api-key", "k"),
         ("cases", "--url", "http://127.0.0.1:9", "--api-key", "k", "--token", "t"),
         ("cases", "--url", "http://127.0.0.1:9", "--both-ways", "--one-way"),
@@ -194,7 +195,7 @@ def test_contradicting_options_are_refused(
         monkeypatch.delenv(name, raising=False)
     loaded = tmp_path / "loaded.md"
     loaded.write_text("# Fees\n")
-    paths = {"cases": cases, "loaded": loaded, "new": tmp_path / "new"}
+    paths = {"cases": cases, "loaded": loaded, "new": tmp_path / "new", "directory": tmp_path}
     result = evaluate(*(paths.get(option, option) for option in options))
     assert result.exit_code == 2, result.output
     assert loaded.read_text() == "# Fees\n"
@@ -274,6 +275,11 @@ def test_an_interrupted_run_reports_what_was_asked(tmp_path: Path, signum: int, 
     assert [case["id"] for case in report["cases"]] == ["c0", "c1", "c2"]
     assert {missed["reason"] for missed in report["not_asked"]} == {"the run was interrupted"}
     assert "INTERRUPTED" in result.output
+
+
+def test_a_report_beside_loaded_documents_may_be_written_again(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("{}")
+    eval_options.require_outputs([tmp_path / "r.json", None], [tmp_path, None])
 
 
 @pytest.mark.slow
