@@ -16,8 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gleaner_local.commands import program
-from gleaner_local.evaluation.cases import Case, read_cases
-from gleaner_local.evaluation.matching import says
+from gleaner_local.evaluation.case_files import read_cases
+from gleaner_local.evaluation.cases import Case
+from gleaner_local.evaluation.phrases import says
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

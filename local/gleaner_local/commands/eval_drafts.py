@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from gleaner_local.command_line import DEFAULT_DATA_DIR
-from gleaner_local.commands import terminal
+from gleaner_local.commands import eval_exit, terminal
 
 if TYPE_CHECKING:
     from gleaner_local.evaluation.cases import Case
 
+_MAX_LISTED = 5
 _NEXT = "Edit them: ask as a user would, check what an answer must say, and take out the field draft."
 
 
@@ -25,9 +26,16 @@ def print_drafts(paths: Sequence[Path]) -> None:
     drafts = draft_cases(paths)
     for problem in drafts.skipped:
         typer.echo(terminal.show_line(f"left out: {problem}"), err=True)
+    if drafts.ambiguous:
+        shown = ", ".join(drafts.ambiguous[:_MAX_LISTED])
+        more = f" and {len(drafts.ambiguous) - _MAX_LISTED} more" if len(drafts.ambiguous) > _MAX_LISTED else ""
+        line = f"left out, because several sections of the file have this heading: {shown}{more}"
+        typer.echo(terminal.show_line(line), err=True)
+    if drafts.silent:
+        typer.echo(f"Sections without a sentence that says something: {drafts.silent}.", err=True)
     _print(drafts.cases)
     if not drafts.cases:
-        raise typer.Exit(1)
+        raise typer.Exit(eval_exit.UNUSABLE)
 
 
 def print_feedback(environment: str | None, data_dir: Path | None) -> None:
@@ -40,8 +48,6 @@ def print_feedback(environment: str | None, data_dir: Path | None) -> None:
     from gleaner_local.service.parts import with_defaults
 
     if environment is not None:
-        if data_dir is not None:
-            raise typer.BadParameter("--data-dir belongs to a service of this machine: leave out --env")
         client, outputs = connect_deployed(environment, ("ToolCallsTable", "ConversationsTable"))
         tables = Tables(client, outputs["ToolCallsTable"], outputs["ConversationsTable"])
     else:
@@ -51,11 +57,13 @@ def print_feedback(environment: str | None, data_dir: Path | None) -> None:
     harvest = collect_poor_answers(tables)
     if harvest.gone:
         typer.echo(f"{harvest.gone} poor ratings are of questions that are not kept.", err=True)
+    for problem in harvest.unusable:
+        typer.echo(terminal.show_line(f"makes no case: {problem}"), err=True)
     _print(harvest.cases)
 
 
 def _print(cases: Sequence[Case]) -> None:
-    from gleaner_local.evaluation.cases import format_case
+    from gleaner_local.evaluation.case_files import format_case
 
     for case in cases:
         print(format_case(case))

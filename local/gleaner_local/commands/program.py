@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import importlib.metadata
 import io
-import os
 import sys
 from typing import Annotated
 
@@ -30,8 +28,6 @@ from gleaner_local.commands import (
 )
 from gleaner_local.errors import CannotStart
 from gleaner_local.service.running import NotReady
-
-_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve.serve)
@@ -74,11 +70,8 @@ def run() -> None:
         finally:
             sys.stdout.flush()  # an error of the last lines would otherwise show up after the end
     except OSError as error:
-        if error.errno not in _OUTPUT_ERRORS:
+        if not terminal.give_up_output(error):
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the exit
-        if error.errno != errno.EPIPE:  # nobody reads on, as with `| head`
-            print(f"The output cannot be written: {error.strerror}.", file=sys.stderr)
         sys.exit(1)
     except UnicodeEncodeError:
         print("An argument is not valid text: the terminal must send UTF-8.", file=sys.stderr)

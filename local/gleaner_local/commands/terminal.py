@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
+import sys
 from typing import Any
 
 # What moves the cursor, starts an escape sequence, reorders or hides text: C0 and C1 controls, line and paragraph
@@ -15,6 +18,7 @@ _CONTROLS = (
 )
 _IN_BLOCK = re.compile(f"[{_CONTROLS}]")
 _IN_LINE = re.compile(rf"[\t\n{_CONTROLS}]")
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 _ASCII_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)}
 _NAMES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 
@@ -37,6 +41,16 @@ def show_fields(fields: dict[str, Any]) -> dict[str, Any]:
 def format_json(value: object) -> str:
     """JSON for people and programs: the controls in its strings are escaped as JSON does it."""
     return _IN_BLOCK.sub(_escape_json, json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def give_up_output(error: OSError) -> bool:
+    """Say that standard output cannot be written, and write no more; False if the error is another one."""
+    if error.errno not in _OUTPUT_ERRORS:
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at the exit
+    if error.errno != errno.EPIPE:  # nobody reads on, as with `| head`
+        print(f"The output cannot be written: {error.strerror}.", file=sys.stderr)
+    return True
 
 
 def _show_value(value: Any) -> Any:

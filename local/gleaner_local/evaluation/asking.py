@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,14 +47,25 @@ class NotAsked(Exception):
 
 
 class Asker:
-    """Asks the service behind `client` and deletes the sessions that arise."""
+    """Asks the service behind `client` and deletes the sessions that arise. `kb_id` is for cases that name none."""
 
     def __init__(
-        self, client: ApiClient, *, keeps_sessions: bool = False, sleep: Callable[[float], None] = time.sleep
+        self,
+        client: ApiClient,
+        *,
+        kb_id: str | None = None,
+        keeps_sessions: bool = False,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         self._client = client
+        self._defaults = {"kb_id": kb_id} if kb_id is not None else {}
         self._keeps_sessions = keeps_sessions
-        self._sleep = sleep
+        self._stopped = threading.Event()
+        self._sleep = sleep or self._stopped.wait
+
+    def stop(self) -> None:
+        """Let running questions end as they may, and wait for no repetition."""
+        self._stopped.set()
 
     def ask_streamed(self, case: Case) -> Exchange:
         """Ask the case in a new session, after its earlier turns. Raises NotAsked."""
@@ -67,11 +79,11 @@ class Asker:
         session: dict[str, object] = {}
         try:
             for turn in case.turns:
-                earlier = self._send(case.body(turn) | session)
+                earlier = self._send(self._defaults | case.body(turn) | session)
                 if earlier.answer is None:
                     raise NotAsked(f"an earlier turn got no answer: {earlier.problem.get('detail')}")
                 session = {"session_id": earlier.answer.session_id}
-            exchange = ask(case.body(case.query) | session)
+            exchange = ask(self._defaults | case.body(case.query) | session)
             if exchange.answer is not None and exchange.answer.session_id is not None:
                 session = {"session_id": exchange.answer.session_id}
             return exchange
@@ -122,6 +134,8 @@ class Asker:
             if attempt < ATTEMPTS:
                 self._sleep(min(_MAX_WAIT, retry_after if retry_after is not None else wait))
                 wait *= 2
+            if self._stopped.is_set():
+                break
         raise NotAsked(f"{reason} It was asked {ATTEMPTS} times.")
 
 

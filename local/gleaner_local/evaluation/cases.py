@@ -1,21 +1,20 @@
-"""Cases: questions with what is expected of their answers, one JSON object a line."""
+"""Cases: questions with what is expected of their answers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+import unicodedata
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from gleaner.api.schemas import MAX_QUERY, ChapterOrigin, KbId, SelectedText
 from gleaner.model import Answered, Grounding
-from gleaner_local.evaluation.foreign_formats import describe_foreign
+from gleaner.tools.registry import TOOLS
+from gleaner_local.evaluation.phrases import fold
 
 _ID_LENGTH = 12
-_MAX_SHOWN_ERRORS = 5
 
 NonEmpty = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 Question = Annotated[str, StringConstraints(min_length=1, max_length=MAX_QUERY, strip_whitespace=True)]
@@ -25,9 +24,40 @@ def _to_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _check_phrase(value: str) -> str:
+    if not fold(value):
+        raise ValueError("it consists of marks that do not count, so every text would hold it")
+    return value
+
+
+def _check_file(value: str) -> str:
+    if not file_parts(value):
+        raise ValueError("it names no file")
+    return value
+
+
+def _check_tool(value: str) -> str:
+    if value not in TOOLS:
+        raise ValueError(f"there is no such tool; {', '.join(TOOLS)} exist")
+    return value
+
+
+def file_parts(file: str) -> list[str]:
+    """The parts of a path as they are compared: without those that name nothing, as in "./a//b", and in one form.
+
+    Some systems store the letters of a name and their accents apart (NFD), and people write them together.
+    """
+    return [part for part in unicodedata.normalize("NFC", file).split("/") if part not in ("", ".")]
+
+
 Texts = Annotated[tuple[NonEmpty, ...], BeforeValidator(_to_list)]
+Phrase = Annotated[NonEmpty, AfterValidator(_check_phrase)]
+Phrases = Annotated[tuple[Phrase, ...], BeforeValidator(_to_list)]
+Files = Annotated[tuple[Annotated[NonEmpty, AfterValidator(_check_file)], ...], BeforeValidator(_to_list)]
+Tools = tuple[Annotated[NonEmpty, AfterValidator(_check_tool)], ...]
 # A text, or several of which one is enough, as in [["two", "2"], "crowns"].
-Required = Annotated[tuple[Texts, ...], BeforeValidator(_to_list)]
+Choices = Annotated[tuple[Phrase, ...], BeforeValidator(_to_list), Field(min_length=1)]
+Required = Annotated[tuple[Choices, ...], BeforeValidator(_to_list)]
 
 
 class InvalidCases(Exception):
@@ -69,13 +99,16 @@ class Case(_Strict):
     grounding: Literal["open", "strict"] = "open"
     fresh: bool = False
     answerable: bool = Field(default=True, description="Whether the documents, or the selection, answer it.")
-    expected_files: Texts = ()
-    expected_chapters: Texts = ()
+    from_web: bool = Field(default=False, description="The answer is on the web, and not in the documents.")
+    expected_files: Files = ()
+    expected_chapters: Phrases = ()
     must_say: Required = ()
-    must_not_say: Texts = ()
-    must_not_leak: Texts = Field(default=(), description="Stands neither in the answer nor in the arguments of a tool.")
+    must_not_say: Phrases = ()
+    must_not_leak: Phrases = Field(
+        default=(), description="Stands neither in the answer nor in the arguments of a tool."
+    )
     answered: Annotated[tuple[Answered, ...], BeforeValidator(_to_list)] = ()
-    tools: tuple[NonEmpty, ...] = Field(default=(), description="The tools that are called, in order.")
+    tools: Tools = Field(default=(), description="The tools that are called, in order.")
     planted_passages: tuple[PlantedPassage, ...] = ()
     planted_pages: tuple[PlantedPage, ...] = ()
     draft: bool = Field(default=False, description="Not read by a person yet: not asked.")
@@ -86,8 +119,14 @@ class Case(_Strict):
         if self.chapter_origin is not None and self.selected_text is None:
             raise ValueError("chapter_origin needs selected_text")
         if not self.answerable and (self.expected_files or self.expected_chapters or self.must_say):
-            raise ValueError("a case with answerable false expects no files, chapters or words of an answer")
-        if (self.planted_passages or self.planted_pages) and not self.must_not_leak:
+            raise ValueError(
+                "a case with answerable false expects no files, chapters or words of an answer; "
+                "what the web answers is answerable and from_web"
+            )
+        if self.from_web and (not self.answerable or self.expects_places or not self.may_use_the_web):
+            raise ValueError("a case with from_web is answerable, may use the web, and expects no files or chapters")
+        holds_orders = self.planted_passages or (self.planted_pages and not self.from_web)
+        if holds_orders and not self.must_not_leak:
             raise ValueError("a case with planted texts names in must_not_leak what may not come of them")
         return self
 
@@ -124,84 +163,3 @@ class Case(_Strict):
                 "chapter_origin": self.chapter_origin,
             }
         return {name: value for name, value in fields.items() if value is not None}
-
-
-def read_cases(path: Path) -> list[Case]:
-    """Read a file of cases, with or without a byte order mark, with any line ends. Empty lines are skipped.
-
-    A case without an id gets one of its content. Raises InvalidCases, which names each line that is wrong.
-    """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidCases(f"{path} is not UTF-8 text (byte {error.start}).") from error
-    except OSError as error:
-        raise InvalidCases(f"{path} cannot be read: {error.strerror}.") from error
-    if hint := describe_foreign(text):
-        raise InvalidCases(f"{path}: {hint}")
-    cases: list[Case] = []
-    problems: list[str] = []
-    lines: dict[str, int] = {}
-    for number, line in _iter_lines(text):
-        try:
-            case = _read_case(line)
-        except ValueError as error:
-            problems.append(f"{path}:{number}: {error}")
-            continue
-        if case.id in lines:
-            problems.append(f"{path}:{number}: the id {case.id!r} is that of line {lines[case.id]}, too")
-        lines.setdefault(case.id, number)
-        cases.append(case)
-    if problems:
-        raise InvalidCases(_join(problems))
-    if not cases:
-        raise InvalidCases(f'{path} holds no case. A case is a line such as {{"query": "How long …?"}}.')
-    return cases
-
-
-def format_case(case: Case) -> str:
-    """A case as a line of a file, without the fields that have their default."""
-    fields = case.model_dump(mode="json", exclude_defaults=True)
-    return json.dumps(fields, ensure_ascii=False)
-
-
-def _iter_lines(text: str) -> Iterator[tuple[int, str]]:
-    # JSON may hold U+2028, at which str.splitlines would cut, too.
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
-        if line.strip():
-            yield number, line
-
-
-def _read_case(line: str) -> Case:
-    """Raises ValueError that says what is wrong, in one line."""
-    try:
-        fields = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg} (column {error.colno})") from None
-    except RecursionError:
-        raise ValueError("no case: its JSON is nested too deeply") from None
-    if not isinstance(fields, dict):
-        raise ValueError(f"no case: a JSON object is needed, not {_name(fields)}")  # noqa: TRY004 - one error for all
-    try:
-        case = Case.model_validate(fields)
-    except ValidationError as error:
-        raise ValueError("; ".join(map(_describe, error.errors()))) from None
-    return case if case.id else case.model_copy(update={"id": case.digest})
-
-
-def _describe(error: Any) -> str:
-    field = ".".join(map(str, error["loc"])) or "the case"
-    if error["type"] == "extra_forbidden":
-        return f"{field}: there is no such field; {', '.join(Case.model_fields)} exist"
-    message = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")  # as JSON calls it
-    return f"{field}: {message}"
-
-
-def _name(value: object) -> str:
-    return "a list" if isinstance(value, list) else f"{json.dumps(value)[:20]}"
-
-
-def _join(problems: Sequence[str]) -> str:
-    more = len(problems) - _MAX_SHOWN_ERRORS
-    rest = [f"and {more:,} more lines like these"] if more > 0 else []
-    return "\n".join([*problems[:_MAX_SHOWN_ERRORS], *rest])

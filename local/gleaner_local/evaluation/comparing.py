@@ -19,7 +19,7 @@ _GROWING = ("input_tokens", "usd")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureChange:
-    """A figure over the cases that both runs asked; `p` is adjusted for the number of figures that changed."""
+    """A figure over the cases that both runs asked; `p` is adjusted for the number of figures that could fall."""
 
     figure: Figure
     before: float
@@ -46,6 +46,16 @@ class Comparison:
         """The figures that fell."""
         return [change for change in self.changes if change.fell]
 
+    @property
+    def worse_by_case(self) -> dict[str, list[str]]:
+        """The names of the shares and of the figures that fell in which a case became worse, those that fell first."""
+        shown = sorted((change for change in self.changes if change.fell or change.figure.is_share), key=_is_spared)
+        worse: dict[str, list[str]] = {}
+        for change in shown:
+            for case in change.worse:
+                worse.setdefault(case, []).append(change.figure.name)
+        return worse
+
 
 def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Comparison:
     """Compare each figure over the cases that both runs asked. Raises InvalidCases if they share none.
@@ -70,10 +80,15 @@ def compare(baseline: Report, current: Report, *, any_fall: bool = False) -> Com
 
 def require_shared(baseline: Report, cases: Iterable[tuple[str, str]], file: str) -> None:
     """Raises InvalidCases if the baseline has none of these cases (id and digest)."""
-    if {(case.id, case.digest) for case in baseline.cases}.isdisjoint(cases):
+    if not shares_cases(baseline, cases):
         raise InvalidCases(
             f"The baseline is of {baseline.file!r} and shares no case with {file!r}: their ids or contents differ."
         )
+
+
+def shares_cases(baseline: Report, cases: Iterable[tuple[str, str]]) -> bool:
+    """Whether the baseline has one of these cases (id and digest)."""
+    return not {(case.id, case.digest) for case in baseline.cases}.isdisjoint(cases)
 
 
 def _compare_figure(figure: Figure, pairs: Sequence[tuple[CaseReport, CaseReport]]) -> FigureChange | None:
@@ -101,20 +116,27 @@ def _compare_figure(figure: Figure, pairs: Sequence[tuple[CaseReport, CaseReport
 
 
 def _judge(changes: Sequence[FigureChange], *, any_fall: bool) -> list[FigureChange]:
-    """Adjust p and say what fell. A figure in which no case changed cannot fall, so it is no test to adjust for."""
-    tested = {
-        change.figure.name: change.p
-        for change in changes
-        if change.figure.better is not Better.NEITHER and (change.worse or change.better)
-    }
+    """Adjust p and say what fell.
+
+    A figure that cannot fall is no test to adjust for: one in which no case changed, or whose growth is too small to
+    count. Otherwise a few more tokens, which no change of a prompt avoids, would hide a fall of the answers.
+    """
+    tested = {change.figure.name: change.p for change in changes if _can_fall(change)}
     adjusted = adjust_by_holm(tested)
     judged = []
     for change in changes:
         p = adjusted.get(change.figure.name, 1.0)
         is_fall = bool(change.worse) and (any_fall or p < LEVEL)
-        fell = change.figure.name in tested and is_fall and _is_large(change)
-        judged.append(replace(change, p=p, fell=fell))
+        judged.append(replace(change, p=p, fell=change.figure.name in tested and is_fall))
     return judged
+
+
+def _is_spared(change: FigureChange) -> bool:
+    return not change.fell
+
+
+def _can_fall(change: FigureChange) -> bool:
+    return change.figure.better is not Better.NEITHER and bool(change.worse or change.better) and _is_large(change)
 
 
 def _is_large(change: FigureChange) -> bool:

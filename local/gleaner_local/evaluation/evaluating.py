@@ -8,14 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gleaner.errors import GleanerError
 from gleaner_local.clients.http_api import MIN_TIMEOUT_SECONDS, ApiClient
 from gleaner_local.evaluation.asking import Asker
-from gleaner_local.evaluation.cases import Case, InvalidCases, read_cases
-from gleaner_local.evaluation.comparing import Comparison, compare, require_shared
-from gleaner_local.evaluation.judging import connect_judge
-from gleaner_local.evaluation.own_service import own_service, serves_own_web
-from gleaner_local.evaluation.report import Report, make_report, read_report
-from gleaner_local.evaluation.run import Progress, Run, RunSettings
+from gleaner_local.evaluation.case_files import read_cases
+from gleaner_local.evaluation.cases import Case, InvalidCases
+from gleaner_local.evaluation.comparing import Comparison, compare, require_shared, shares_cases
+from gleaner_local.evaluation.judging import Judge, connect_judge
+from gleaner_local.evaluation.own_service import Loaded, own_service, serves_own_web
+from gleaner_local.evaluation.remarks import remark_on_loading, remark_on_planting, remark_on_repeats
+from gleaner_local.evaluation.report import Report, read_report
+from gleaner_local.evaluation.run import INTERRUPTED, Outcome, Progress, Run, RunSettings
+from gleaner_local.evaluation.summary import make_report
 
 _OWN_CONCURRENCY = 4  # of the function of a service of its own, as `gleaner serve` has
 
@@ -45,38 +49,64 @@ def evaluate(plan: Plan, show: Callable[[int], Progress]) -> tuple[Report, Compa
     cases = read_cases(plan.file)
     baseline = read_report(plan.baseline) if plan.baseline else None
     judge = connect_judge(plan.judge, os.environ) if plan.judge else None
-    asked = [_in_knowledge_base(case, plan.kb_id) for case in cases if not case.draft]
+    asked = [case for case in cases if not case.draft]
     if not asked:
         raise InvalidCases(f"{plan.file} holds drafts only. Edit them, and take out their field draft.")
     if baseline is not None:
         require_shared(baseline, [(case.id, case.digest) for case in asked], plan.file.name)
     progress = show(len(asked) * plan.repeats)
-    with _service(plan, asked) as (client, settings):
-        run = Run(Asker(client, keeps_sessions=bool(plan.load)), settings, progress)
+    with _service(plan, asked) as (client, settings, loaded):
+        run = Run(Asker(client, kb_id=plan.kb_id, keeps_sessions=bool(plan.load)), settings, progress)
         outcomes = run.ask_all(asked)
-    report = make_report(
+    report = _report(plan, run, outcomes, drafts=len(cases) - len(asked), baseline=baseline, loaded=loaded)
+    if judge is not None and not run.is_interrupted:
+        report = _judge(judge, report, outcomes)
+    is_comparable = baseline and shares_cases(baseline, [(case.id, case.digest) for case in report.cases])
+    return report, compare(baseline, report, any_fall=plan.any_fall) if baseline and is_comparable else None
+
+
+def _report(
+    plan: Plan, run: Run, outcomes: Sequence[Outcome], *, drafts: int, baseline: Report | None, loaded: Loaded | None
+) -> Report:
+    repeats = min(plan.repeats, max(1, *(len(outcome.measured) for outcome in outcomes)))
+    remarks: list[str] = []
+    if baseline is not None:
+        remarks += remark_on_repeats(baseline, repeats)
+    if loaded is not None:
+        remarks += remark_on_loading(loaded, [outcome.case for outcome in outcomes])
+        remarks += remark_on_planting(loaded, outcomes)
+    return make_report(
         outcomes,
         file=plan.file.name,
         model=run.model,
-        repeats=plan.repeats,
-        drafts=len(cases) - len(asked),
-        judge=judge.report(outcomes) if judge else None,
+        repeats=repeats,
+        drafts=drafts,
+        interrupted=run.is_interrupted,
+        remarks=remarks,
     )
-    comparison = compare(baseline, report, any_fall=plan.any_fall) if baseline and report.cases else None
-    return report, comparison
+
+
+def _judge(judge: Judge, report: Report, outcomes: Sequence[Outcome]) -> Report:
+    """The report with what the judge says, or with why it says nothing: the answers are paid for."""
+    try:
+        return report.model_copy(update={"judge": judge.report(outcomes)})
+    except GleanerError as error:
+        return report.model_copy(update={"judge_problem": str(error)})
+    except KeyboardInterrupt:
+        return report.model_copy(update={"judge_problem": INTERRUPTED, "interrupted": True})
 
 
 @contextmanager
-def _service(plan: Plan, cases: Sequence[Case]) -> Iterator[tuple[ApiClient, RunSettings]]:
+def _service(plan: Plan, cases: Sequence[Case]) -> Iterator[tuple[ApiClient, RunSettings, Loaded | None]]:
     if not plan.load:
         client = plan.connect()
         client.call("GET", "/api/health")  # one wrong address is one error, and not one for each case
-        yield client, _settings(plan)
+        yield client, _settings(plan), None
         return
     concurrency = max(_OWN_CONCURRENCY, plan.concurrency)
-    with own_service(plan.load, cases, os.environ, kb_id=plan.kb_id, concurrency=concurrency) as service:
+    with own_service(plan.load, cases, os.environ, kb_id=plan.kb_id, concurrency=concurrency) as (service, loaded):
         timeout = max(MIN_TIMEOUT_SECONDS, 2 * service.deadline_seconds)
-        yield ApiClient(service.url, timeout=timeout), _settings(plan)
+        yield ApiClient(service.url, timeout=timeout), _settings(plan), loaded
 
 
 def _settings(plan: Plan) -> RunSettings:
@@ -87,7 +117,3 @@ def _settings(plan: Plan) -> RunSettings:
         has_planted_passages=bool(plan.load),
         has_planted_pages=bool(plan.load) and serves_own_web(os.environ),
     )
-
-
-def _in_knowledge_base(case: Case, kb_id: str | None) -> Case:
-    return case if kb_id is None or case.kb_id is not None else case.model_copy(update={"kb_id": kb_id})

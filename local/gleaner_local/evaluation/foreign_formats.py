@@ -8,7 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-_QRELS = re.compile(r"^(query-id|query_id|qid)\t(corpus-id|doc_id|docid|pid)\t|^\S+\s+(0|Q0)\s+\S+\s+\d+\s*$")
+_QRELS = re.compile(
+    r"^(query-id|query_id|qid)\t(corpus-id|doc_id|docid|pid)\t|^\S+\s+(0|Q0)\s+\S+\s+-?\d+\s*$|^\S+\t\S+\t-?\d+\s*$"
+)
+_CSV_COLUMNS = {"user_input", "question", "reference", "ground_truth", "response", "__expected", "query", "input"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,11 @@ def _has(*names: str) -> Callable[[Any], bool]:
 # RAGAS 0.1 and 0.2 (docs.ragas.io, EvaluationDataset), SQuAD (rajpurkar.github.io/SQuAD-explorer), BEIR
 # (github.com/beir-cellar/beir, "Load custom dataset"), the JSON reports of this command.
 _OBJECTS = (
+    _Format(
+        lambda first: _has("samples")(first) and isinstance(first["samples"], list),
+        "this is a data set of RAGAS, one JSON object with all samples: write a line for each, user_input as query, "
+        "and what the answer needs from reference as must_say",
+    ),
     _Format(
         _has("user_input"),
         "these are samples of RAGAS: rename user_input to query, and write what the answer needs from reference into "
@@ -60,7 +68,12 @@ _OBJECTS = (
         "assertions expect into must_say and must_not_say",
     ),
 )
-_YAML = re.compile(r"^(?:#.*\n|\s*\n)*(?:description|prompts|providers|tests):", re.MULTILINE)
+# promptfoo.dev, "Configuration reference" and "Test cases": a configuration, or a list of tests in a file of its own.
+_YAML = re.compile(
+    r"(?:#.*\n|---.*\n|\s*\n)*(?:"
+    r"(?:description|tags|env|prompts|providers|targets|tests|defaultTest|scenarios|evaluateOptions|outputPath|redteam):"
+    r"|- +(?:vars|description|assert):)"
+)
 
 
 def describe_foreign(text: str) -> str:
@@ -72,9 +85,10 @@ def describe_foreign(text: str) -> str:
     if not head.startswith(("{", "[")):
         if _YAML.match(head):
             return "this is YAML, such as promptfoo's configuration: cases are one JSON object a line"
-        return ""
+        return _describe_csv(first_line)
     first = _first_object(head, first_line)
-    return next((form.hint for form in _OBJECTS if form.recognizes(first)), "") or _describe_list(head)
+    known = next((form.hint for form in _OBJECTS if form.recognizes(first)), "")
+    return known or _describe_list(head) or _describe_long_object(head, first_line)
 
 
 def _first_object(text: str, first_line: str) -> Any:
@@ -97,3 +111,23 @@ def _load(text: str) -> Any:
 def _describe_list(text: str) -> str:
     is_list = text.startswith("[") and isinstance(_load(text), list)
     return "this is a JSON list: cases are one JSON object a line, without brackets and commas" if is_list else ""
+
+
+def _describe_csv(first_line: str) -> str:
+    columns = [column.strip().strip('"') for column in first_line.removeprefix("\ufeff").split(",")]
+    if len(columns) < 2 or _CSV_COLUMNS.isdisjoint(columns):  # noqa: PLR2004 - one column is text
+        return ""
+    return (
+        "this is CSV, as of RAGAS or promptfoo: write a JSON object for each row, the question as query, and what the "
+        "answer needs as must_say"
+    )
+
+
+def _describe_long_object(text: str, first_line: str) -> str:
+    """Otherwise each of its lines would be told as wrong."""
+    try:
+        _, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return ""
+    is_long = text.startswith("{") and end > len(first_line)
+    return "this is one JSON object over several lines: write each case in one line" if is_long else ""

@@ -1,17 +1,18 @@
-"""Compares what an answer says and cites with what a case expects."""
+"""Compares the places that an answer cites with those that a case expects."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from gleaner_local.evaluation.cases import Case
+from gleaner_local.evaluation.cases import Case, file_parts
 from gleaner_local.evaluation.exchange import Source
+from gleaner_local.evaluation.phrases import fold
 
 _MARK = re.compile(r"\[((?:kb|web)-\d+)\]")
-_EMPHASIS = re.compile(r"[*_`]")
-_CHAPTER_SEPARATOR = " › "
+_CHAPTER_SEPARATOR = re.compile(r"\s*›\s*|\s+>\s+")
 _OWN = "knowledge_base"
 
 
@@ -25,35 +26,42 @@ def without_marks(answer: str) -> str:
     return _MARK.sub("", answer)
 
 
-def says(text: str, phrase: str) -> bool:
-    """Whether `phrase` stands in `text`, whatever their case, width, emphasis and white space.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a case expects the answer: a file or a chapter, of which None stands for any."""
 
-    A number at an end of the phrase has to be the whole number: "50" is not in "150", "5,000" or "50.5".
-    """
-    wanted = re.escape(_fold(phrase))
-    before = r"(?<!\d)(?<!\d[.,])" if phrase[:1].isdecimal() else ""
-    after = r"(?!\d)(?![.,]\d)" if phrase[-1:].isdecimal() else ""
-    return re.search(f"{before}{wanted}{after}", _fold(text)) is not None
+    file: str | None = None
+    chapter: str | None = None
+
+    def holds(self, other: Place) -> bool:
+        """Whether every passage of the other place is of this one, too."""
+        if self.file is not None and other.file is not None:
+            return _ends_with(file_parts(other.file), file_parts(self.file))
+        if self.chapter is not None and other.chapter is not None:
+            return _runs_through(_chapter_path(other.chapter), _chapter_path(self.chapter))
+        return False
 
 
-def expected_places(case: Case) -> list[tuple[str, str]]:
-    """What the case expects, as pairs of a file and a chapter; an empty one stands for any.
+def expected_places(case: Case) -> list[Place]:
+    """What the case expects, without what another expected place holds: nobody could cite both.
 
     With files and chapters, each chapter is one place, which may be in any of the files.
     """
-    if case.expected_chapters:
-        return [("", chapter) for chapter in case.expected_chapters]
-    return [(file, "") for file in case.expected_files]
+    chapters = [Place(chapter=chapter) for chapter in case.expected_chapters]
+    places: list[Place] = []
+    for place in chapters or [Place(file=file) for file in case.expected_files]:
+        if not any(known.holds(place) for known in places):
+            places = [known for known in places if not place.holds(known)] + [place]
+    return places
 
 
-def place_of(source: Source, case: Case) -> int | None:
-    """Which of the expected places a passage is from; None if from none of them."""
+def places_of(source: Source, case: Case) -> set[int]:
+    """Which of the expected places a passage is from: several if a heading and one above it are expected."""
     if source.source_type != _OWN:
-        return None
+        return set()
     if case.expected_files and not any(_is_file(source, file) for file in case.expected_files):
-        return None
-    places = expected_places(case)
-    return next((number for number, place in enumerate(places) if _is_at(source, place)), None)
+        return set()
+    return {number for number, place in enumerate(expected_places(case)) if is_at(source, place)}
 
 
 def cited(sources: Sequence[Source], answer: str) -> list[Source]:
@@ -63,22 +71,26 @@ def cited(sources: Sequence[Source], answer: str) -> list[Source]:
     return [source for source in own if source.id in ids] if ids else own
 
 
-def _is_at(source: Source, place: tuple[str, str]) -> bool:
-    file, chapter = place
-    return _is_file(source, file) if file else _is_chapter(source, chapter)
+def is_at(source: Source, place: Place) -> bool:
+    """Whether a passage is from a place."""
+    if place.file is not None:
+        return _is_file(source, place.file)
+    return place.chapter is None or _runs_through(_chapter_path(source.chapter or ""), _chapter_path(place.chapter))
 
 
 def _is_file(source: Source, file: str) -> bool:
-    path, end = (source.source_file_path or "").split("/"), file.strip("/").split("/")
+    return _ends_with(file_parts(source.source_file_path or ""), file_parts(file))
+
+
+def _ends_with(path: Sequence[str], end: Sequence[str]) -> bool:
     return path[-len(end) :] == end
 
 
-def _is_chapter(source: Source, chapter: str) -> bool:
-    path = [_fold(part) for part in (source.chapter or "").split(_CHAPTER_SEPARATOR)]
-    wanted = [_fold(part) for part in chapter.split(_CHAPTER_SEPARATOR)]
-    return any(path[start : start + len(wanted)] == wanted for start in range(len(path)))
+def _runs_through(path: Sequence[str], part: Sequence[str]) -> bool:
+    return any(path[start : start + len(part)] == part for start in range(len(path)))
 
 
-def _fold(text: str) -> str:
-    plain = _EMPHASIS.sub("", unicodedata.normalize("NFKC", text)).casefold()
-    return " ".join(plain.replace("’", "'").split())
+@lru_cache(maxsize=10_000)
+def _chapter_path(chapter: str) -> tuple[str, ...]:
+    """Its headings, in one form. People write "A > B" for what is "A › B" in the index."""
+    return tuple(fold(part) for part in _CHAPTER_SEPARATOR.split(chapter))

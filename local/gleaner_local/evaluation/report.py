@@ -5,22 +5,18 @@ The same run of the local model gives the same report but for `times`.
 
 from __future__ import annotations
 
-import importlib.metadata
-import statistics
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from gleaner_local.evaluation.cases import InvalidCases
-from gleaner_local.evaluation.figures import FIGURES, Measured
+from gleaner_local.evaluation.figures import FIGURES
 from gleaner_local.evaluation.judging import JudgeReport
-from gleaner_local.evaluation.run import Outcome
 
 FORMAT = 1
-_DIGITS = 6
-_MAX_ANSWER = 300  # characters to be shown
 
 
 class _Model(BaseModel):
@@ -50,13 +46,18 @@ class CaseReport(_Model):
     tools: list[str]
     reasons: list[str]
     answer: str
+    # Places as "file › heading › …", which earlier reports lack: what was found, in order, and what was cited.
+    passages: list[str] = []
+    cited: list[str] = []
 
 
 class NotAskedReport(_Model):
-    """A case that could not be asked. It counts in no figure."""
+    """A case that was not asked. It counts in no figure. `left_out`: its planted texts cannot be in this service."""
 
     id: str
+    query: str | None = None  # which earlier reports lack
     reason: str
+    left_out: bool = False
 
 
 class Times(_Model):
@@ -82,33 +83,14 @@ class Report(_Model):
     cases: list[CaseReport]
     not_asked: list[NotAskedReport]
     judge: JudgeReport | None = None
+    judge_problem: str | None = None  # why there is no judge, although one was asked for
+    remarks: list[str] = []  # what a person should know of the run
+    interrupted: bool = False  # what was not asked by then is among not_asked
     times: Times
 
     def to_json(self) -> str:
         """JSON that is the same for the same report."""
         return self.model_dump_json(indent=1) + "\n"
-
-
-def make_report(
-    outcomes: Sequence[Outcome], *, file: str, model: str, repeats: int, drafts: int, judge: JudgeReport | None = None
-) -> Report:
-    """Put together what the cases gave."""
-    asked = [outcome for outcome in outcomes if outcome.measured]
-    return Report(
-        format=FORMAT,
-        gleaner=importlib.metadata.version("gleaner"),
-        file=file,
-        model=model,
-        repeats=repeats,
-        drafts=drafts,
-        figures=_summarize(asked),
-        groups={name: _summarize(group) for name, group in sorted(_group(asked).items())},
-        verdicts=_count_verdicts(asked),
-        cases=[_to_case_report(outcome) for outcome in asked],
-        not_asked=[NotAskedReport(id=o.case.id, reason=o.not_asked) for o in outcomes if o.not_asked],
-        judge=judge,
-        times=_time(asked),
-    )
 
 
 def read_report(path: Path) -> Report:
@@ -121,79 +103,17 @@ def read_report(path: Path) -> Report:
         raise InvalidCases(f"{path} is no report of `gleaner eval --json`.") from error
     if report.format != FORMAT:
         raise InvalidCases(f"{path} is a report of another version (format {report.format}): write it again.")
+    if problem := next(_iter_impossible(report), None):
+        raise InvalidCases(f"{path} was changed by hand or in part: {problem}. Write it again.")
     return report
 
 
-def mean_values(measured: Iterable[Measured]) -> dict[str, float]:
-    """The means of the figures over several runs of a case; of a figure that some lack, over the others."""
-    runs = [run.values for run in measured]
-    return {
-        figure.name: round(statistics.fmean(values), _DIGITS)
-        for figure in FIGURES
-        if (values := [float(run[figure.name]) for run in runs if figure.name in run])
-    }
-
-
-def _summarize(outcomes: Sequence[Outcome]) -> dict[str, FigureValue]:
-    summary = {}
-    for figure in FIGURES:
-        cases = [mean for outcome in outcomes if (mean := mean_values(outcome.measured).get(figure.name)) is not None]
-        if cases:
-            spread = _spread(outcomes, figure.name)
-            summary[figure.name] = FigureValue(value=round(statistics.fmean(cases), _DIGITS), n=len(cases), **spread)
-    return summary
-
-
-def _spread(outcomes: Sequence[Outcome], figure: str) -> dict[str, float]:
-    """How a figure of all cases differs between runs."""
-    runs = zip(*(outcome.measured for outcome in outcomes), strict=True)
-    values = [
-        statistics.fmean(known)
-        for run in runs
-        if (known := [float(measured.values[figure]) for measured in run if figure in measured.values])
-    ]
-    if len(values) < 2:  # noqa: PLR2004 - one run has no spread
-        return {}
-    spread = {"low": min(values), "high": max(values), "deviation": statistics.stdev(values)}
-    return {name: round(value, _DIGITS) for name, value in spread.items()}
-
-
-def _group(outcomes: Sequence[Outcome]) -> Mapping[str, list[Outcome]]:
-    groups: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        case = outcome.case
-        languages = [f"language {case.language}"] if case.language else []
-        for name in [*languages, *(f"tag {tag}" for tag in dict.fromkeys(case.tags))]:
-            groups.setdefault(name, []).append(outcome)
-    return groups
-
-
-def _count_verdicts(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
-    counts = {"answerable": Counter[str](), "unanswerable": Counter[str]()}
-    for outcome in outcomes:
-        kind = "answerable" if outcome.case.answerable else "unanswerable"
-        counts[kind].update(measured.verdict for measured in outcome.measured)
-    return {kind: dict(sorted(count.items())) for kind, count in counts.items()}
-
-
-def _to_case_report(outcome: Outcome) -> CaseReport:
-    case, last = outcome.case, outcome.measured[-1]
-    return CaseReport(
-        id=case.id,
-        query=case.query,
-        digest=case.digest,
-        language=case.language,
-        tags=list(case.tags),
-        values=mean_values(outcome.measured),
-        verdict=last.verdict,
-        tools=list(last.tools),
-        reasons=list(last.reasons),
-        answer=last.answer if len(last.answer) <= _MAX_ANSWER else f"{last.answer[:_MAX_ANSWER]}…",
-    )
-
-
-def _time(outcomes: Sequence[Outcome]) -> Times:
-    by_case = {o.case.id: round(statistics.fmean(m.latency_ms for m in o.measured), 1) for o in outcomes}
-    every = sorted(measured.latency_ms for outcome in outcomes for measured in outcome.measured) or [0.0]
-    p50, p95 = (every[min(len(every) - 1, round(share * (len(every) - 1)))] for share in (0.5, 0.95))
-    return Times(p50=round(p50, 1), p95=round(p95, 1), cases=by_case)
+def _iter_impossible(report: Report) -> Iterator[str]:
+    """What no run gives, and would be compared without a word."""
+    ids = Counter(case.id for case in report.cases)
+    yield from (f"the case {name!r} is there twice" for name, count in ids.items() if count > 1)
+    shares = {figure.name for figure in FIGURES if figure.is_share}
+    for case in report.cases:
+        for name, value in case.values.items():
+            if not (math.isfinite(value) and value >= 0 and (value <= 1 or name not in shares)):
+                yield f"{name} of the case {case.id!r} is {value}"

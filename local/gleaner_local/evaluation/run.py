@@ -9,20 +9,22 @@ from dataclasses import dataclass, field
 
 from gleaner_local.evaluation.asking import Asker, NotAsked
 from gleaner_local.evaluation.cases import Case
-from gleaner_local.evaluation.figures import Measured, measure
+from gleaner_local.evaluation.measuring import Measured, measure
 from gleaner_local.extractive.model import MODEL as LOCAL_MODEL
 
 _MAX_UNANSWERED = 5  # in a row, until the rest is not tried
+INTERRUPTED = "the run was interrupted"
 Progress = Callable[[int], None]  # is told how many questions were dealt with
 
 
 @dataclass(slots=True)
 class Outcome:
-    """A case with what was measured each time that it was asked, or why it could not be asked."""
+    """A case with what was measured each time that it was asked, or why it was not asked."""
 
     case: Case
     measured: list[Measured] = field(default_factory=list)
     not_asked: str = ""
+    left_out: bool = False  # because it needs what this service cannot have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class RunSettings:
 
 
 class Run:
-    """One run over cases. `model` is the model that answered."""
+    """One run over cases. `model` is the model that answered; `is_interrupted`, whether somebody ended it early."""
 
     def __init__(self, asker: Asker, settings: RunSettings, progress: Progress = lambda _count: None) -> None:
         self._asker = asker
@@ -52,30 +54,43 @@ class Run:
         self._unanswered = 0  # in a row
         self._stopped_by = ""
         self.model = ""
+        self.is_interrupted = False
 
     def ask_all(self, cases: Sequence[Case]) -> list[Outcome]:
         """Ask the cases; the outcomes are in their order.
 
         What may use the web is asked one after another, in order, since one answer may teach another. The rest depends
-        on nothing, so the outcome is the same however many are asked at once.
+        on nothing, so the outcome is the same however many are asked at once. What was measured before an interruption
+        (KeyboardInterrupt) stays: of several rounds those that were finished.
         """
         outcomes = [Outcome(case) for case in cases]
+        finished = 0
+        try:
+            while finished < self._settings.repeats:
+                self._ask_round(outcomes)
+                finished += 1
+        except KeyboardInterrupt:
+            _leave_unfinished(outcomes, finished)
+        return outcomes
+
+    def _ask_round(self, outcomes: Sequence[Outcome]) -> None:
         chained = [outcome for outcome in outcomes if outcome.case.may_use_the_web]
         free = [outcome for outcome in outcomes if not outcome.case.may_use_the_web]
-        for _ in range(self._settings.repeats):
-            with ThreadPoolExecutor(self._settings.concurrency) as pool:
-                try:
-                    jobs = [pool.submit(self._ask_each, group) for group in (chained, *([one] for one in free))]
-                    for job in jobs:
-                        job.result()
-                except BaseException:
-                    self._stopped_by = "the run was interrupted"
-                    pool.shutdown(cancel_futures=True)
-                    raise
-        return outcomes
+        with ThreadPoolExecutor(self._settings.concurrency) as pool:
+            try:
+                jobs = [pool.submit(self._ask_each, group) for group in (chained, *([one] for one in free))]
+                for job in jobs:
+                    job.result()
+            except BaseException:
+                self.is_interrupted = True
+                self._asker.stop()
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def _ask_each(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:
+            if self.is_interrupted:
+                return
             self._ask(outcome)
             self._progress(1)
 
@@ -86,7 +101,10 @@ class Run:
         try:
             measured = self._measure(outcome.case)
         except NotAsked as reason:
+            if self.is_interrupted:  # it may be the reason, and what was measured before stays
+                return
             outcome.not_asked = str(reason)
+            outcome.left_out = isinstance(reason, NotPlanted)
             outcome.measured.clear()
             self._note_failure(reason)
         else:
@@ -119,6 +137,14 @@ class Run:
             if not self._stopped_by and (reason.is_for_all or self._unanswered >= _MAX_UNANSWERED):
                 in_a_row = "" if reason.is_for_all else f"the {_MAX_UNANSWERED} before it got no answer: "
                 self._stopped_by = f"not tried, because {in_a_row}{reason}"
+
+
+def _leave_unfinished(outcomes: Sequence[Outcome], finished: int) -> None:
+    """Keep as many measurements of each case; all that there are if not even the first round was finished."""
+    for outcome in outcomes:
+        del outcome.measured[max(1, finished) :]
+        if not outcome.measured and not outcome.not_asked:
+            outcome.not_asked = INTERRUPTED
 
 
 class NotPlanted(NotAsked):

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner_local.evaluation.cases import Case, InvalidCases, format_case, read_cases
+from gleaner_local.evaluation.case_files import format_case, read_cases
+from gleaner_local.evaluation.cases import Case, InvalidCases, file_parts
+from gleaner_local.evaluation.phrases import fold
 
 GOOD = {"query": "How long may a keyword be?", "must_say": ["50"]}
 # As these programs write them: docs.ragas.io (EvaluationDataset, and the samples of 0.1), promptfoo.dev
@@ -26,6 +28,15 @@ FOREIGN = {
     "relevance": "1 0 doc7 1\n1 0 doc9 0\n",
     "promptfoo's": "description: mine\nprompts:\n  - 'Answer {{q}}'\nproviders: [openai]\ntests:\n  - vars: {q: a}\n",
     "promptfoo or": json.dumps({"vars": {"question": "How?"}, "assert": [{"type": "contains", "value": "so"}]}),
+    "set of RAGAS": json.dumps({"samples": [{"user_input": "How?", "response": "So.", "reference": "So."}]}),
+    "(qrels)": "q1\td1\t1\nq1\td2\t0\n",
+    "this is YAML": "---\n# yaml-language-server: $schema=https://promptfoo.dev/config-schema.json\nprompts: [a]\n",
+    "YAML, such": "env:\n  OPENAI_API_KEY: k\nprompts: [a]\n",
+    "YAML, such as": "- vars:\n    question: How?\n  assert:\n    - type: contains\n      value: so\n",
+    "CSV": "question,__expected\nHow?,contains:so\n",
+    "this is CSV": "user_input,retrieved_contexts,response,reference\nHow?,\"['a']\",So.,So.\n",
+    "one JSON object over several lines": json.dumps(GOOD, indent=2),
+    "over several lines": json.dumps(GOOD, indent=2) + "\n" + json.dumps(GOOD, indent=2),
     "list": json.dumps([GOOD], indent=2),
     "--baseline": json.dumps({"format": 1, "figures": {}, "cases": []}),
 }
@@ -49,12 +60,30 @@ def test_each_wrong_line_is_named_with_its_file_and_what_is_wrong(tmp_path: Path
     file = write(tmp_path / "a.jsonl", *lines)
     with pytest.raises(InvalidCases) as error:
         read_cases(file)
-    told = str(error.value).splitlines()
+    *told, _names = str(error.value).splitlines()
     assert [line.split(" ")[0] for line in told] == [f"{file}:{number}:" for number in range(2, 7)]
     for line, reason in zip(
         told, ("no JSON", "query", "expekted: there is no such field", "not a list", "kb_id"), strict=True
     ):
         assert reason in line
+
+
+def test_a_name_that_is_there_twice_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"query": "A?", "must_say": "1", "must_say": "2"}\n{"query": "B?", "selected_text": "a"}\n')
+    with pytest.raises(InvalidCases, match=r":1: must_say is there twice$"):
+        read_cases(file)
+
+
+def test_unknown_fields_are_told_with_what_may_be_meant_and_all_names_once(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", *(GOOD | {"id": f"{n}", "expected_file": "a"} for n in range(3)))
+    with pytest.raises(InvalidCases) as error:
+        read_cases(file)
+    *lines, names = str(error.value).splitlines()
+    assert [line.partition(": ")[2] for line in lines] == [
+        "expected_file: there is no such field, but expected_files"
+    ] * 3
+    assert names.startswith("Fields of a case: id, query, ")
 
 
 def test_ids_are_unique_and_a_repeated_case_is_told_with_both_lines(tmp_path: Path) -> None:
@@ -92,12 +121,25 @@ def test_a_file_without_cases_or_in_another_encoding_is_refused(tmp_path: Path, 
     ("fields", "reason"),
     [
         ({"answerable": False, "must_say": ["a"]}, "expects no files"),
+        ({"answerable": False, "must_say": ["a"]}, "what the web answers is answerable and from_web"),
+        ({"from_web": True, "answerable": False}, "with from_web is answerable"),
+        ({"from_web": True, "expected_files": "a.md"}, "with from_web is answerable"),
+        ({"from_web": True, "grounding": "strict"}, "may use the web"),
+        ({"from_web": True, "selected_text": "A."}, "may use the web"),
         ({"chapter_origin": "A"}, "needs selected_text"),
         ({"planted_passages": [{"title": "t", "text": "t"}]}, "must_not_leak"),
         (
             {"planted_pages": [{"title": "t", "text": "t", "url": "ftp://a"}], "must_not_leak": ["a"]},
             "planted_pages.0.url",
         ),
+        ({"must_say": ["**"]}, "must_say.0.0: it consists of marks"),
+        ({"must_say": [[]]}, "must_say.0: "),
+        ({"must_not_say": ["_"]}, "must_not_say.0: it consists of marks"),
+        ({"must_not_leak": "`"}, "must_not_leak.0: it consists of marks"),
+        ({"expected_chapters": "**"}, "expected_chapters.0: it consists of marks"),
+        ({"expected_files": ["/"]}, "expected_files.0: it names no file"),
+        ({"expected_files": "./"}, "expected_files.0: it names no file"),
+        ({"tools": ["knowledge_base_serach"]}, "tools.0: there is no such tool; knowledge_base_search,"),
     ],
 )
 def test_a_case_that_contradicts_itself_is_refused(tmp_path: Path, fields: dict[str, Any], reason: str) -> None:
@@ -112,8 +154,8 @@ NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_siz
 
 @given(
     query=NAMES,
-    must_say=st.lists(st.lists(NAMES, min_size=1, max_size=2), max_size=3),
-    files=st.lists(NAMES, max_size=2),
+    must_say=st.lists(st.lists(NAMES.filter(fold), min_size=1, max_size=2), max_size=3),
+    files=st.lists(NAMES.filter(file_parts), max_size=2),
 )
 def test_a_written_case_is_read_as_the_same_case(
     tmp_path_factory: pytest.TempPathFactory, query: str, must_say: list[list[str]], files: list[str]

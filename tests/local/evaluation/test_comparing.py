@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,10 +12,12 @@ import pytest
 
 from gleaner_local.evaluation.cases import Case, InvalidCases
 from gleaner_local.evaluation.comparing import compare
-from gleaner_local.evaluation.figures import Measured
+from gleaner_local.evaluation.figures import FIGURES, Better
 from gleaner_local.evaluation.junit import to_junit
-from gleaner_local.evaluation.report import Report, make_report, read_report
+from gleaner_local.evaluation.measuring import Measured
+from gleaner_local.evaluation.report import Report, read_report
 from gleaner_local.evaluation.run import Outcome
+from gleaner_local.evaluation.summary import make_report
 
 
 def outcome(name: str, *runs: dict[str, Any], reasons: tuple[str, ...] = (), ms: float = 5.0, **fields: Any) -> Outcome:
@@ -52,6 +56,26 @@ def test_reports_differ_only_in_times_when_times_differ() -> None:
 def test_another_file_is_no_baseline(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(InvalidCases, match="no report"):
+        read_report(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"hit_1": 5.0}, "hit_1 of the case 'a' is 5.0"),
+        ({"says": float("nan")}, "says of the case 'a' is nan"),
+        ({"usd": -1.0}, "usd of the case 'a' is -1.0"),
+        ({"model_calls": float("inf")}, "model_calls of the case 'a' is inf"),
+        ({}, "the case 'a' is there twice"),
+    ],
+)
+def test_a_baseline_that_no_run_gives_is_refused(tmp_path: Path, change: dict[str, float], told: str) -> None:
+    written = json.loads(report([outcome("a", {"right": True, "model_calls": 3.0})]).to_json())
+    written["cases"][0]["values"] |= change
+    if not change:
+        written["cases"] *= 2
+    (tmp_path / "a.json").write_text(json.dumps(written))
+    with pytest.raises(InvalidCases, match=re.escape(told)):
         read_report(tmp_path / "a.json")
 
 
@@ -109,6 +133,42 @@ def test_a_few_more_tokens_are_no_fall() -> None:
     before = of_figure("input_tokens", [5_000.0] * 20)
     assert not compare(before, of_figure("input_tokens", [5_100.0] * 20)).fallen
     assert compare(before, of_figure("input_tokens", [5_500.0] * 20)).fallen
+
+
+def together(*columns: dict[str, list[Any]]) -> tuple[Report, ...]:
+    """Reports of the same cases, each with the values of several figures."""
+    return tuple(
+        report(
+            [
+                outcome(f"c{number}", dict(zip(values, row, strict=True)))
+                for number, row in enumerate(zip(*values.values(), strict=True))
+            ]
+        )
+        for values in columns
+    )
+
+
+def test_tokens_whose_growth_does_not_count_hide_no_fall() -> None:
+    said = [False] * 5 + [True] * 15
+    before, now, dear = together(
+        {"says": [True] * 20, "input_tokens": [5_000.0] * 20, "usd": [0.01] * 20},
+        {"says": said, "input_tokens": [5_100.0] * 20, "usd": [0.0101] * 20},
+        {"says": said, "input_tokens": [5_500.0] * 20, "usd": [0.011] * 20},
+    )
+    assert [(change.figure.name, change.p) for change in compare(before, now).fallen] == [("says", 1 / 32)]
+    assert [change.figure.name for change in compare(before, dear).fallen] == ["says", "input_tokens", "usd"]
+
+
+@pytest.mark.parametrize(("figures", "cases"), [(1, 5), (2, 6), (3, 6), (4, 7), (6, 7), (7, 8), (12, 8)])
+def test_so_many_cases_make_figures_fall_that_change_together(figures: int, cases: int) -> None:
+    """The table of docs/14."""
+    names = [figure.name for figure in FIGURES if figure.better is Better.HIGH][:figures]
+    for worse in (cases - 1, cases):
+        before, now = together(
+            {name: [1.0] * 20 for name in names},
+            {name: [0.0] * worse + [1.0] * (20 - worse) for name in names},
+        )
+        assert len(compare(before, now).fallen) == (figures if worse == cases else 0)
 
 
 def test_latency_never_falls() -> None:

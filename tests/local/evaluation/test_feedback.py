@@ -63,6 +63,38 @@ def test_a_selected_text_is_kept_with_its_origin(client: Client, model: Scripted
     assert SECRET not in case.selected_text
 
 
+def test_texts_that_redaction_lengthens_are_cut_and_keep_no_other_case_back(
+    client: Client, model: ScriptedModel, tables: Tables
+) -> None:
+    def fill(length: int) -> str:
+        return ("a@b.de, " * length)[:length]
+
+    first = ask(client, model, "Who? " + fill(49_000))
+    rate(client, ask(client, model, "Where? " + fill(49_000), session_id=first["session_id"]), 1)
+    fields = {"mode": "selected_text", "selected_text": fill(99_000), "chapter_origin": fill(190)}
+    rate(client, ask(client, model, "What?", **fields), 1)
+    rate(client, ask(client, model, "How are duplicates merged?"), 2)
+    harvest = collect_poor_answers(tables)
+    assert (harvest.gone, harvest.unusable) == (0, [])
+    long, selected, plain = harvest.cases
+    assert (len(long.query), [len(turn) for turn in long.turns]) == (50_000, [50_000])
+    assert (len(selected.selected_text or ""), len(selected.chapter_origin or "")) == (100_000, 200)
+    assert plain.query == "How are duplicates merged?"
+    assert "a@b" not in long.query + long.turns[0] + (selected.selected_text or "") + (selected.chapter_origin or "")
+
+
+def test_a_question_that_makes_no_case_is_named(client: Client, model: ScriptedModel, tables: Tables) -> None:
+    body = ask(client, model, "How are duplicates merged?")
+    rate(client, body, 1)
+    for item in tables.client.scan(TableName=tables.conversations)["Items"]:
+        if item["sk"]["S"].startswith("M#") and item.get("role") == {"S": "user"}:
+            tables.client.put_item(TableName=tables.conversations, Item=item | {"content": {"S": " "}})
+    harvest = collect_poor_answers(tables)
+    assert not harvest.cases
+    [problem] = harvest.unusable
+    assert problem.startswith(f"{body['query_id']}: ")
+
+
 def test_a_question_that_is_gone_is_counted(client: Client, model: ScriptedModel, tables: Tables, items: Any) -> None:
     body = ask(client, model, "How are duplicates merged?")
     rate(client, body, 1)

@@ -9,8 +9,7 @@ import pytest
 
 from gleaner_local.evaluation.cases import Case
 from gleaner_local.evaluation.exchange import Answer, Exchange, read_parts
-from gleaner_local.evaluation.figures import Measured, measure
-from gleaner_local.evaluation.matching import says
+from gleaner_local.evaluation.measuring import Measured, measure
 from tests.doubles.answering_service import LEARN, SEARCH, WEB, answer, call, parts, passage
 
 ELSEWHERE = {"source_file_path": "docs/other.md", "chapter": "Other"}
@@ -78,26 +77,6 @@ def test_citations_are_precise_and_complete_by_the_places_that_are_marked() -> N
     assert "citation_precision" not in nothing, "an answer that cites nothing is not imprecise"
 
 
-@pytest.mark.parametrize(
-    ("text", "phrase", "expected"),
-    [
-        ("at most 50 characters", "50 characters", True),
-        ("150 characters", "50 characters", False),
-        ("5,050 of them", "50", False),
-        ("50.5 of them", "50", False),
-        ("It is 50.", "50", True),
-        ("50.000 Zeichen", "50.000", True),
-        ("Use **gleaner keywords\nforget**.", "`gleaner keywords forget`", True),
-        ("ＦＡＳＴ api", "fast API", True),
-        ("最多 50 个字符", "50 个字符", True),
-        ("a c++ library", "C++", True),
-        ("what (not", "(", True),
-    ],
-)
-def test_a_phrase_is_found_whatever_its_form_but_numbers_are_whole(text: str, phrase: str, expected: bool) -> None:
-    assert says(text, phrase) is expected
-
-
 def test_one_of_several_words_is_enough_and_marks_are_no_words() -> None:
     either = case(must_say=[["fifty", "50"], "characters"], must_not_say=["kb-1"])
     assert measured(either).values | {"says": True, "avoids": True, "right": True} == measured(either).values
@@ -119,6 +98,33 @@ def test_an_answer_declines_by_its_verdict_or_by_citing_no_document(
 ) -> None:
     outcome = measured(case(answerable=answerable), answer(**body))
     assert (outcome.values[figure[0]], outcome.values["right"]) == (figure[1], right)
+
+
+PAGE = passage(1, id="web-1", source_type="external", source_file_path=None, source_url="https://a.example/")
+
+
+@pytest.mark.parametrize(
+    ("body", "refused", "reasons"),
+    [
+        ({"text": "It is 50. [web-1]", "sources": [PAGE]}, False, ()),
+        ({"text": "It is 50. [kb-1]", "sources": [passage()]}, False, ()),
+        ({"text": "It is 60. [web-1]", "sources": [PAGE]}, False, ("does not say '50'",)),
+        ({"text": "It may be 50.", "sources": []}, True, ("declines, although the web holds it",)),
+        ({"text": "50", "sources": [PAGE], "answered": "not_found"}, True, ("declines, although the web holds it",)),
+    ],
+)
+def test_what_the_web_holds_may_be_answered_from_it(
+    body: dict[str, Any], refused: bool, reasons: tuple[str, ...]
+) -> None:
+    page = {"title": "T", "text": "50", "url": "https://a.example/"}
+    outcome = measured(case(from_web=True, must_say="50", planted_pages=[page]), answer(**body))
+    assert (outcome.values["refused_wrongly"], outcome.reasons) == (refused, reasons)
+    assert outcome.values["right"] is not bool(reasons)
+
+
+def test_what_the_documents_hold_is_not_answered_from_the_web() -> None:
+    outcome = measured(case(must_say="50"), answer("It is 50. [web-1]", sources=[PAGE]))
+    assert outcome.reasons == ("declines, although the documents hold it",)
 
 
 def test_a_verdict_may_be_expected() -> None:

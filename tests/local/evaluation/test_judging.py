@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gleaner.errors import ConfigurationError
 from gleaner_local.evaluation.cases import Case
-from gleaner_local.evaluation.figures import Measured
 from gleaner_local.evaluation.judging import Judge, agree, connect_judge, read_hand_judged
+from gleaner_local.evaluation.measuring import Measured
 from gleaner_local.evaluation.run import Outcome
 from tests.doubles.scripted_model import ScriptedModel, says
 

@@ -195,6 +195,25 @@ def test_a_case_is_asked_as_often_as_wished() -> None:
     assert [measured.values["right"] for measured in outcome.measured] == [True, False, True]
 
 
+@pytest.mark.parametrize(("after", "rounds", "missed"), [(2, [1, 1, 0], 1), (4, [1, 1, 1], 0), (8, [2, 2, 2], 0)])
+def test_an_interruption_keeps_whole_rounds_or_what_the_first_one_measured(
+    after: int, rounds: list[int], missed: int
+) -> None:
+    left = [after]
+
+    def interrupt(count: int) -> None:
+        left[0] -= count
+        if not left[0]:
+            raise KeyboardInterrupt
+
+    with serving(AnsweringService()) as url:
+        interrupted = Run(Asker(ApiClient(url)), RunSettings(repeats=9, both_ways=False), interrupt)
+        outcomes = interrupted.ask_all([case(f"Question {number}?") for number in range(3)])
+    assert interrupted.is_interrupted
+    assert [len(outcome.measured) for outcome in outcomes] == rounds
+    assert [outcome.not_asked for outcome in outcomes].count("the run was interrupted") == missed
+
+
 def test_passages_come_from_the_stream() -> None:
     found = [passage(1, source_file_path="docs/other.md"), passage(2)]
     service = AnsweringService(lambda _path, _body: stream(parts(answer(), found=found)))

@@ -17,7 +17,7 @@ from gleaner.runtime.pricing import Cost
 
 MAX_QUERY = 50_000  # characters
 MAX_SELECTION = 100_000  # characters
-_MAX_CHAPTER_ORIGIN = 200  # characters
+MAX_CHAPTER_ORIGIN = 200  # characters
 _PREVIEW_CHARACTERS = 200
 MAX_IDEMPOTENCY_KEY = 255  # characters
 
@@ -52,7 +52,7 @@ def _check_length(value: str, max_length: int) -> str:
 
 Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY), cleaned_up_to(MAX_QUERY)]
 SelectedText = Annotated[str, Field(min_length=1, max_length=MAX_SELECTION), BeforeValidator(keep_if_visible)]
-ChapterOrigin = Annotated[str, Field(min_length=1, max_length=_MAX_CHAPTER_ORIGIN), cleaned_up_to(_MAX_CHAPTER_ORIGIN)]
+ChapterOrigin = Annotated[str, Field(min_length=1, max_length=MAX_CHAPTER_ORIGIN), cleaned_up_to(MAX_CHAPTER_ORIGIN)]
 _ULID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}$"
 _MESSAGE_ID_PATTERN = r"^[0-9A-HJKMNP-TV-Z]{26}-(user|assistant)$"
 _KEYWORD_ID_PATTERN = r"^[0-9a-f]{32}$"
