@@ -188,7 +188,7 @@ def test_what_cannot_be_loaded_is_said_once_and_its_last_version_stays(watched: 
     watched.look(4)
     assert watched.stored() == {"moor.md": "one"}
     assert ["larger than 50 MB" in line for line in watched.said] == [True, False]
-    assert "1024 bytes" in watched.said[1]
+    assert "1,024 bytes" in watched.said[1]
 
 
 def test_links_are_followed_and_no_circle_is(watched: Watched) -> None:
