@@ -20,6 +20,7 @@ from gleaner_local.ingestion._known_files import Fingerprint, KnownFiles, take_f
 _QUIET_SECONDS = 2.0  # a file that was written less long ago may be half written
 
 Say = Callable[[str], None]
+Expect = Callable[[str, str], None]  # a knowledge base and the name of a document in it
 
 
 class WatchedDirectory:
@@ -48,7 +49,7 @@ class WatchedDirectory:
         """Whether a document belongs to the directory."""
         return kb_id == self._kb_id and name.startswith(self._root.prefix)
 
-    def update(self, expect: Callable[[], None]) -> None:
+    def update(self, expect: Expect) -> None:
         """Compare the directory with the bucket, and call `expect` before each object that is put or deleted.
 
         What changed since the last call waits for the next one. Raises ObjectStoreUnavailable, and OSError if the
@@ -113,7 +114,7 @@ class WatchedDirectory:
             return time.time() - mark.modified_ns / 1e9 > _QUIET_SECONDS
         return mark == self._last.get(name)
 
-    def _put(self, file: SourceFile, mark: Fingerprint, stored: set[str], expect: Callable[[], None]) -> None:
+    def _put(self, file: SourceFile, mark: Fingerprint, stored: set[str], expect: Expect) -> None:
         name = file.source_file_path
         try:
             key = make_key(self._kb_id, name)
@@ -130,23 +131,23 @@ class WatchedDirectory:
                 self._delete(name, stored, expect)
             return
         self._said.pop(name, None)
-        expect()
+        expect(self._kb_id, name)
         self._objects.put(key, data, metadata={"groups": write_header(groups)} if groups else None)
         self._known.put(name, mark, hashlib.md5(data, usedforsecurity=False).hexdigest())
         stored.add(name)
 
-    def _delete_missing(
-        self, earlier: set[str], stored: set[str], unreadable: set[str], expect: Callable[[], None]
-    ) -> None:
+    def _delete_missing(self, earlier: set[str], stored: set[str], unreadable: set[str], expect: Expect) -> None:
         """Delete the objects whose files were missing twice: some editors delete a file and write it again."""
         missing = set(self._root.find_missing(earlier - self._last.keys() - unreadable))
         gone, self._missing = (missing & self._missing) - self._hold(missing, earlier), missing
         for name in sorted(gone):
             self._delete(name, stored, expect)
 
-    def _delete(self, name: str, stored: set[str], expect: Callable[[], None]) -> None:
-        expect()
-        self._objects.delete(f"{self._kb_id}/{name}")
+    def _delete(self, name: str, stored: set[str], expect: Expect) -> None:
+        key = f"{self._kb_id}/{name}"
+        if self._objects.head(key) is not None:  # somebody else may have removed it: then nothing comes of it
+            expect(self._kb_id, name)
+            self._objects.delete(key)
         self._known.drop(name)
         stored.discard(name)
 

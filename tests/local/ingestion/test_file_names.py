@@ -154,16 +154,16 @@ def test_a_watched_directory_puts_composed_names_and_keeps_them(directory: Path,
 
     path = write(directory, normalize("NFD", "한국어 안내.md"))
     write(directory, "a\u202eb.md")
-    changes: list[None] = []
+    changes: list[tuple[str, str]] = []
     watched = watch()
     for _ in range(3):
-        watched.update(lambda: changes.append(None))
-    watch().update(lambda: changes.append(None))
+        watched.update(lambda *change: changes.append(change))
+    watch().update(lambda *change: changes.append(change))
     assert stored() == [f"{KB}/guide/한국어 안내.md"]
-    assert len(changes) == 1
+    assert changes == [(KB, "guide/한국어 안내.md")]
     assert said and all(line.startswith("guide/a\u202eb.md: skipped: ") for line in said)
     write(directory, normalize("NFC", "한국어 안내.md.gleaner.json"), '{"groups": ["hr"]}')
-    watched.update(lambda: None)
+    watched.update(lambda *_: None)
     assert stored() == []
     (directory / normalize("NFC", "한국어 안내.md.gleaner.json")).unlink()
     path.unlink()

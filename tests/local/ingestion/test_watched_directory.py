@@ -54,7 +54,7 @@ class Watched:
             self.watched.update(self._count)
         return self.changes
 
-    def _count(self) -> None:
+    def _count(self, _kb_id: str, _name: str) -> None:
         self.changes += 1
 
     def stored(self) -> dict[str, str]:
@@ -167,6 +167,16 @@ def test_a_directory_that_vanishes_takes_no_document_along(watched: Watched, *, 
     (watched.directory / "0.md").unlink()
     watched.look(3)
     assert sorted(watched.stored()) == ["1.md", "2.md", "3.md", "4.md", "5.md"]
+
+
+def test_a_document_that_was_removed_elsewhere_is_not_awaited(watched: Watched) -> None:
+    path = watched.write("moor.md")
+    watched.look()
+    watched.objects.delete(f"{KB}/guide/moor.md")
+    path.unlink()
+    assert watched.look(3) == 0
+    watched.write("moor.md")
+    assert watched.look() == 1
 
 
 def test_a_few_documents_may_all_go(watched: Watched) -> None:
