@@ -212,7 +212,7 @@ def test_a_key_that_s3_refuses_costs_one_file(directory: Path, place: Place) -> 
     write(directory, "two.md")
     said: list[str] = []
     report = BucketRun(place, Watcher(show=lambda _: None, say=said.append), pause_seconds=0.01).load(
-        [directory], prune=False
+        find_source_files([directory]), prune=False
     )
     assert [problem.reason for problem in report.skipped] == [
         "has a name too long for the bucket: 1,029 of at most 1,024 bytes; rename it"
@@ -225,7 +225,7 @@ def test_decomposed_names_are_awaited_as_the_function_knows_them(directory: Path
     write(directory, normalize("NFD", "한국어.md"))
     place.objects.put(f"{KB}/guide/{normalize('NFD', 'Größe.md')}", b"of somebody else")
     run = BucketRun(place, Watcher(show=lambda _: None, say=lambda _: None), pause_seconds=0.01)
-    report = run.load([directory], prune=False)
+    report = run.load(find_source_files([directory]), prune=False)
     assert report.loaded == ["guide/한국어.md"]
     assert place.objects.head(f"{KB}/guide/한국어.md") is not None
     (root,) = find_roots([directory])
