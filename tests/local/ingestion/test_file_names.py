@@ -246,9 +246,10 @@ def test_a_restricted_file_is_kept_back_if_its_sidecar_has_no_key(directory: Pat
 
 
 def test_an_address_that_exceeds_the_metadata_of_an_object_is_left_out(directory: Path, place: Place) -> None:
-    write(directory, "/".join(["안" * 80] * 3) + "/moor.md")
+    write(directory, "/".join(["안" * 72] * 3) + "/moor.md")  # at an address of 1,977 characters
     write(directory, "moor.md")
     found = find_source_files([directory], base_url="https://docs.example.org/").files
+    assert [len(file.source_url or "") for file in found] == [30, 1_977]
     for file in found:
         send_file(place, file)
     facts = [place.objects.head(place.key_of(file.source_file_path)) for file in found]
