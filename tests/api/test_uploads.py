@@ -15,11 +15,13 @@ from gleaner.clients import object_store, pinecone
 from gleaner.document_files import FORMATS, MAX_FILE_BYTES, document_id
 from gleaner.groups import Groups, read_header
 from gleaner.model import DocumentState, Record
+from gleaner.passage_ids import encode_document
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.document_storage import read_document_storage
 from gleaner.stores.document_leases import DocumentLeases, Lease, Outcome
 from gleaner.stores.documents import DocumentStore
 from gleaner.stores.dynamodb import Table
+from gleaner_documents.loading.object_names import read_key
 from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, open_access, proxy_event
 from tests.doubles.documents_bucket import BUCKET, DocumentsBucket, send_form
@@ -424,3 +426,35 @@ def test_a_cursor_belongs_to_its_list(client: Client) -> None:
         status, problem = read_list(client, limit="1", **parameters)
         assert (status, problem["type"]) == (400, "urn:gleaner:problem:invalid-cursor"), parameters
     assert read_list(client, state="gone")[0] == 400
+
+
+def test_a_knowledge_base_without_documents_has_an_empty_list_and_takes_the_first(client: Client) -> None:
+    def listed(caller: str) -> tuple[int, Any]:
+        return client.request("GET", PATH, caller=caller, **query(kb_id="new-one"))
+
+    assert listed("admin") == (200, {"documents": [], "next_cursor": None, "may_edit": True})
+    assert client.post("/api/chat/query", {"query": "What is a moor?", "kb_id": "new-one"}, caller="admin")[0] == 404
+    assert ask(client, "moor.md", kb_id="new-one")[0] == 201
+    [document] = listed("admin")[1]["documents"]
+    assert (document["source_file_path"], document["state"]) == ("uploads/moor.md", "queued")
+
+
+def test_a_document_under_a_decomposed_key_is_removed_with_its_own_object(
+    client: Client, bucket: DocumentsBucket, table: Table
+) -> None:
+    decomposed, composed = "uploads/Gro\u0308ße.md", "uploads/Größe.md"
+    s3 = ministack.session().client("s3", endpoint_url=bucket.variables["AWS_ENDPOINT_URL_S3"])
+    objects = object_store.ObjectStore(s3, BUCKET)
+    for path in (decomposed, composed):
+        objects.put(f"{KB}/{path}", b"# Moor")
+    name = read_key(f"{KB}/{decomposed}")
+    lease = DocumentLeases(table).take(
+        KB, document_id(decomposed), source_file_path=decomposed, holder="h", seconds=60, deadline=soon()
+    )
+    assert lease is not None and finish(table, lease, DocumentState.SKIPPED, reason=name.objection)
+    document = encode_document(document_id(decomposed))
+    status, shown = show(client, document)
+    assert (status, shown["state"], shown["source_file_path"]) == (200, "skipped", decomposed)
+    assert "composed name (NFC)" in shown["reason"]
+    assert remove(client, document)[0] == 202
+    assert [facts.key for facts in objects.list(f"{KB}/uploads/Gr")] == [f"{KB}/{composed}"]

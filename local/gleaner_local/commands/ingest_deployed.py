@@ -11,11 +11,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from gleaner.errors import GleanerError, InvalidInput
-from gleaner_documents.source_files import find_roots
+from gleaner_documents.source_files import find_source_files
 from gleaner_local.commands.deployed_documents import explain, explain_aws_errors, find_documents
 from gleaner_local.commands.ingest_output import describe_report, print_line, show_progress
 from gleaner_local.commands.main import INTERRUPTED
-from gleaner_local.ingestion.bucket_run import BucketRun, Watcher
+from gleaner_local.ingestion.bucket_run import BucketReport, BucketRun, Watcher
 from gleaner_local.ingestion.known_roots import KnownRoots
 from gleaner_local.ingestion.resync import MAX_KEYS, resync
 
@@ -42,19 +42,26 @@ def upload_and_report(
     """Upload what changed, print a line for each document once it has ended, and return the exit code.
 
     The code is that of a local run: 0 if every given file was loaded or has nothing to read, else 1; INTERRUPTED for
-    Ctrl-C, after which loading goes on. `max_wait` is how long to wait in seconds while no document ends. Raises
-    CallFailed if the environment cannot be found.
+    Ctrl-C, after which loading goes on. `max_wait` is how long to wait in seconds while no document ends. What is wrong
+    with the files is told before AWS is asked for anything. Raises CallFailed if the environment cannot be found, and
+    InvalidInput for ambiguous names.
     """
     out = Console(highlight=False)
+    scan = find_source_files(paths, root=root, base_url=base_url)
+    for problem in scan.unreadable:
+        print_line(out, f"Skipped {problem}")
+    if not (scan.files or scan.roots):
+        print_line(out, describe_report(BucketReport(skipped=scan.unreadable), target.kb_id))
+        return 1
     with explain_aws_errors():
         place = find_documents(target.env, target.kb_id).place
     known_roots = KnownRoots(data_dir, index=f"s3://{place.objects.bucket}")
-    known_roots.claim(find_roots(paths, name=root), target.kb_id, confirmed=root is not None)
+    known_roots.claim(scan.roots, target.kb_id, confirmed=root is not None)
     with show_progress(out, starts=True) as display:
         watcher = Watcher(show=display.show, say=partial(print_line, out))
         run = BucketRun(place, watcher, max_quiet_seconds=max_wait, pause_seconds=PAUSE_SECONDS)
         try:
-            run.load(paths, prune=prune, root=root, base_url=base_url)
+            run.load(scan, prune=prune)
         except InvalidInput as error:  # running the same command again would not help
             stopped, code = [f"Stopped: {error}"], 1
         except (GleanerError, BotoCoreError, ClientError) as error:

@@ -27,7 +27,6 @@ _NO_CREDENTIALS = (
     NoCredentialsError,
     PartialCredentialsError,
     CredentialRetrievalError,
-    ProfileNotFound,
     SSOError,
     TokenRetrievalError,
 )
@@ -43,6 +42,7 @@ _BAD_CREDENTIALS = (
 )
 _FORBIDDEN = ("AccessDenied", "UnauthorizedOperation", "403")  # the last without a body, as HeadObject answers
 _SIGN_IN = "Sign in with `aws sso login` or `aws configure`, or name a profile in AWS_PROFILE."
+_OTHER_PROFILE = "Name one of `aws configure list-profiles` in AWS_PROFILE, or make it with `aws configure --profile`."
 
 
 class Account:
@@ -82,6 +82,8 @@ def explain_error(
             return _explain_refusal(subject, error, forbidden)
         case NoRegionError():
             return problem(subject, "No AWS region is set.", "Set AWS_REGION to the region of the deployment.")
+        case ProfileNotFound(kwargs={"profile": profile}):
+            return problem(subject, f"There is no AWS profile {profile!r} on this machine.", _OTHER_PROFILE)
     name = type(error).__name__
     if isinstance(error, _NO_CREDENTIALS):
         return problem(subject, f"There are no usable AWS credentials ({name}).", _SIGN_IN)

@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import quote
 
-from gleaner.clients.object_store import ObjectStore
+from gleaner.clients.object_store import ObjectFacts, ObjectStore
 from gleaner.document_files import document_id
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner.stores.documents import DocumentStore
 from gleaner_documents.groups import document_beside, read_sidecar, sidecar_of
-from gleaner_documents.loading.object_names import SOURCE_URL
+from gleaner_documents.loading.object_names import SOURCE_URL, make_key
 from gleaner_documents.plan import find_gone
 from gleaner_documents.source_files import Root, SourceFile
 from gleaner_local.ingestion.hint_queue import HintQueue
 
 # Metadata of an object. A listing tells no hash: an ETag is none where a key of KMS encrypts, or for parts.
 _SHA256, _GROUPS = "sha256", "groups"
+_MAX_METADATA_BYTES = 2_048  # names and values (docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html)
 STORE_SECONDS = 20.0  # for a request to the table, with its retries
 _ENDED = (DocumentState.LOADED, DocumentState.SKIPPED, DocumentState.FAILED)
 
@@ -92,14 +93,12 @@ def send_file(place: Place, file: SourceFile) -> Sent:
     Nothing is put there of a file whose sidecar cannot be read: the file would be loaded for all callers. The sidecar
     goes first, so that a restricted file is never there without it.
     """
-    name, data, sidecar = file.source_file_path, file.read(), file.read_sidecar()
+    name = file.source_file_path
+    key, data, sidecar = make_key(place.kb_id, name), file.read(), file.read_sidecar()
     groups = None if sidecar is None else frozenset(read_sidecar(name, sidecar))
     has_new_groups = sidecar is not None and _send_sidecar(place, sidecar_of(name), sidecar)
-    key = place.key_of(name)
     before = place.objects.head(key)
-    metadata = {_SHA256: _hash(data)} | ({SOURCE_URL: _to_ascii(file.source_url)} if file.source_url else {})
-    if before is not None and _GROUPS in before.metadata:  # of an upload by the API: they must not be lost
-        metadata[_GROUPS] = before.metadata[_GROUPS]
+    metadata = _make_metadata(file, data, before)
     if before is None or dict(before.metadata) != metadata:
         known = place.find(name)
         version = place.objects.put(key, data, metadata=metadata)
@@ -137,7 +136,7 @@ def find_gone_objects(place: Place, roots: Iterable[Root], *, new: Collection[st
         prefix = place.key_of(root.prefix)
         names = [root.prefix + facts.key.removeprefix(prefix) for facts in place.objects.list(prefix)]
         gone.documents.extend(find_gone(root, [name for name in names if document_beside(name) is None], new=new))
-        gone.sidecars.extend(name for name in names if document_beside(name) is not None and not root.has(name))
+        gone.sidecars.extend(root.find_missing(name for name in names if document_beside(name) is not None))
     return gone
 
 
@@ -161,8 +160,18 @@ def delete_objects(place: Place, gone: Gone) -> list[Awaited]:
     return awaited
 
 
+def _make_metadata(file: SourceFile, data: bytes, before: ObjectFacts | None) -> dict[str, str]:
+    """The metadata of the object, in the place of what is there `before`. An address that does not fit is left out."""
+    metadata = {_SHA256: _hash(data)}
+    if before is not None and _GROUPS in before.metadata:  # of an upload by the API: they must not be lost
+        metadata[_GROUPS] = before.metadata[_GROUPS]
+    addressed = metadata | ({SOURCE_URL: _to_ascii(file.source_url)} if file.source_url else {})
+    is_small = sum(len(field) + len(value) for field, value in addressed.items()) <= _MAX_METADATA_BYTES
+    return addressed if is_small else metadata
+
+
 def _send_sidecar(place: Place, name: str, data: bytes) -> bool:
-    key, metadata = place.key_of(name), {_SHA256: _hash(data)}
+    key, metadata = make_key(place.kb_id, name), {_SHA256: _hash(data)}
     before = place.objects.head(key)
     if before is not None and dict(before.metadata) == metadata:
         return False

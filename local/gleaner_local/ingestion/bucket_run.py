@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gleaner.errors import GleanerError
 from gleaner.model import DocumentState
@@ -17,7 +16,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner_documents.loading.writing import IngestProgress
 from gleaner_documents.model import FRONT_MATTER_ALONE, PAGES_ALONE, NothingToRead, UnreadableDocument
-from gleaner_documents.source_files import find_source_files
+from gleaner_documents.source_files import ScanResult
 from gleaner_local.ingestion.bucket_files import (
     STORE_SECONDS,
     Awaited,
@@ -82,18 +81,15 @@ class BucketRun:
         self._last_end = self._last_word = self._last_look = 0.0  # on the clock of time.monotonic
         self._seen: Counter[str] = Counter()
 
-    def load(
-        self, paths: Sequence[Path], *, prune: bool, root: str | None = None, base_url: str | None = None
-    ) -> BucketReport:
-        """Load the files under `paths`, named as locally; with `prune`, delete objects whose files are gone.
+    def load(self, scan: ScanResult, *, prune: bool) -> BucketReport:
+        """Load the files that were found, named as locally; with `prune`, delete objects whose files are gone.
 
-        Documents are removed last, as locally. Raises InvalidInput for ambiguous names, NoProgress,
-        ObjectStoreUnavailable, StoreUnavailable, QueueUnavailable, BotoCoreError and ClientError.
+        Documents are removed last, as locally. The watcher is not told what the scan found to be unreadable. Raises
+        InvalidInput, NoProgress, ObjectStoreUnavailable, StoreUnavailable, QueueUnavailable, BotoCoreError and
+        ClientError.
         """
-        scan = find_source_files(paths, root=root, base_url=base_url)
         self.report.left_out = scan.left_out
-        for problem in scan.unreadable:
-            self._skip(problem)
+        self.report.skipped.extend(scan.unreadable)
         self._total = self.unsent = len(scan.files)
         self._last_end = self._last_word = time.monotonic()
         new: set[str] = set()

@@ -9,16 +9,18 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gleaner.clients.object_store import ObjectStore
+from gleaner.document_files import compose_name
 from gleaner.groups import write_header
+from gleaner_documents.loading.object_names import make_key
 from gleaner_documents.model import FileNotReadable, UnclearRights, UnreadableDocument
-from gleaner_documents.plan import MIN_SUSPICIOUS
+from gleaner_documents.plan import is_suspicious
 from gleaner_documents.source_files import Root, ScanResult, SourceFile, find_source_files
 from gleaner_local.ingestion._known_files import Fingerprint, KnownFiles, take_fingerprint
 
-_MAX_KEY_BYTES = 1024  # of S3
 _QUIET_SECONDS = 2.0  # a file that was written less long ago may be half written
 
 Say = Callable[[str], None]
+Expect = Callable[[str, str], None]  # a knowledge base and the name of a document in it
 
 
 class WatchedDirectory:
@@ -26,7 +28,7 @@ class WatchedDirectory:
 
     def __init__(self, path: Path, *, kb_id: str, objects: ObjectStore, memory: Path, say: Say) -> None:
         """`path` is absolute; `memory` is the file that outlasts a restart; `say` prints a line."""
-        self._root = Root(path=path, name=path.name)
+        self._root = Root(path=path, name=compose_name(path.name))
         self._kb_id = kb_id
         self._objects = objects
         self._say = say
@@ -47,7 +49,7 @@ class WatchedDirectory:
         """Whether a document belongs to the directory."""
         return kb_id == self._kb_id and name.startswith(self._root.prefix)
 
-    def update(self, expect: Callable[[], None]) -> None:
+    def update(self, expect: Expect) -> None:
         """Compare the directory with the bucket, and call `expect` before each object that is put or deleted.
 
         What changed since the last call waits for the next one. Raises ObjectStoreUnavailable, and OSError if the
@@ -59,6 +61,7 @@ class WatchedDirectory:
             return
         scan = find_source_files([self._root.path])
         self._tell_about(scan)
+        unclear = {problem.source_file_path for problem in scan.unreadable if isinstance(problem, UnclearRights)}
         marks, is_first = self._take_marks(scan.files), not self._last
         due = [file for file in scan.files if self._is_due(file.source_file_path, marks, is_first=is_first)]
         self._last = marks
@@ -66,6 +69,8 @@ class WatchedDirectory:
         try:
             for file in due:
                 self._put(file, marks[file.source_file_path], self._stored, expect)
+            for name in sorted(unclear & self._stored):  # the version there may be for too many
+                self._delete(name, self._stored, expect)
             self._delete_missing(earlier, self._stored, unreadable, expect)
         finally:
             self._known.save()
@@ -109,12 +114,10 @@ class WatchedDirectory:
             return time.time() - mark.modified_ns / 1e9 > _QUIET_SECONDS
         return mark == self._last.get(name)
 
-    def _put(self, file: SourceFile, mark: Fingerprint, stored: set[str], expect: Callable[[], None]) -> None:
+    def _put(self, file: SourceFile, mark: Fingerprint, stored: set[str], expect: Expect) -> None:
         name = file.source_file_path
-        key = f"{self._kb_id}/{name}"
         try:
-            if len(key.encode()) > _MAX_KEY_BYTES:
-                raise FileNotReadable(name, f"has a name of more than {_MAX_KEY_BYTES} bytes; rename it")
+            key = make_key(self._kb_id, name)
             data, groups = file.read(), file.read_groups()
             if take_fingerprint(file.path) != mark:  # it is being written: the next scan looks again
                 return
@@ -128,23 +131,23 @@ class WatchedDirectory:
                 self._delete(name, stored, expect)
             return
         self._said.pop(name, None)
-        expect()
+        expect(self._kb_id, name)
         self._objects.put(key, data, metadata={"groups": write_header(groups)} if groups else None)
         self._known.put(name, mark, hashlib.md5(data, usedforsecurity=False).hexdigest())
         stored.add(name)
 
-    def _delete_missing(
-        self, earlier: set[str], stored: set[str], unreadable: set[str], expect: Callable[[], None]
-    ) -> None:
+    def _delete_missing(self, earlier: set[str], stored: set[str], unreadable: set[str], expect: Expect) -> None:
         """Delete the objects whose files were missing twice: some editors delete a file and write it again."""
-        missing = {name for name in earlier - self._last.keys() - unreadable if not self._root.has(name)}
+        missing = set(self._root.find_missing(earlier - self._last.keys() - unreadable))
         gone, self._missing = (missing & self._missing) - self._hold(missing, earlier), missing
         for name in sorted(gone):
             self._delete(name, stored, expect)
 
-    def _delete(self, name: str, stored: set[str], expect: Callable[[], None]) -> None:
-        expect()
-        self._objects.delete(f"{self._kb_id}/{name}")
+    def _delete(self, name: str, stored: set[str], expect: Expect) -> None:
+        key = f"{self._kb_id}/{name}"
+        if self._objects.head(key) is not None:  # somebody else may have removed it: then nothing comes of it
+            expect(self._kb_id, name)
+            self._objects.delete(key)
         self._known.drop(name)
         stored.discard(name)
 
@@ -157,7 +160,7 @@ class WatchedDirectory:
         if self._known.held - missing:
             self._known.held = set()
             self._said.pop("all", None)
-        if len(missing) >= MIN_SUSPICIOUS and missing == earlier:
+        if missing == earlier and is_suspicious(self._root, missing):
             self._known.held = set(missing)
         if self._known.held:
             self._say_once(

@@ -57,7 +57,7 @@ class Watch:
         self._stop_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._lock = threading.Lock()
-        self._awaited = 0
+        self._awaited: set[tuple[str, str]] = set()  # knowledge bases and names
         self._summed: Counter[str] = Counter()
         self._said_at = 0.0
 
@@ -75,16 +75,16 @@ class Watch:
         """Await those documents that belong to the directories."""
         for kb_id, name in waiting:
             if self._has(kb_id, name):
-                self._await_one()
+                self._await(kb_id, name)
 
     def tell(self, kb_id: str, name: str, entry: DocumentEntry | None) -> None:
         """Say what became of a document; None: it was removed."""
         if not self._has(kb_id, name):
             return
         with self._lock:
-            self._awaited = max(0, self._awaited - 1)
+            self._awaited.discard((kb_id, name))
             state = entry.state.value if entry else "removed"
-            if self._awaited < _MAX_SINGLE_LINES and not self._summed:
+            if len(self._awaited) < _MAX_SINGLE_LINES and not self._summed:
                 self._say(f"{name}: {_describe(entry)}")
                 return
             if entry is not None and entry.state is not DocumentState.LOADED:
@@ -99,7 +99,7 @@ class Watch:
         if self._awaited and time.monotonic() - self._said_at < _SECONDS_BETWEEN_LINES:
             return
         parts = ", ".join(f"{count} {state}" for state, count in self._summed.items())
-        self._say(f"Watching: {parts}" + (f", {self._awaited} to go" if self._awaited else "."))
+        self._say(f"Watching: {parts}" + (f", {len(self._awaited)} to go" if self._awaited else "."))
         self._said_at = time.monotonic()
         if not self._awaited:
             self._summed.clear()
@@ -111,7 +111,7 @@ class Watch:
             started = time.monotonic()
             for directory in self._directories:
                 try:
-                    directory.update(self._await_one)
+                    directory.update(self._await)
                     failing.discard(directory)
                 except (ObjectStoreUnavailable, OSError) as error:
                     if directory not in failing:
@@ -119,9 +119,10 @@ class Watch:
                     failing.add(directory)
             pause = max(_PAUSE_SECONDS, _SHARE * (time.monotonic() - started))
 
-    def _await_one(self) -> None:
+    def _await(self, kb_id: str, name: str) -> None:
+        """Await what becomes of a document, once however often it changes until then."""
         with self._lock:
-            self._awaited += 1
+            self._awaited.add((kb_id, name))
 
 
 def _describe(entry: DocumentEntry | None) -> str:

@@ -117,10 +117,11 @@ class ObjectFiles:
         with self._lock:
             return [ObjectChange(*row) for row in self._connection.execute(query, (after,))]
 
-    def settle(self, key: str, *, number: int) -> None:
-        """Forget the change of an object, unless a later one than `number` came."""
+    def settle(self, key: str, *, number: int) -> bool:
+        """Forget the change of an object, unless a later one than `number` came; returns whether there was one."""
         with self._lock:
-            self._connection.execute("DELETE FROM changes WHERE key = ? AND number <= ?", (key, number))
+            done = self._connection.execute("DELETE FROM changes WHERE key = ? AND number <= ?", (key, number))
+            return done.rowcount > 0
 
     def list(self, prefix: str, *, start: str, limit: int) -> list[StoredObject]:
         """At most `limit` objects whose keys begin with `prefix`, from `start` on, in the byte order of UTF-8."""

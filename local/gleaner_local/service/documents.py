@@ -20,6 +20,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores.document_items import DocumentEntry
 from gleaner.stores.documents import DocumentStore
 from gleaner.stores.dynamodb import Table
+from gleaner_documents.loading.object_names import NotADocument, ObjectName, read_key
 from gleaner_local.aws import ministack
 from gleaner_local.aws.document_queue import DocumentQueue, Message
 from gleaner_local.aws.event_source import EventSource
@@ -76,7 +77,8 @@ class LocalDocuments:
 
     def waiting(self) -> list[tuple[str, str]]:
         """The knowledge base and the name of each document that changed and is not done."""
-        return [_divide(one.key) for one in self._objects.changes(after=0)]
+        names = (_find_name(one.key) for one in self._objects.changes(after=0))
+        return [(name.kb_id, name.source_file_path) for name in names if name is not None]
 
     def load(self, env: Mapping[str, str], table: Table, *, queue_endpoint: str, owns_table: bool) -> None:
         """Load what is in the bucket and not done, and from now on what is put into it.
@@ -131,11 +133,14 @@ class LocalDocuments:
         ]
 
     def _settle(self, messages: Sequence[Message]) -> None:
-        """Forget the changes whose documents are done, unless they changed again."""
+        """Forget the changes whose documents are done, unless they changed again, and tell of each change once.
+
+        An object that changes while a message about it waits has two messages for one change, that of its last state.
+        """
         for key in dict.fromkeys(_key_of(message) for message in messages):
             number, entry = self._last_sent, self._find(key)
-            if entry is None or entry.state is not DocumentState.LOADING:  # else it goes on with another message
-                self._objects.settle(key, number=number)
+            goes_on = entry is not None and entry.state is DocumentState.LOADING  # with another message
+            if not goes_on and self._objects.settle(key, number=number):
                 self._tell(key, entry)
 
     def _give_up(self, messages: Sequence[Message]) -> None:
@@ -145,18 +150,24 @@ class LocalDocuments:
             key = _key_of(message)
             with path.open("a") as file:
                 file.write(message["Body"] + "\n")
-            self._objects.settle(key, number=self._last_sent)
             logger.error("%s could not be loaded after several tries; see ingest.log and %s.", key, path)
-            self._tell(key, self._find(key))
+            if self._objects.settle(key, number=self._last_sent):
+                self._tell(key, self._find(key))
 
     def _find(self, key: str) -> DocumentEntry | None:
-        kb_id, name = _divide(key)
-        return self._store.find(kb_id, document_id(name), deadline=Deadline.after(_LOOKUP_SECONDS))
+        """What is known of the document that an object is or that the sidecar in it is about."""
+        name = _find_name(key)
+        if name is None:
+            return None
+        deadline = Deadline.after(_LOOKUP_SECONDS)
+        return self._store.find(name.kb_id, document_id(name.source_file_path), deadline=deadline)
 
     def _tell(self, key: str, entry: DocumentEntry | None) -> None:
-        kb_id, name = _divide(key)
+        name = _find_name(key)
+        if name is None:
+            return
         for told in self._listeners:
-            told(kb_id, name, entry)
+            told(name.kb_id, name.source_file_path, entry)
 
 
 def connect_bucket(url: str) -> ObjectStore:
@@ -165,9 +176,12 @@ def connect_bucket(url: str) -> ObjectStore:
     return ObjectStore(ministack.session().client("s3", endpoint_url=url, config=config), BUCKET)
 
 
-def _divide(key: str) -> tuple[str, str]:
-    kb_id, _, name = key.partition("/")
-    return kb_id, name
+def _find_name(key: str) -> ObjectName | None:
+    """The document that a key names; None for an object that is none, which the function leaves alone."""
+    try:
+        return read_key(key)
+    except NotADocument:
+        return None
 
 
 def _key_of(message: Message) -> str:

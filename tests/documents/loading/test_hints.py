@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gleaner.document_files import document_id
 from gleaner_documents.loading.hints import Hint, NotAHint, read_hint
-from gleaner_documents.loading.object_names import NotADocument, ObjectName, read_key
+from gleaner_documents.loading.object_names import NotADocument, ObjectName, make_key, read_key
+from gleaner_documents.model import FileNotReadable
 
 # docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html
 CREATED = {
@@ -100,6 +101,9 @@ def test_no_message_raises_anything_else(body: str) -> None:
         ("handbook/x/./a.md", ObjectName("handbook", "x/./a.md"), True),
         ("handbook//a.md", ObjectName("handbook", "/a.md"), True),
         ("handbook/.git/a.md", ObjectName("handbook", ".git/a.md"), True),
+        ("handbook/資料\u3000最終.md", ObjectName("handbook", "資料\u3000最終.md"), False),
+        ("handbook/a\u202f3.md", ObjectName("handbook", "a\u202f3.md"), False),  # as macOS names screenshots
+        ("handbook/Gro\u0308ße/a.md", ObjectName("handbook", "Gro\u0308ße/a.md"), True),
     ],
 )
 def test_a_key_names_a_document(key: str, name: ObjectName, has_objection: bool) -> None:
@@ -131,6 +135,27 @@ def test_other_objects_are_no_documents(key: str) -> None:
     with pytest.raises(NotADocument) as ignored:
         read_key(key)
     assert str(ignored.value).endswith(".")
+
+
+def test_a_sidecar_in_either_form_is_about_the_document_of_the_composed_name() -> None:
+    name = read_key("handbook/Größe.md")
+    assert name.sidecar_keys == ["handbook/Größe.md.gleaner.json", "handbook/Gro\u0308ße.md.gleaner.json"]
+    assert [read_key(key) for key in name.sidecar_keys] == [name, name]
+    assert read_key("handbook/a.md").sidecar_keys == ["handbook/a.md.gleaner.json"]
+
+
+def test_a_sidecar_of_a_key_of_full_length_is_not_asked_for() -> None:
+    key = make_key("handbook", "a" * 1_012 + ".md")
+    assert len(key) == 1_024
+    assert read_key(key).sidecar_keys == []
+    with pytest.raises(FileNotReadable, match=r"1,025 of at most 1,024 bytes"):
+        make_key("handbook", "a" * 1_013 + ".md")
+
+
+def test_a_name_that_grows_when_it_is_composed_stays_within_the_length_of_a_key() -> None:
+    letters = "\u0958" * 330  # of 3 bytes, composed of 6: the composition of U+0958 is excluded
+    with pytest.raises(NotADocument):
+        read_key(f"handbook/{letters}.md.gleaner.json")
 
 
 @given(st.text(st.characters(exclude_categories=())))

@@ -65,6 +65,34 @@ def test_what_cannot_be_read_is_skipped_and_keeps_a_complete_version(bench: Benc
     assert state(bench) == (DocumentState.LOADED, None)
 
 
+def test_an_object_in_decomposed_unicode_is_listed_with_the_reason_beside_its_composed_twin(bench: Bench) -> None:
+    decomposed, composed = "docs/Gro\u0308ße.md", "docs/Größe.md"
+    bench.put(decomposed, text("one", 1))
+    bench.put(composed, text("two", 2))
+    bench.load(decomposed)
+    bench.load(composed)
+    entry = bench.entry(decomposed)
+    assert entry is not None and entry.reason is not None
+    assert (entry.state, entry.source_file_path) == (DocumentState.SKIPPED, decomposed)
+    assert entry.reason.startswith("has a name in decomposed Unicode")
+    assert state(bench, composed) == (DocumentState.LOADED, None)
+    bench.delete(decomposed)
+    bench.load(decomposed)
+    assert bench.entry(decomposed) is None
+    assert bench.fingerprint(composed) == fresh(composed, text("two", 2))
+
+
+def test_a_sidecar_in_decomposed_unicode_restricts_the_document(bench: Bench) -> None:
+    bench.put("docs/Größe.md", text("one", 1))
+    bench.load("docs/Größe.md")
+    bench.put("docs/Gro\u0308ße.md.gleaner.json", b'{"groups": ["hr"]}')
+    bench.load("docs/Gro\u0308ße.md.gleaner.json")
+    assert [record.groups for record in bench.stored("docs/Größe.md").values()] == [("hr",)]
+    bench.put("docs/Größe.md.gleaner.json", b'{"groups": ["board"]}')
+    bench.load("docs/Größe.md.gleaner.json")
+    assert [record.groups for record in bench.stored("docs/Größe.md").values()] == [("board",)]
+
+
 def test_nothing_remains_of_a_half_written_version_that_became_unreadable(bench: Bench) -> None:
     bench.put(PATH, text("old", 4))
     bench.load(PATH)

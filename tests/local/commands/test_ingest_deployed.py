@@ -20,10 +20,12 @@ from typer.testing import CliRunner, Result
 
 from gleaner.clients.object_store import ObjectStore
 from gleaner.document_files import document_id
+from gleaner.errors import InvalidInput
 from gleaner.stores import schema
 from gleaner.stores.document_leases import DocumentLeases
 from gleaner.stores.dynamodb import Table
 from gleaner_local.aws import ministack
+from gleaner_local.clients.http_api import CallFailed
 from gleaner_local.commands import ingest_deployed, program
 from gleaner_local.commands.main import INTERRUPTED
 from tests.doubles.ingest_function import BROKEN, FAILING, IngestFunction
@@ -343,3 +345,52 @@ def test_options_that_do_not_fit_are_refused(arguments: list[str], message: str)
     result = CliRunner().invoke(program.app, ["ingest", *arguments], env={"COLUMNS": "200"})
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.fixture
+def no_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+def run_ingest(tmp_path: Path, *paths: Path) -> Result:
+    arguments = ["ingest", *map(str, paths), "--env", "dev", "--data-dir", str(tmp_path / "data")]
+    return CliRunner().invoke(program.app, arguments)
+
+
+def test_what_is_wrong_with_the_paths_is_told_before_aws_is_asked(tmp_path: Path, no_account: None) -> None:
+    result = run_ingest(tmp_path, tmp_path / "gone", tmp_path / "none.md")
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        f"Skipped {tmp_path}/gone: does not exist",
+        f"Skipped {tmp_path}/none.md: does not exist",
+        f"Knowledge base {KB}: 2 skipped; 0 chunks written.",
+    ]
+
+
+def test_ambiguous_names_are_told_before_aws_is_asked(tmp_path: Path, no_account: None) -> None:
+    for parent in ("a", "b"):
+        (tmp_path / parent / "docs").mkdir(parents=True)
+        (tmp_path / parent / "docs" / "moor.md").write_text("# Moor")
+    result = run_ingest(tmp_path, tmp_path / "a" / "docs", tmp_path / "b" / "docs")
+    assert isinstance(result.exception, InvalidInput)
+    assert "would both be named 'docs/moor.md'" in str(result.exception)
+
+
+def test_a_region_or_a_profile_that_is_missing_is_named(
+    tmp_path: Path, no_account: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "moor.md").write_text("# Moor")
+    for variables, message in (
+        ({}, "No AWS region is set."),
+        ({"AWS_PROFILE": "nope"}, "There is no AWS profile 'nope'"),
+        ({"AWS_PROFILE": "nope", "AWS_REGION": "eu-central-1"}, "There is no AWS profile 'nope'"),
+    ):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        result = run_ingest(tmp_path, tmp_path / "moor.md")
+        assert isinstance(result.exception, CallFailed)
+        assert str(result.exception).startswith(message)

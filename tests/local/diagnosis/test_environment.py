@@ -162,7 +162,7 @@ def _client_error(code: str) -> ClientError:
     ("error", "word"),
     [
         (NoCredentialsError(), "aws sso login"),
-        (ProfileNotFound(profile="x"), "AWS_PROFILE"),
+        (ProfileNotFound(profile="nope"), "There is no AWS profile 'nope'"),
         (NoRegionError(), "AWS_REGION"),
         (EndpointConnectionError(endpoint_url="http://secret-token@x"), "network"),
         (_client_error("ExpiredToken"), "aws sso login"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, NoCredentialsError
+from botocore.exceptions import ClientError, NoCredentialsError, ProfileNotFound
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,6 +149,7 @@ def test_a_document_that_somebody_deletes_before_it_is_loaded_is_not_waited_for(
     ("error", "message"),
     [
         (NoCredentialsError(), "There are no usable AWS credentials .* Sign in with"),
+        (ProfileNotFound(profile="nope"), "There is no AWS profile 'nope' .* AWS_PROFILE"),
         (ClientError({"Error": {"Code": "ExpiredToken"}}, "PutObject"), "rejects the credentials .* Sign in with"),
         (ClientError({"Error": {"Code": "AccessDenied"}}, "PutObject"), "may not call PutObject. docs/17"),
         (ClientError({"Error": {"Code": "403"}}, "HeadObject"), "may not call HeadObject. docs/17"),

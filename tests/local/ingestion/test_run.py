@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -386,6 +387,41 @@ def test_names_in_any_script_give_ids_that_the_index_accepts(kb: KnowledgeBase, 
 
     assert run(kb, kb_id, root, prune=True).removed == ["文档/手册.md"]
     assert all(record_id.isascii() and len(record_id) < 90 for record_id in stored_records(kb, kb_id))
+
+
+def test_the_forms_of_a_name_are_one_document(kb: KnowledgeBase, kb_id: str, tmp_path: Path) -> None:
+    mac, linux = tmp_path / "mac" / "Gro\u0308ße", tmp_path / "linux" / "Größe"
+    names = ("한국어 안내.md", "Tiếng Việt.md", "30\u212a.md", "part/Größe.md", "x.md", "y.md")
+    for root, form in ((mac, "NFD"), (linux, "NFC")):
+        for name in names:
+            path = root / ("30\u212a.md" if "30" in name else normalize(form, name))  # whose composed form is ASCII
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("# Text\n\nA text.\n")
+    expected = sorted(f"Größe/{normalize('NFC', name)}" for name in names)
+    assert run(kb, kb_id, mac, prune=True).loaded == expected
+    for root in (mac, linux):
+        again = run(kb, kb_id, root, prune=True)
+        assert (again.unchanged, again.removed) == (expected, [])
+    (mac / normalize("NFD", names[0])).unlink()
+    (mac / normalize("NFD", "part/Größe.md")).unlink()
+    assert run(kb, kb_id, mac, prune=True).removed == ["Größe/part/Größe.md", "Größe/한국어 안내.md"]
+
+
+def test_documents_of_decomposed_names_make_way_for_the_composed_ones(
+    kb: KnowledgeBase, kb_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "docs"
+    root.mkdir()
+    names = [f"Größe {number}.md" for number in range(6)]
+    for name in names:
+        (root / normalize("NFD", name)).write_text("# Text\n\nA text.\n")
+    with monkeypatch.context() as earlier:  # versions that took names as they were
+        earlier.setattr(source_files, "compose_name", str)
+        earlier.setattr(source_files, "is_visible", str.isprintable)
+        run(kb, kb_id, root)
+    report = run(kb, kb_id, root, prune=True)
+    assert report.loaded == [f"docs/{name}" for name in names]
+    assert report.removed == [f"docs/{normalize('NFD', name)}" for name in names]
 
 
 def test_progress_counts_files_and_chunks(kb: KnowledgeBase, kb_id: str, docs: Path) -> None:

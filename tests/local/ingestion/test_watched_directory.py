@@ -54,7 +54,7 @@ class Watched:
             self.watched.update(self._count)
         return self.changes
 
-    def _count(self) -> None:
+    def _count(self, _kb_id: str, _name: str) -> None:
         self.changes += 1
 
     def stored(self) -> dict[str, str]:
@@ -169,6 +169,16 @@ def test_a_directory_that_vanishes_takes_no_document_along(watched: Watched, *, 
     assert sorted(watched.stored()) == ["1.md", "2.md", "3.md", "4.md", "5.md"]
 
 
+def test_a_document_that_was_removed_elsewhere_is_not_awaited(watched: Watched) -> None:
+    path = watched.write("moor.md")
+    watched.look()
+    watched.objects.delete(f"{KB}/guide/moor.md")
+    path.unlink()
+    assert watched.look(3) == 0
+    watched.write("moor.md")
+    assert watched.look() == 1
+
+
 def test_a_few_documents_may_all_go(watched: Watched) -> None:
     path = watched.write("moor.md")
     watched.look()
@@ -188,7 +198,7 @@ def test_what_cannot_be_loaded_is_said_once_and_its_last_version_stays(watched: 
     watched.look(4)
     assert watched.stored() == {"moor.md": "one"}
     assert ["larger than 50 MB" in line for line in watched.said] == [True, False]
-    assert "1024 bytes" in watched.said[1]
+    assert "1,024 bytes" in watched.said[1]
 
 
 def test_links_are_followed_and_no_circle_is(watched: Watched) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from gleaner.errors import ObjectStoreUnavailable
 from gleaner.model import DocumentState
 from gleaner.stores.document_items import DocumentEntry
 from gleaner_local.ingestion import watching
-from gleaner_local.ingestion.watched_directory import WatchedDirectory
+from gleaner_local.ingestion.watched_directory import Expect, WatchedDirectory
 from gleaner_local.ingestion.watching import Watch
 
 NOW = "2026-11-29T12:00:00+00:00"
@@ -39,7 +38,7 @@ def watch(tmp_path: Path, said: list[str], *, expected: int) -> Watch:
 class Working(WatchedDirectory):
     """A directory in which nothing changes."""
 
-    def update(self, expect: Callable[[], None]) -> None:
+    def update(self, expect: Expect) -> None:
         pass
 
 
@@ -48,7 +47,7 @@ class Failing(WatchedDirectory):
 
     tries = 0
 
-    def update(self, expect: Callable[[], None]) -> None:  # noqa: ARG002
+    def update(self, expect: Expect) -> None:  # noqa: ARG002
         Failing.tries += 1
         raise ObjectStoreUnavailable("the bucket is full.")
 
@@ -89,11 +88,23 @@ def test_many_changes_are_summed_up(tmp_path: Path) -> None:
     many = watch(tmp_path, said, expected=500)
     for number in range(499):
         many.tell("kb", f"guide/{number}.md", entry(DocumentState.LOADED, chunk_count=2))
-    many.tell("kb", "guide/scan.pdf", entry(DocumentState.SKIPPED, reason="holds no text"))
+    many.tell("kb", "guide/499.md", entry(DocumentState.SKIPPED, reason="holds no text"))
     assert said == [
         "Watching: 1 loaded, 499 to go",
-        "guide/scan.pdf: skipped: holds no text",
+        "guide/499.md: skipped: holds no text",
         "Watching: 499 loaded, 1 skipped.",
     ]
     many.tell("kb", "guide/1.md", None)
     assert said[-1] == "guide/1.md: removed"
+
+
+def test_a_document_that_changes_again_before_it_is_loaded_counts_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    many = watch(tmp_path, said, expected=150)
+    many.expect([("kb", f"guide/{number}.md") for number in range(150)])
+    for number in range(150):
+        many.tell("kb", f"guide/{number}.md", None)
+    assert said[0] == "Watching: 1 removed, 149 to go"
+    assert said[-1] == "Watching: 150 removed."
+    many.tell("kb", "guide/by-hand.md", None)  # that nobody awaited
+    assert said[-1] == "guide/by-hand.md: removed"

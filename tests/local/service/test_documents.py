@@ -78,6 +78,37 @@ def test_a_change_is_settled_when_its_document_is_done(documents: LocalDocuments
     assert (kb_id, name) == (KB, NAME) and entry is not None and entry.state is DocumentState.LOADED
 
 
+def test_a_document_that_goes_before_it_is_loaded_is_told_of_once(documents: LocalDocuments) -> None:
+    told: list[tuple[str, str, DocumentEntry | None]] = []
+    documents.listen(lambda *change: told.append(change))
+    created = messages(documents)
+    documents.connect().delete(f"{KB}/{NAME}")
+    documents._settle(created)  # the deletion came later than its look: another message tells of it
+    assert told == []
+    deleted = messages(documents, again=False)
+    documents._settle(created)
+    documents._settle(deleted)
+    assert told == [(KB, NAME, None)]
+
+
+def test_a_sidecar_and_an_object_that_is_no_document_are_not_told_of_as_removed(
+    documents: LocalDocuments, table: Table
+) -> None:
+    lease = take(table, "h")
+    assert lease is not None
+    outcome = Outcome(state=DocumentState.LOADED, chunk_count=1, modified_at=1.0)
+    DocumentLeases(table).finish(lease, outcome, deadline=Deadline.after(5))
+    told: list[tuple[str, str, DocumentState | None]] = []
+    documents.listen(lambda kb_id, name, entry: told.append((kb_id, name, entry and entry.state)))
+    documents._settle(messages(documents))
+    documents.connect().put(f"{KB}/{NAME}.gleaner.json", b"{}")
+    documents.connect().put(f"{KB}/guide/a\u202eb.md", b"# Moor")
+    assert documents.waiting() == [(KB, NAME)]
+    for message in messages(documents):
+        documents._settle([message])
+    assert told == [(KB, NAME, DocumentState.LOADED)] * 2
+
+
 def test_a_dead_letter_is_kept_and_not_sent_again(
     documents: LocalDocuments, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

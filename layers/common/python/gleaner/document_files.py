@@ -85,13 +85,21 @@ def document_id(source_file_path: str) -> str:
 def uploaded_path(name: str) -> str:
     """The `source_file_path` of an uploaded file: `uploads/` and its name, composed (NFC).
 
-    Some systems decompose the accents in names; the same file of two machines is one document. Raises InvalidInput,
-    whose message can be shown, unless this is the plain name of a file of a known type.
+    Raises InvalidInput, whose message can be shown, unless this is the plain name of a file of a known type.
     """
-    composed = unicodedata.normalize("NFC", name)
+    composed = compose_name(name)
     if (objection := _find_objection(composed)) is not None:
         raise InvalidInput(objection)
     return f"{UPLOADS}/{composed}"
+
+
+def compose_name(name: str) -> str:
+    """A name in composed Unicode (NFC), as documents have it.
+
+    Some systems decompose the letters in names ("o" and a diaeresis for "ö", three letters for a Korean syllable); the
+    same file of two machines is one document.
+    """
+    return unicodedata.normalize("NFC", name)
 
 
 def _find_objection(name: str) -> str | None:
@@ -109,5 +117,10 @@ def _find_objection(name: str) -> str | None:
 
 
 def is_visible(name: str) -> bool:
-    """Whether all of a name can be seen: nothing breaks the line, hides or reorders what stands beside it."""
-    return text.clean(name) == name and all(char.isprintable() or char in _JOINERS for char in name)
+    """Whether all of a composed name can be seen: nothing breaks the line, hides or reorders what stands beside it.
+
+    Spaces of any width can, such as the ideographic one, or the narrow one in macOS's names of screenshots.
+    """
+    return text.clean(name) == name and all(
+        char.isprintable() or char in _JOINERS or unicodedata.category(char) == "Zs" for char in name
+    )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gleaner.document_files import document_id, slug_of
+from gleaner.document_files import compose_name, document_id, slug_of
 from gleaner.errors import InvalidInput
 from gleaner.model import Record, chunk_id, document_of
 from gleaner_documents.chunking import ChunkSettings
@@ -96,14 +96,22 @@ def find_deleted(
     return deleted
 
 
+def is_suspicious(root: Root, gone: Collection[str]) -> bool:
+    """Whether so many documents are gone, all there were, that another directory seems to have taken the place of root.
+
+    Earlier versions did not compose names, so a document may be gone only as another one has its file.
+    """
+    return len(gone) >= MIN_SUSPICIOUS and len(root.find_missing(map(compose_name, gone))) == len(gone)
+
+
 def find_gone(root: Root, stored: Collection[str], *, new: Collection[str]) -> list[str]:
     """Those of the documents stored under `root` whose files are no longer on disk. `new` as for `find_deleted`.
 
     Raises AnotherDirectory as `find_deleted` does.
     """
-    gone = [name for name in stored if not root.has(name)]
+    gone = root.find_missing(stored)
     missing = frozenset(gone)
-    if len(gone) >= MIN_SUSPICIOUS and all(name in missing or name in new for name in stored):
+    if all(name in missing or name in new for name in stored) and is_suspicious(root, gone):
         raise AnotherDirectory(
             f"None of the {len(gone)} documents stored earlier under {root.prefix} is in {root.path}. It seems "
             "to be another directory of the same name: name one of the two with --root. Nothing was removed."

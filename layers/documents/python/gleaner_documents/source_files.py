@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gleaner.document_files import MAX_FILE_BYTES
+from gleaner.document_files import MAX_FILE_BYTES, compose_name, is_visible
 from gleaner.errors import InvalidInput
 from gleaner.groups import Groups
+from gleaner_documents._listings import Listings
 from gleaner_documents.groups import MAX_SIDECAR_BYTES, document_beside, read_sidecar, sidecar_of
 from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights, UnreadableDocument
 from gleaner_documents.page_urls import page_url
 from gleaner_documents.reading import is_known_type, unknown_type
 
 _MAX_ENDING_CHARS = 12
+_INVISIBLE = "has a line break or another character that cannot be shown in its name; rename it"
+_TWO_FORMS = "is the name of two files, which differ only in how its letters are encoded; rename or delete one"
+_OTHER_FORM = "is not named as its sidecar, whose letters are encoded in another way; rename one of the two"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +31,8 @@ class SourceFile:
     The name begins with the name of the given directory, not with its location: `ingest docs`,
     `ingest /srv/handbook/docs` and `ingest docs/keywords.md` all name `docs/keywords.md`. So any checkout on any
     machine can update a knowledge base; in return, a knowledge base takes two directories of the same name for
-    the same root unless one of them is given another name. `source_url` is the address of the file if its directory is
-    published at a known one.
+    the same root unless one of them is given another name. It is composed (NFC), whichever form the file system has.
+    `source_url` is the address of the file if its directory is published at a known one.
     """
 
     path: Path
@@ -63,6 +68,8 @@ class SourceFile:
         except FileNotFoundError:
             return None
         except OSError as error:
+            if _exceeds_file_names(error, sidecar):
+                return None
             reason = f"{sidecar_of(self.source_file_path)} {_os_reason(error)}"
             raise UnclearRights(self.source_file_path, reason) from error
 
@@ -82,28 +89,40 @@ class Root:
 
     def name_of(self, path: Path) -> str:
         """The name of a file in the directory."""
-        below = path.relative_to(self.path).as_posix()
+        below = compose_name(path.relative_to(self.path).as_posix())
         return self.prefix + below if self.name else below
 
     def url_of(self, path: Path) -> str | None:
         """The address of a file in the directory, if it is known."""
-        return page_url(self.base_url, path.relative_to(self.path).as_posix()) if self.base_url else None
+        below = compose_name(path.relative_to(self.path).as_posix())
+        return page_url(self.base_url, below) if self.base_url else None
 
-    def has(self, source_file_path: str) -> bool:
-        """Whether the file of this name still exists; True if in doubt."""
-        try:
-            os.lstat(self.path / source_file_path.removeprefix(self.prefix))
-        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: NUL, which no file has in its name
+    def find_missing(self, names: Iterable[str]) -> list[str]:
+        """Those of the names in the directory that no file has any more; without those that are in doubt."""
+        listings = Listings()
+        return [name for name in names if not self._has(name, listings)]
+
+    def _has(self, name: str, listings: Listings) -> bool:
+        if compose_name(name) != name:  # of an earlier version, or of another program
             return False
-        except OSError:  # an inaccessible directory does not tell whether the file exists
-            return True
+        below = name.removeprefix(self.prefix)
+        try:
+            os.lstat(self.path / below)
+        except ValueError:  # NUL, which no file has in its name
+            return False
+        except OSError:  # it may have another form there, or be in a directory that cannot be read
+            return listings.has(self.path, below.split("/"))
         return True
 
 
 def find_roots(paths: Iterable[Path], *, name: str | None = None, base_url: str | None = None) -> list[Root]:
     """The directories among `paths` as roots, called `name` instead of their own names if it is given."""
     absolute = (_absolute(path) for path in paths)
-    return [Root(path=path, name=name or path.name, base_url=base_url) for path in absolute if path.is_dir()]
+    return [_make_root(path, name=name, base_url=base_url) for path in absolute if path.is_dir()]
+
+
+def _make_root(path: Path, *, name: str | None = None, base_url: str | None = None) -> Root:
+    return Root(path=path, name=compose_name(name or path.name), base_url=base_url)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +143,8 @@ def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_ur
 
     `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files
     and directories are skipped. A path that does not exist or is a file of unknown type is reported in
-    `unreadable`. Raises InvalidInput if two files would have the same name, and for the root of the file system.
+    `unreadable`, and so are files whose names cannot be shown, or differ in nothing but their form in Unicode. Raises
+    InvalidInput if two other files would have the same name, and for the root of the file system.
     """
     result = ScanResult()
     for path in paths:
@@ -133,7 +153,7 @@ def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_ur
             _add_directory(result, result.roots[-1])
         else:
             _add_given_file(result, _absolute(path), base_url)
-    result.files = _remove_duplicates(result.files)
+    result.files = _remove_duplicates(result)
     return result
 
 
@@ -148,7 +168,7 @@ def _add_given_file(result: ScanResult, path: Path, base_url: str | None) -> Non
     elif not is_known_type(path.name):
         result.unreadable.append(unknown_type(_printable(path.name)))
     else:
-        _add_file(result, path, Root(path=path.parent, name=path.parent.name, base_url=base_url))
+        _add_file(result, path, _make_root(path.parent, base_url=base_url))
 
 
 def _add_directory(result: ScanResult, root: Root) -> None:
@@ -179,10 +199,12 @@ def _ending(path: Path) -> str:
 
 def _add_file(result: ScanResult, path: Path, root: Root) -> None:
     name = root.name_of(path)
-    if name == _printable(name):
-        result.files.append(SourceFile(path=path, source_file_path=name, source_url=root.url_of(path)))
-    else:
+    if name != _printable(name):
         result.unreadable.append(FileNotReadable(_printable(name), "has a name that is not UTF-8; rename it"))
+    elif not is_visible(name):
+        result.unreadable.append(FileNotReadable(name, _INVISIBLE))
+    else:
+        result.files.append(SourceFile(path=path, source_file_path=name, source_url=root.url_of(path)))
 
 
 def _walk(result: ScanResult, root: Root) -> Iterator[Path]:
@@ -217,16 +239,37 @@ def _printable(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _remove_duplicates(files: list[SourceFile]) -> list[SourceFile]:
+def _remove_duplicates(result: ScanResult) -> list[SourceFile]:
+    """Each file once, but none of those whose names differ only in their form in Unicode: nobody can tell them apart.
+
+    Nor a file whose sidecar has another form than itself, which restricts no file where it is.
+    """
     by_name: dict[str, SourceFile] = {}
-    for file in files:
-        other = by_name.setdefault(file.source_file_path, file)
-        if other.path != file.path:
+    problems: dict[str, UnreadableDocument] = {}
+    for file in result.files:
+        name = file.source_file_path
+        other = by_name.setdefault(name, file)
+        if other.path == file.path:
+            continue
+        if compose_name(str(other.path)) != compose_name(str(file.path)):
             raise InvalidInput(
-                f"{other.path} and {file.path} would both be named {file.source_file_path!r} in the knowledge "
+                f"{other.path} and {file.path} would both be named {name!r} in the knowledge "
                 "base. Rename one of the directories, or ingest them into different knowledge bases."
             )
-    return [by_name[name] for name in sorted(by_name)]
+        problems[name] = FileNotReadable(name, _TWO_FORMS)
+    for problem in result.unreadable:
+        name = document_beside(problem.source_file_path) or ""
+        if name in by_name and problem.source_file_path == sidecar_of(name):
+            problems[name] = UnclearRights(name, _OTHER_FORM)
+    result.unreadable += problems.values()
+    return [by_name[name] for name in sorted(by_name.keys() - problems.keys())]
+
+
+def _exceeds_file_names(error: OSError, path: Path) -> bool:
+    """Whether no file can have this name, and not only a path that is too long for a request to the system."""
+    if error.errno != errno.ENAMETOOLONG:
+        return False
+    return len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX")
 
 
 def _os_reason(error: OSError) -> str:

@@ -117,7 +117,8 @@ class Look:
 
     def _read_sidecar(self) -> Groups:
         path = self._name.source_file_path
-        sidecar = self._objects.read(sidecar_of(self._name.key), max_bytes=MAX_SIDECAR_BYTES)
+        found = (self._objects.read(key, max_bytes=MAX_SIDECAR_BYTES) for key in self._name.sidecar_keys)
+        sidecar = next((one for one in found if one is not None), None)
         if sidecar is None:
             return ()
         if sidecar.body is None:
