@@ -42,10 +42,8 @@ def evaluate_cases(
     """Measure the answers to cases, compare them with a baseline, and fail if they fell."""
     eval_options.require_fitting(context)
     with eval_exit.exit_codes() as interruption:
-        if draft:
-            return print_drafts(draft)
-        if from_feedback:
-            return print_feedback(env, data_dir)
+        if draft or from_feedback:
+            return print_drafts(draft) if draft else print_feedback(env, data_dir)
         if file is None:
             raise typer.BadParameter("name a file of cases, or make one with --draft or --from-feedback")
         eval_options.require_outputs([json_file, junit], [file, baseline, *(load or ())])
@@ -84,4 +82,5 @@ def _exit_code(report: Report, comparison: Comparison | None, *, is_written: boo
         return eval_exit.FELL
     if not is_written:
         return eval_exit.UNUSABLE
-    return eval_exit.NOT_EVALUATED if any(not missed.left_out for missed in report.not_asked) else 0
+    is_whole = report.cases and all(missed.left_out for missed in report.not_asked)
+    return 0 if is_whole else eval_exit.NOT_EVALUATED

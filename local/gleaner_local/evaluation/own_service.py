@@ -56,14 +56,11 @@ def own_service(
             f"--load fills an index of its own, but {Part.INDEX.value} names another one. Unset it, or load the "
             "documents by `gleaner ingest` and leave out --load."
         )
-    pages = [
-        Section(project=page.title, title=page.title, url=page.url, text=page.text)
-        for case in cases
-        for page in case.planted_pages
-    ]
     with tempfile.TemporaryDirectory(prefix="gleaner-eval-") as directory:
         planted = Path(directory) / _PLANTED
-        service = LocalService(Path(directory) / "data", env, port=0, concurrency=concurrency, web_pages=pages)
+        service = LocalService(
+            Path(directory) / "data", env, port=0, concurrency=concurrency, web_pages=_list_pages(cases)
+        )
 
         loaded = Loaded(default_kb_id=kb_id or read_default_kb_id(env))
 
@@ -80,6 +77,14 @@ def own_service(
         finally:
             service.stop()
             stop_shared_process()
+
+
+def _list_pages(cases: Sequence[Case]) -> list[Section]:
+    return [
+        Section(project=page.title, title=page.title, url=page.url, text=page.text)
+        for case in cases
+        for page in case.planted_pages
+    ]
 
 
 def _plant(cases: Sequence[Case], directory: Path, base: KnowledgeBase, loaded: Loaded) -> None:

@@ -365,8 +365,10 @@ def test_what_only_a_service_of_its_own_can_plant_is_left_out_and_no_failure(tmp
     }
     with serving(AnsweringService()) as url:
         result = evaluate(write(tmp_path / "p.jsonl", [*CASES, planted]), "--url", url)
+        nothing = evaluate(write(tmp_path / "n.jsonl", [planted]), "--url", url)
     assert result.exit_code == 0, result.output
     assert "Cases that were left out, and count nowhere: 1\n" in result.output
+    assert nothing.exit_code == 3, "a run without any figure is not green"
 
 
 def test_drafts_of_documents_are_cases_that_a_person_finishes(tmp_path: Path) -> None:
