@@ -14,6 +14,7 @@ from gleaner.groups import (
     MAX_GROUPS,
     MAX_GROUPS_BYTES,
     NOBODY,
+    Groups,
     InvalidGroups,
     check_groups,
     common_groups,
@@ -22,13 +23,14 @@ from gleaner.groups import (
     read_stored_groups,
     write_header,
 )
+from gleaner.upload_metadata import UploadMetadata, mark_groups
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS
 from gleaner_documents.groups import (
     MAX_SIDECAR_BYTES,
     combine_groups,
     document_beside,
     read_sidecar,
-    read_upload_groups,
+    read_upload,
     sidecar_of,
 )
 from gleaner_documents.model import UnclearRights
@@ -135,15 +137,28 @@ def test_a_slip_in_a_sidecar_or_upload_skips_the_document(data: bytes) -> None:
 @pytest.mark.parametrize("header", ["", "hr", "[]", "%ff", '["a b"]', '{"groups": ["hr"]}', '["100%ff"]'])
 def test_metadata_of_an_upload_that_cannot_be_read_skips_the_document(header: str) -> None:
     with pytest.raises(UnclearRights):
-        read_upload_groups("a.pdf", header)
-    assert read_upload_groups("a.pdf", None) == ()
+        read_upload("a.pdf", {"groups": header})
+    with pytest.raises(UnclearRights):
+        read_upload("a.pdf", {"groups-kept": header})
+    assert read_upload("a.pdf", {}) == UploadMetadata()
+
+
+@given(groups=LISTS.map(check_groups), kept=st.lists(NAMES, max_size=5))
+@settings(max_examples=examples(60, 1000))
+def test_metadata_says_what_was_written(groups: Groups, kept: list[str]) -> None:
+    written = UploadMetadata(groups=groups, kept=tuple(sorted(set(kept))), replaces=mark_groups(kept), upload_id="U")
+    metadata = written.write()
+    assert "".join(metadata.values()).isascii()
+    assert read_upload("a.pdf", metadata) == written
+    assert (mark_groups(groups) == written.replaces) == (set(groups) == set(kept))
 
 
 def test_the_sidecar_counts_before_the_upload_and_that_before_the_document() -> None:
-    assert combine_groups(sidecar=("a",), upload=("b",), front_matter=("c",)) == ("a",)
-    assert combine_groups(sidecar=(), upload=("b",), front_matter=("c",)) == ("b",)
-    assert combine_groups(sidecar=(), upload=(), front_matter=("c",)) == ("c",)
-    assert combine_groups(sidecar=(), upload=(), front_matter=()) == ()
+    named: dict[str, Groups] = {"sidecar": ("a",), "upload": ("b",), "front_matter": ("c",), "kept": ("d",)}
+    for place, groups in list(named.items()):
+        assert combine_groups(**named) == groups
+        named[place] = ()
+    assert combine_groups(**named) == ()
 
 
 @pytest.mark.parametrize(
