@@ -247,3 +247,14 @@ def test_a_sidecar_that_cannot_be_opened_skips_its_document(tmp_path: Path) -> N
     [file] = find_source_files([tmp_path / "a.md"]).files
     with pytest.raises(UnclearRights, match="cannot be read"):
         file.read_groups()
+
+
+def test_a_sidecar_on_a_drive_that_is_gone_skips_its_document(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("text")
+    (tmp_path / sidecar_of("a.md")).symlink_to(tmp_path / "unmounted" / "a.json")
+    scan = find_source_files([tmp_path])
+    with pytest.raises(UnclearRights, match="a.md.gleaner.json cannot be read"):
+        scan.files[0].read_groups()
+    (tmp_path / "unmounted").mkdir()
+    (tmp_path / "unmounted" / "a.json").write_text('{"groups": ["hr"]}')
+    assert scan.files[0].read_groups() == ("hr",)

@@ -54,15 +54,15 @@ class SourceFile:
     def read_sidecar(self) -> bytes | None:
         """The bytes of the sidecar of the file, or more than a sidecar may have; None without one.
 
-        Raises UnclearRights.
+        Raises UnclearRights, also for a link that leads nowhere, as to a drive that is not there.
         """
         sidecar = self.path.with_name(sidecar_of(self.path.name))
         try:
             with sidecar.open("rb") as stream:
                 return stream.read(MAX_SIDECAR_BYTES + 1)
-        except FileNotFoundError:
-            return None
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not os.path.lexists(sidecar):
+                return None
             reason = f"{sidecar_of(self.source_file_path)} {_os_reason(error)}"
             raise UnclearRights(self.source_file_path, reason) from error
 
