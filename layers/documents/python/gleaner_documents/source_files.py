@@ -167,7 +167,10 @@ def _check_sidecar(result: ScanResult, path: Path, document: str, root: Root) ->
     """A sidecar is no document. One with a slip in its name restricts no file, so the file is loaded for everybody."""
     if path.name != sidecar_of(document) or not os.path.lexists(path.with_name(document)):
         name = _printable(root.name_of(path))
-        reason = f"restricts no file: there must be one beside it, as {sidecar_of('report.pdf')} beside report.pdf"
+        reason = (
+            f"restricts no file: there must be one beside it, as {sidecar_of('report.pdf')} beside report.pdf. If that "
+            "was renamed, it is loaded for everybody now: rename the sidecar as well"
+        )
         result.unreadable.append(UnclearRights(name, reason))
 
 
