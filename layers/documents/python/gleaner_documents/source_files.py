@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gleaner.document_files import MAX_FILE_BYTES
+from gleaner.document_files import MAX_FILE_BYTES, UPLOADS
 from gleaner.errors import InvalidInput
 from gleaner.groups import Groups
 from gleaner_documents.groups import MAX_SIDECAR_BYTES, document_beside, read_sidecar, sidecar_of
@@ -101,9 +101,24 @@ class Root:
 
 
 def find_roots(paths: Iterable[Path], *, name: str | None = None, base_url: str | None = None) -> list[Root]:
-    """The directories among `paths` as roots, called `name` instead of their own names if it is given."""
+    """The directories among `paths` as roots, called `name` instead of their own names if it is given.
+
+    Raises InvalidInput for the name of the page's uploads.
+    """
     absolute = (_absolute(path) for path in paths)
-    return [Root(path=path, name=name or path.name, base_url=base_url) for path in absolute if path.is_dir()]
+    roots = [Root(path=path, name=name or path.name, base_url=base_url) for path in absolute if path.is_dir()]
+    for root in roots:
+        _check_name(root)
+    return roots
+
+
+def _check_name(root: Root) -> None:
+    """Files of `uploads/` would replace those that callers uploaded, and drop their groups."""
+    if root.name == UPLOADS:
+        raise InvalidInput(
+            f"Files of {root.path} cannot be named {root.prefix}…: documents that were uploaded by the page or the API "
+            "have these names. Load the directory with --root and another name."
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +139,8 @@ def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_ur
 
     `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files
     and directories are skipped. A path that does not exist or is a file of unknown type is reported in
-    `unreadable`. Raises InvalidInput if two files would have the same name, and for the root of the file system.
+    `unreadable`. Raises InvalidInput if two files would have the same name, for the root of the file system, and for
+    the name of the page's uploads.
     """
     result = ScanResult()
     for path in paths:
@@ -148,7 +164,9 @@ def _add_given_file(result: ScanResult, path: Path, base_url: str | None) -> Non
     elif not is_known_type(path.name):
         result.unreadable.append(unknown_type(_printable(path.name)))
     else:
-        _add_file(result, path, Root(path=path.parent, name=path.parent.name, base_url=base_url))
+        root = Root(path=path.parent, name=path.parent.name, base_url=base_url)
+        _check_name(root)
+        _add_file(result, path, root)
 
 
 def _add_directory(result: ScanResult, root: Root) -> None:
