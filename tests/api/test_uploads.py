@@ -330,6 +330,10 @@ def test_nobody_awaits_the_upload_of_a_document_that_was_removed(client: Client,
     assert remove(client, form["document_id"])[0] == 202
     assert DocumentLeases(table).remove(take(table, form, "event"), deadline=soon())
     assert show(client, form["document_id"])[0] == 404
+    used = form_for(client, "used.md")
+    assert finish(table, take(table, used))
+    assert DocumentLeases(table).remove(take(table, used, "event"), deadline=soon())  # deleted from the bucket itself
+    assert show(client, used["document_id"])[0] == 404
     offered = form_for(client, "offered only.md")
     assert remove(client, offered["document_id"])[0] == 200
     assert show(client, offered["document_id"])[0] == 404
