@@ -21,6 +21,7 @@ from gleaner.runtime.document_storage import read_document_storage
 from gleaner.stores.document_leases import DocumentLeases, Lease, Outcome
 from gleaner.stores.documents import DocumentStore
 from gleaner.stores.dynamodb import Table
+from gleaner.upload_metadata import UploadMetadata, mark_groups, read_upload_metadata
 from gleaner_documents.loading.object_names import read_key
 from gleaner_local.aws import ministack
 from tests.conftest import Client, make_api, open_access, proxy_event
@@ -299,7 +300,9 @@ def test_a_new_upload_of_a_loaded_document_waits_and_keeps_what_is_known(
         form["document_id"],
         source_file_path=form["source_file_path"],
         uploaded_by="key:admin",
+        upload_id="U",
         groups=None,
+        known=DocumentStore(table).find(KB, form["document_id"], deadline=soon()),
         seconds=900,
         deadline=soon(),
     )
@@ -329,6 +332,10 @@ def test_nobody_awaits_the_upload_of_a_document_that_was_removed(client: Client,
     assert remove(client, form["document_id"])[0] == 202
     assert DocumentLeases(table).remove(take(table, form, "event"), deadline=soon())
     assert show(client, form["document_id"])[0] == 404
+    used = form_for(client, "used.md")
+    assert finish(table, take(table, used))
+    assert DocumentLeases(table).remove(take(table, used, "event"), deadline=soon())  # deleted from the bucket itself
+    assert show(client, used["document_id"])[0] == 404
     offered = form_for(client, "offered only.md")
     assert remove(client, offered["document_id"])[0] == 200
     assert show(client, offered["document_id"])[0] == 404
@@ -458,3 +465,119 @@ def test_a_document_under_a_decomposed_key_is_removed_with_its_own_object(
     assert "composed name (NFC)" in shown["reason"]
     assert remove(client, document)[0] == 202
     assert [facts.key for facts in objects.list(f"{KB}/uploads/Gr")] == [f"{KB}/{composed}"]
+
+
+def editors(environment: dict[str, str], **groups: str) -> None:
+    """Make callers editors, and members of a group if one is named."""
+    access = open_access(environment)
+    for name, group in groups.items():
+        access.allow(f"key:{name}", frozenset({KB}), as_editor=True, deadline=soon())
+        if group:
+            access.add_groups(f"key:{name}", frozenset({group}), deadline=soon())
+
+
+def upload_for(client: Client, environment: dict[str, str], table: Table, name: str, *groups: str) -> Any:
+    """A document that hanna uploaded for groups, and that is loaded."""
+    status, form = ask(client, name, "hanna", groups=list(groups))
+    assert status == 201, form
+    put_chunks(environment, form, groups=groups)
+    facts = {"groups": frozenset(groups), "chunk_count": 2, "upload_id": form["fields"]["x-amz-meta-upload"]}
+    assert finish(table, take(table, form), **facts)
+    return form
+
+
+def test_an_editor_gets_nothing_of_a_restricted_document_by_asking_for_its_form(
+    client: Client, environment: dict[str, str], table: Table, bucket: DocumentsBucket
+) -> None:
+    editors(environment, hanna="hr", mary="", rita="hr")
+    form = upload_for(client, environment, table, "merger.md", "hr")
+    send_form(form, b"x")
+    status, problem = ask(client, "merger.md", "mary")
+    assert (status, problem["type"]) == (403, "urn:gleaner:problem:not-allowed")
+    assert "hr" not in problem["detail"]
+    status, problem = ask(client, "merger.md", "mary", groups=["staff"])
+    assert status == 403
+    for path in (f"{PATH}/{form['document_id']}", f"{PATH}/{document_id('uploads/nothing.md')}"):
+        assert client.request("GET", path, caller="mary", **query(kb_id=KB))[0] == 404
+    for state in ({}, {"state": "queued"}, {"state": "loaded"}):
+        listed = client.request("GET", PATH, caller="mary", **query(kb_id=KB, limit="100", **state))[1]["documents"]
+        assert form["document_id"] not in [one["document_id"] for one in listed]
+    assert remove(client, form["document_id"], "mary")[0] == 404
+    assert bucket.find(f"{KB}/uploads/merger.md") is not None
+    # Somebody of the group may replace it, which does not make it that caller's.
+    assert ask(client, "merger.md", "rita")[0] == 201
+    assert show(client, form["document_id"], "rita")[0] == 200
+    assert show(client, form["document_id"], "mary")[0] == 404
+
+
+def test_a_form_for_what_only_the_index_holds_shows_nothing_of_it(
+    client: Client, environment: dict[str, str], table: Table
+) -> None:
+    editors(environment, mary="")
+    path = "uploads/by hand.md"
+    document = {"document_id": document_id(path), "source_file_path": path}
+    assert ask(client, "by hand.md", "mary")[0] == 201  # before there is anything
+    put_chunks(environment, document, groups=("hr",))
+    assert show(client, document["document_id"], "mary")[0] == 404
+    assert remove(client, document["document_id"], "mary")[0] == 404
+    assert ask(client, "by hand.md", "mary")[0] == 403
+    take(table, document)
+    assert show(client, document["document_id"], "mary")[0] == 404
+
+
+def test_who_uploaded_a_document_for_others_sees_its_state_and_may_replace_it(
+    client: Client, environment: dict[str, str], table: Table
+) -> None:
+    editors(environment, hanna="", rita="board")
+    form = upload_for(client, environment, table, "for the board.md", "board")
+    for _ in range(2):
+        status, shown = show(client, form["document_id"], "hanna")
+        assert (status, shown["uploaded_by"], shown["groups"]) == (200, "key:hanna", [])
+        status, again = ask(client, "for the board.md", "hanna")
+        assert status == 201
+        assert again["fields"]["x-amz-meta-upload"] == form["fields"]["x-amz-meta-upload"]
+    assert show(client, form["document_id"], "rita")[1]["uploaded_by"] == "key:hanna"
+
+
+def test_a_new_version_keeps_the_groups_that_the_upload_does_not_name(
+    client: Client, environment: dict[str, str], table: Table
+) -> None:
+    editors(environment, hanna="hr")
+    upload_for(client, environment, table, "kept.md", "hr")
+    kept = ask(client, "kept.md", "hanna")[1]["fields"]
+    assert read_upload_metadata(of_object(kept)) == UploadMetadata(
+        kept=("hr",), replaces=mark_groups(["hr"]), upload_id=kept["x-amz-meta-upload"]
+    )
+    for named, expected in ((["board"], ("board",)), ("all", ())):
+        said = read_upload_metadata(of_object(ask(client, "kept.md", "hanna", groups=named)[1]["fields"]))
+        assert (said.groups, said.kept, said.replaces) == (expected, (), mark_groups(["hr"]))
+
+
+def of_object(fields: dict[str, str]) -> dict[str, str]:
+    """The metadata that the fields of a form give its object."""
+    start = "x-amz-meta-"
+    return {name.removeprefix(start): value for name, value in fields.items() if name.startswith(start)}
+
+
+def test_of_many_who_ask_at_once_none_is_allowed_by_groups_that_have_changed(
+    client: Client, environment: dict[str, str], table: Table
+) -> None:
+    """The check and the note are one write: the document is restricted between the two."""
+    editors(environment, hanna="hr", mary="")
+    form = form_for(client, "raced.md")
+    store = DocumentStore(table)
+    seen = store.find(KB, form["document_id"], deadline=soon())
+    assert finish(table, take(table, form), groups=frozenset({"hr"}))
+    noted = store.request_upload(
+        KB,
+        form["document_id"],
+        source_file_path=form["source_file_path"],
+        uploaded_by="key:mary",
+        upload_id="M",
+        groups=None,
+        known=seen,
+        seconds=900,
+        deadline=soon(),
+    )
+    assert not noted
+    assert ask(client, "raced.md", "mary")[0] == 403

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gleaner_documents.model import Document
+from gleaner_documents.readers._front_matter import read_front_matter
 from gleaner_documents.reading import read_document
 
 
@@ -87,6 +88,18 @@ def test_deep_or_endless_metadata_does_not_crash() -> None:
     for front in ("title: " + "[" * 2_000, "{" * 2_000):
         assert "Body." in read(f"---\n{front}\n---\nBody.").sections[-1].text
         assert "Body." in read('{"a": ' + "[" * 2_000 + "\n\nBody.").sections[-1].text
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated"),
+    [
+        *(("", "%A\n"), ("---\n", "-"), ("---\n", "- "), ("---\n", "{a:"), ("---\n", "("), ("---\n", "a: b\n")),
+        *(("% a\n\n---\n", "a: b\n"), ("", "a: b\n"), ("{", '"a": {')),
+    ],
+)
+def test_what_has_no_end_is_looked_through_in_linear_time(start: str, repeated: str) -> None:
+    """Anything else would take minutes."""
+    assert read_front_matter(start + repeated * 50_000).groups == ()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from gleaner.groups import (
     MAX_GROUPS,
     MAX_GROUPS_BYTES,
     NOBODY,
+    Groups,
     InvalidGroups,
     check_groups,
     common_groups,
@@ -22,13 +24,14 @@ from gleaner.groups import (
     read_stored_groups,
     write_header,
 )
+from gleaner.upload_metadata import UploadMetadata, mark_groups
 from gleaner_documents.chunking import DEFAULT_CHUNK_SETTINGS
 from gleaner_documents.groups import (
     MAX_SIDECAR_BYTES,
     combine_groups,
     document_beside,
     read_sidecar,
-    read_upload_groups,
+    read_upload,
     sidecar_of,
 )
 from gleaner_documents.model import UnclearRights
@@ -42,6 +45,12 @@ NAMES = st.text(
     st.characters(categories=("L", "M", "S", "N", "P"), exclude_characters="\x00"), min_size=1, max_size=MAX_GROUP_CHARS
 )
 LISTS = st.lists(NAMES, min_size=1, max_size=5)
+
+
+NEAR_NAMES = (
+    *("group", "Group", "grups", "gropus", "groupss", "croups", "roups", "GROUPE", "acl", "access", "g-roups"),
+    *("allowed_groups", "access-groups"),
+)
 
 
 @given(groups=LISTS)
@@ -66,6 +75,14 @@ def test_every_name_of_a_user_pool_survives_each_way_to_name_it(groups: list[str
         '{\n "groups": ["hr", "board"]\n}\n\n',
         ';;;\n{"groups": ["hr", "board"]}\n;;;\n',
         'title: Plan\ngroups: ["hr", "board"]\n\n',
+        "---\n<<: {groups: [hr, board]}\ntitle: a\n---\n",
+        "---\nshared: &shared\n  tags: [a]\n<<: [*shared, {groups: [hr, board]}]\n---\n",
+        "---\n<<: {groups: [all]}\ngroups: [hr, board]\n---\n",
+        "%YAML 1.2\n---\ngroups: [hr, board]\n---\n",
+        "%YAML 1.2\n%TAG ! tag:example.org,2026:\n---\ngroups: [hr, board]\n...\n",
+        "---\n? groups\n: [hr, board]\n---\n",
+        '---\n"gro\\x75ps": [hr, board]\n---\n',
+        "---\n{title: a, groups: [hr, board]}\n---\n",
     ],
 )
 def test_front_matter_of_every_language_names_groups(front: str) -> None:
@@ -90,6 +107,29 @@ def test_front_matter_of_every_language_names_groups(front: str) -> None:
         '+++\ntitle = "a"\ngroups = "hr"\n+++\n',
         '{\n"groups": ["hr",]\n}\n\n',
         "title: Plan\ngroups: hr\n\n",
+        *(f"---\ntitle: a\n{name}: [hr]\n---\n" for name in NEAR_NAMES),
+        *(f"---\n{name}: hr\n---\n" for name in NEAR_NAMES if name.lower() not in ("group", "access")),
+        "+++\ngroup = ['hr']\n+++\n",
+        "+++\n[groups]\nread = ['hr']\n+++\n",
+        "+++\n[extra]\ngroups = ['hr']\n+++\n",
+        "+++\ntitle = a\n[groups]\nread = x\n+++\n",
+        "---\nparams:\n  more: {groups: [hr]}\n---\n",
+        "---\ngroups: [hr]\ngroups: [staff]\n---\n",
+        "---\ngroups: [hr]\nGroups: [staff]\n---\n",
+        "---\n<<: {<<: {groups: hr}}\n---\n",
+        '{"groups": ["hr"], "groups": ["staff"]}\n\n',
+        '{"groups": ["hr"]} and text\n\n',
+        '{"title": "a", "groups": ["hr"]\n\n',
+        "{title: a, groups: [hr]}\n\n",
+        '{\n"title": "a",\n\n"groups": ["hr",],\n}\n\n',
+        "---\n- groups: [hr]\n---\n",
+        "---\ntitle: never closed\n\ngroups: [hr]\n\n",
+        "--- # of the page\ngroups: [hr]\n---\n",
+        "---\n" + "".join(f"key{number}: value\n" for number in range(6_000)) + "groups: [hr]\n---\n",
+        'groups: ["hr"]\ntitle: Plan\n\n',
+        'author: Ann\ngroups: ["hr"]\n\n',
+        "% Plan\n% Ann\n\n---\ngroups: [hr]\n---\n",
+        "%YAML 1.2\n---\ngroups: [hr]\n",
     ],
 )
 def test_a_slip_in_front_matter_skips_the_document(front: str) -> None:
@@ -97,9 +137,86 @@ def test_a_slip_in_front_matter_skips_the_document(front: str) -> None:
         read_document("a.md", f"{front}# Plan\n\nText.".encode())
 
 
-@pytest.mark.parametrize("text", ["---\n\nGroups: two.\n", "# Groups\n\ngroups: no metadata\n", "---\nA rule.\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("---\n\nGroups: two.\n", "# Groups\n\ngroups: no metadata\n", "---\nA rule.\n", "Groups: two of them.\n"),
+        *(
+            "---\ngroup: navigation\n---\ntext",
+            "---\ngroup:\n  title: Data\n---\ntext",
+            "---\naccess: public\n---\ntext",
+        ),
+        *("---\ntags: [groups, group]\naudience: [hr]\n---\ntext", "---\nspec: {groups: [{name: x}]}\n---\ntext"),
+        *("---\ngrounds: coffee\nprops: {}\ncrop: x\n---\ntext", "---\nA rule\n\ngroups: [of text]\n\nmore\n"),
+    ],
+)
 def test_text_that_is_no_metadata_restricts_nothing(text: str) -> None:
     assert read_document("a.md", text.encode()).groups == ()
+
+
+def notebook(*cells: tuple[str, str], **metadata: Any) -> str:
+    return json.dumps(
+        {"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "metadata": metadata}
+    )
+
+
+TEXT_CELL = ("markdown", "# Plan\n\nText.")
+META = "<html><head><meta name=\"{}\" content='{}'></head><body><h1>Plan</h1><p>Text.</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", META.format("groups", '["hr", "board"]')),
+        ("a.html", META.format("Groups", "[&quot;board&quot;, &quot;hr&quot;]")),
+        ("a.html", META.format("groups", '["hr", "board"]').replace("name=", "property=")),
+        ("a.rst", ':groups: ["hr", "board"]\n\nPlan\n====\n\nText.\n'),
+        ("a.rst", '.. _plan:\n\n====\nPlan\n====\n\n:Author: Ann\n:Groups: ["hr", "board"]\n\nText.\n'),
+        ("a.rst", '.. A comment\n   of two lines\n\nPlan\n----\n:groups: ["board", "hr"]\n\nText.\n'),
+        ("a.ipynb", notebook(TEXT_CELL, groups=["hr", "board"])),
+        ("a.ipynb", notebook(("raw", "---\ngroups: [hr, board]\n---"), TEXT_CELL)),
+        ("a.ipynb", notebook(("raw", "+++\ngroups = ['hr', 'board']\n+++"), TEXT_CELL, groups=["board", "hr"])),
+    ],
+)
+def test_other_formats_name_groups_in_their_metadata(name: str, content: str) -> None:
+    document = read_document(name, content.encode())
+    assert document.groups == ("board", "hr")
+    assert "Text." in document.sections[-1].text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", META.format("groups", "hr")),
+        ("a.html", META.format("groups", "")),
+        ("a.html", META.format("group", '["hr"]')),
+        ("a.html", META.format("groups", '["hr"]').replace("<h1>", '<meta name="groups" content="[]"><h1>')),
+        ("a.rst", ":groups: hr, board\n\nText.\n"),
+        ("a.rst", "Plan\n====\n\n:groups:\n   - hr\n\nText.\n"),
+        ("a.rst", "Plan\n====\n\n:group: [hr]\n\nText.\n"),
+        ("a.ipynb", notebook(TEXT_CELL, groups="hr")),
+        ("a.ipynb", notebook(TEXT_CELL, gleaner={"groups": ["hr"]})),
+        ("a.ipynb", notebook(("raw", "---\ngroups: [hr]\n---"), TEXT_CELL, groups=["board"])),
+        ("a.ipynb", notebook(("raw", "%YAML 1.2\n---\ngroups: hr\n---"), TEXT_CELL)),
+    ],
+)
+def test_a_slip_in_the_metadata_of_other_formats_skips_the_document(name: str, content: str) -> None:
+    with pytest.raises(UnclearRights, match=rf"^{name}: (names|has) "):
+        read_document(name, content.encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.html", META.format("keywords", "groups, group")),
+        ("a.rst", "Plan\n====\n\nText.\n\n:groups: of a list further down\n"),
+        ("a.rst", ".. py:function:: f(groups)\n\n   :groups: how many\n\nText.\n"),
+        ("a.ipynb", notebook(TEXT_CELL, kernelspec={"name": "python3"})),
+        ("a.txt", "groups: no metadata in plain text\n"),
+    ],
+)
+def test_what_other_formats_say_elsewhere_restricts_nothing(name: str, content: str) -> None:
+    assert read_document(name, content.encode()).groups == ()
 
 
 @pytest.mark.parametrize(
@@ -135,15 +252,28 @@ def test_a_slip_in_a_sidecar_or_upload_skips_the_document(data: bytes) -> None:
 @pytest.mark.parametrize("header", ["", "hr", "[]", "%ff", '["a b"]', '{"groups": ["hr"]}', '["100%ff"]'])
 def test_metadata_of_an_upload_that_cannot_be_read_skips_the_document(header: str) -> None:
     with pytest.raises(UnclearRights):
-        read_upload_groups("a.pdf", header)
-    assert read_upload_groups("a.pdf", None) == ()
+        read_upload("a.pdf", {"groups": header})
+    with pytest.raises(UnclearRights):
+        read_upload("a.pdf", {"groups-kept": header})
+    assert read_upload("a.pdf", {}) == UploadMetadata()
+
+
+@given(groups=LISTS.map(check_groups), kept=st.lists(NAMES, max_size=5))
+@settings(max_examples=examples(60, 1000))
+def test_metadata_says_what_was_written(groups: Groups, kept: list[str]) -> None:
+    written = UploadMetadata(groups=groups, kept=tuple(sorted(set(kept))), replaces=mark_groups(kept), upload_id="U")
+    metadata = written.write()
+    assert "".join(metadata.values()).isascii()
+    assert read_upload("a.pdf", metadata) == written
+    assert (mark_groups(groups) == written.replaces) == (set(groups) == set(kept))
 
 
 def test_the_sidecar_counts_before_the_upload_and_that_before_the_document() -> None:
-    assert combine_groups(sidecar=("a",), upload=("b",), front_matter=("c",)) == ("a",)
-    assert combine_groups(sidecar=(), upload=("b",), front_matter=("c",)) == ("b",)
-    assert combine_groups(sidecar=(), upload=(), front_matter=("c",)) == ("c",)
-    assert combine_groups(sidecar=(), upload=(), front_matter=()) == ()
+    named: dict[str, Groups] = {"sidecar": ("a",), "upload": ("b",), "front_matter": ("c",), "kept": ("d",)}
+    for place, groups in list(named.items()):
+        assert combine_groups(**named) == groups
+        named[place] = ()
+    assert combine_groups(**named) == ()
 
 
 @pytest.mark.parametrize(
@@ -232,3 +362,14 @@ def test_a_sidecar_that_cannot_be_opened_skips_its_document(tmp_path: Path) -> N
     [file] = find_source_files([tmp_path / "a.md"]).files
     with pytest.raises(UnclearRights, match="cannot be read"):
         file.read_groups()
+
+
+def test_a_sidecar_on_a_drive_that_is_gone_skips_its_document(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("text")
+    (tmp_path / sidecar_of("a.md")).symlink_to(tmp_path / "unmounted" / "a.json")
+    scan = find_source_files([tmp_path])
+    with pytest.raises(UnclearRights, match=r"a\.md\.gleaner\.json cannot be read"):
+        scan.files[0].read_groups()
+    (tmp_path / "unmounted").mkdir()
+    (tmp_path / "unmounted" / "a.json").write_text('{"groups": ["hr"]}')
+    assert scan.files[0].read_groups() == ("hr",)

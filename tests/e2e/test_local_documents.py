@@ -50,8 +50,7 @@ def test_an_upload_is_searchable_and_a_removed_document_is_not(tmp_path: Path) -
         assert "lamps.md" in running.ask("When does the lamp keeper trim the wick?").text
         removed = httpx.delete(f"{running.url}/api/documents/{lamps}", timeout=30)
         assert removed.status_code in (200, 202), removed.text
-        # While the form that was offered may still be sent, the document reads as awaited.
-        wait_until(lambda: states(running).get("uploads/lamps.md") in (None, "queued"), running)
+        wait_until(lambda: "uploads/lamps.md" not in states(running), running)
         assert "lamps.md" not in running.ask("When does the lamp keeper trim the wick?").text
 
 

@@ -211,7 +211,7 @@ def test_documents_of_other_groups_leave_no_trace_in_lists(
 
 def test_a_document_is_shown_to_those_who_may_read_it_and_to_who_uploaded_it() -> None:
     mine = replace(entry("mine", LOADED), uploaded_by="key:ann", groups=frozenset(("hr",)))
-    new = replace(entry("new", QUEUED), uploaded_by="key:bob", groups=frozenset(("hr",)))
+    new = replace(entry("new", QUEUED), offered_to="key:bob", groups=frozenset(("hr",)))
     unclear = entry("unclear", FAILED)
     documents = known({"mine": 2, "theirs": 1}, [mine, new, unclear], groups={"mine": ("hr",), "theirs": ("hr",)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -65,10 +65,10 @@ class Documents:
     def finish(self, lease: Lease, outcome: Outcome = LOADED) -> bool:
         return self.leases.finish(lease, outcome, deadline=Deadline.after(5))
 
-    def offer(self, document_id: str = ID, *, by: str = "key:ann", seconds: float = 900.0, **fields: Any) -> None:
-        fields = {"source_file_path": PATH, "groups": None} | fields
-        self.store.request_upload(
-            KB, document_id, uploaded_by=by, seconds=seconds, deadline=Deadline.after(5), **fields
+    def offer(self, document_id: str = ID, *, by: str = "key:ann", seconds: float = 900.0, **fields: Any) -> bool:
+        defaults = {"source_file_path": PATH, "groups": None, "upload_id": by[4:], "known": self.find(document_id)}
+        return self.store.request_upload(
+            KB, document_id, uploaded_by=by, seconds=seconds, deadline=Deadline.after(5), **(defaults | fields)
         )
 
     def find(self, document_id: str = ID) -> DocumentEntry | None:
@@ -203,7 +203,7 @@ def test_a_new_upload_reads_as_queued_until_it_comes_or_its_time_ends(documents:
     documents.offer(groups=frozenset({"staff"}))
     entry = documents.find()
     assert entry is not None
-    assert (entry.state, entry.uploaded_by, entry.groups) == (DocumentState.QUEUED, "key:ann", {"staff"})
+    assert (entry.state, entry.offered_to, entry.groups) == (DocumentState.QUEUED, "key:ann", {"staff"})
     assert [found.document_id for found in documents.page(state=DocumentState.QUEUED)] == [ID]
     documents.clock.now += 900
     assert documents.find() is None
@@ -262,6 +262,52 @@ def test_a_document_that_is_gone_is_forgotten_unless_an_upload_is_awaited(docume
     assert documents.find() is None
 
 
+def test_a_form_that_was_used_is_not_awaited_any_more_when_its_document_goes(documents: Documents) -> None:
+    documents.offer()
+    documents.finish(documents.taken(), replace(LOADED, modified_at=1_005.0))
+    documents.clock.now += 10
+    assert documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(5))
+    assert documents.items() == []
+
+
+def test_an_upload_belongs_to_whoever_made_it_and_not_to_who_asked_last(documents: Documents) -> None:
+    documents.offer(by="key:hanna")
+    documents.finish(documents.taken(), replace(LOADED, upload_id="hanna"))
+    entry = documents.find()
+    assert entry is not None
+    assert (entry.uploaded_by, entry.offered_to) == ("key:hanna", None)
+    documents.offer(by="key:mary")
+    waiting = documents.find()
+    assert waiting is not None
+    assert not waiting.belongs_to("key:mary")
+    documents.finish(documents.taken("H2"), replace(LOADED, content_hash="h2", upload_id="mary"))
+    replaced = documents.find()
+    assert replaced is not None
+    assert replaced.uploaded_by == "key:mary"
+    documents.finish(documents.taken("H3"), replace(LOADED, content_hash="h3"))  # put by another way
+    foreign = documents.find()
+    assert foreign is not None
+    assert (foreign.uploaded_by, foreign.offered_to) == (None, None)
+
+
+def test_an_upload_is_not_allowed_on_the_strength_of_groups_that_have_changed(documents: Documents) -> None:
+    documents.offer(by="key:hanna", groups=frozenset({"hr"}))
+    seen = documents.find()
+    assert not documents.offer(by="key:mary", known=None)
+    assert documents.offer(by="key:hanna", known=seen, groups=frozenset({"hr"}))
+    documents.finish(documents.taken(), replace(LOADED, groups=frozenset({"hr", "board"})))
+    assert not documents.offer(by="key:mary", known=None)
+    assert not documents.offer(by="key:hanna", known=seen)
+    entry = documents.find()
+    assert entry is not None
+    assert (entry.state, entry.groups) == (DocumentState.LOADED, {"hr", "board"})
+    assert documents.offer(by="key:hanna")
+    documents.leases.remove(documents.taken("H2"), deadline=Deadline.after(5))
+    assert documents.offer(by="key:hanna", groups=frozenset({"hr"}))
+    documents.clock.now += 900
+    assert documents.offer(by="key:mary", known=None)  # the upload that was allowed never came
+
+
 def test_documents_are_listed_in_the_order_of_their_ids_and_in_pages(documents: Documents) -> None:
     ids = [f"d-{number:02d}" for number in range(7)]
     for number, document_id in enumerate(reversed(ids)):
@@ -289,12 +335,12 @@ def test_a_caller_is_forgotten_and_the_documents_stay(documents: Documents) -> N
     documents.clock.now += 1
     documents.offer("d-2")
     documents.offer("d-3", by="key:bob")
-    documents.finish(documents.taken(document_id="d-2"))
+    documents.finish(documents.taken(document_id="d-2"), replace(LOADED, upload_id="ann"))
     deadline = Deadline.after(5)
     assert documents.store.list_by_uploader("key:ann", deadline=deadline) == [(KB, "d-1"), (KB, "d-2")]
     assert documents.store.forget_uploader("key:ann", deadline=deadline) == 2
     assert documents.store.forget_uploader("key:ann", deadline=deadline) == 0
-    assert {(entry.document_id, entry.uploaded_by) for entry in documents.page()} == {
+    assert {(entry.document_id, entry.uploaded_by or entry.offered_to) for entry in documents.page()} == {
         ("d-1", None),
         ("d-2", None),
         ("d-3", "key:bob"),

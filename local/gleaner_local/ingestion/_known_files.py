@@ -80,6 +80,6 @@ def _find_facts(path: Path) -> tuple[int, int, int] | None:
     try:
         return _facts(path)
     except FileNotFoundError:
-        return None
-    except OSError:  # it is there and says something: whoever reads it says what is wrong
+        return (0, 0, 0) if os.path.lexists(path) else None
+    except OSError:  # it is there and says something, as is a link that leads nowhere: its reader says what is wrong
         return (0, 0, 0)

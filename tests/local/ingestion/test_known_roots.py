@@ -47,6 +47,22 @@ def test_another_directory_of_that_name_is_rejected_and_can_be_renamed(tmp_path:
     assert "1 unchanged" in ingest(tmp_path, str(one)).output
 
 
+@pytest.mark.parametrize("kind", ["directory", "file", "link", "root"])
+def test_no_directory_is_loaded_under_the_name_of_the_uploads(tmp_path: Path, kind: str) -> None:
+    """It would replace what callers uploaded, and `--prune` would remove the rest."""
+    uploads = handbook(tmp_path / ("docs" if kind == "root" else "uploads"), "The lamp burns oil.")
+    if kind == "link":
+        (tmp_path / "here").mkdir()
+        uploads = (tmp_path / "here" / "uploads").resolve()
+        uploads.symlink_to(tmp_path / "uploads")
+    arguments = [str(uploads / "README.md" if kind == "file" else uploads), "--prune"]
+    refusal = ingest(tmp_path, *arguments, *(("--root", "uploads") if kind == "root" else ()))
+    assert refusal.exit_code == 1
+    assert "uploaded by the page" in " ".join(f"{refusal.exception} {refusal.output}".split())
+    if kind == "directory":
+        assert ingest(tmp_path, *arguments, "--root", "manuals").exit_code == 0
+
+
 def test_a_confirmed_name_moves_to_the_new_directory(tmp_path: Path, one: Path, other: Path) -> None:
     ingest(tmp_path, str(one))
     assert "1 replaced" in ingest(tmp_path, str(other), "--root", "docs").output

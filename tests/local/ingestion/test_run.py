@@ -190,12 +190,13 @@ def test_a_sidecar_restricts_its_document_and_loads_it_again_when_it_changes(
         }
 
 
+@pytest.mark.parametrize("slip", ["text", "link"])
 def test_what_was_loaded_of_a_document_goes_when_it_is_unclear_whom_it_is_for(
-    kb: KnowledgeBase, kb_id: str, docs: Path
+    kb: KnowledgeBase, kb_id: str, docs: Path, slip: str
 ) -> None:
     run(kb, kb_id, docs)
     sidecar = docs / "keywords.md.gleaner.json"
-    sidecar.write_text('{"groups": "hr"}')
+    sidecar.write_text('{"groups": "hr"}') if slip == "text" else sidecar.symlink_to("unmounted.json")
     report = run(kb, kb_id, docs)
     assert [problem.source_file_path for problem in report.skipped] == ["docs/keywords.md"]
     assert report.removed == ["docs/keywords.md"]

@@ -246,6 +246,23 @@ def test_a_sidecar_that_breaks_removes_what_was_there_before(watched: Watched) -
     assert facts is not None and read_header(facts.metadata["groups"]) == ("hr",)
 
 
+def test_a_sidecar_that_becomes_unreachable_removes_its_document(watched: Watched) -> None:
+    watched.write("moor.md", "one")
+    drive = watched.directory.with_name("drive")
+    drive.mkdir()
+    (drive / "moor.json").write_text('{"groups": ["hr"]}')
+    (watched.directory / "moor.md.gleaner.json").symlink_to(drive / "moor.json")
+    watched.look()
+    assert watched.stored() == {"moor.md": "one"}
+    drive.rename(watched.directory.with_name("unmounted"))
+    watched.look(3)
+    assert watched.stored() == {}
+    assert "moor.md.gleaner.json cannot be read" in watched.said[-1]
+    watched.restart()
+    watched.look(3)
+    assert watched.stored() == {}
+
+
 NAMES = st.sampled_from(["a.md", "b.md", "c/d.md", "c/e.txt"])
 STEPS = st.lists(
     st.tuples(st.sampled_from(["write", "delete", "look", "restart"]), NAMES, st.integers(0, 3)), max_size=14

@@ -287,6 +287,7 @@ class _Areas:
         return UploadRoutes(
             settings.documents,
             partial(connect_object_store, settings),
+            self._known_documents,
             self._documents,
             DocumentRemoval(self._known_documents, self._documents, leases, connect_index),
             self._current,

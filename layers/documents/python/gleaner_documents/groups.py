@@ -1,15 +1,18 @@
 """Reads which groups a document is for: from the file beside it, from what came with its upload, from itself.
 
 The first of these that names groups counts: the sidecar, whoever keeps the documents writes it; then the upload's
-metadata; then the document's own front matter. So a restriction can be changed without changing the document. What
-cannot be read is never passed over, whichever of them it is: somebody meant to restrict the document.
+metadata; then the document's own front matter; then the version that an upload replaces. So a restriction can be
+changed without changing the document. What cannot be read is never passed over, whichever of them it is: somebody meant
+to restrict the document.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
-from gleaner.groups import Groups, InvalidGroups, check_groups, read_header
+from gleaner.groups import Groups, InvalidGroups, check_groups
+from gleaner.upload_metadata import UploadMetadata, read_upload_metadata
 from gleaner_documents.model import UnclearRights
 
 SIDECAR_ENDING = ".gleaner.json"  # after the whole name of the document: report.pdf.gleaner.json
@@ -49,16 +52,14 @@ def read_sidecar(source_file_path: str, data: bytes) -> Groups:
         raise UnclearRights(source_file_path, f"{name} {error}") from error
 
 
-def read_upload_groups(source_file_path: str, header: str | None) -> Groups:
-    """The groups in the metadata `groups` of an object; none without it. Raises UnclearRights."""
-    if header is None:
-        return ()
+def read_upload(source_file_path: str, metadata: Mapping[str, str]) -> UploadMetadata:
+    """What the metadata of an object says of its upload. Raises UnclearRights."""
     try:
-        return read_header(header)
+        return read_upload_metadata(metadata)
     except InvalidGroups as error:
         raise UnclearRights(source_file_path, f"its metadata {error}") from error
 
 
-def combine_groups(*, sidecar: Groups, upload: Groups, front_matter: Groups) -> Groups:
+def combine_groups(*, sidecar: Groups, upload: Groups, front_matter: Groups, kept: Groups) -> Groups:
     """Whom a document is for: the first that names groups. None at all: all callers of the knowledge base."""
-    return sidecar or upload or front_matter
+    return sidecar or upload or front_matter or kept

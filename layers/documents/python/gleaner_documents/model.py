@@ -65,6 +65,10 @@ class FileNotReadable(UnreadableDocument):
     """The file does not exist, is not a file, or this user may not read it."""
 
 
+class StaleUpload(UnreadableDocument):
+    """An upload that was allowed before the document was given to other groups than it had then."""
+
+
 class UnclearRights(UnreadableDocument):
     """It is said in a way that cannot be read whom the document is for, so it is for nobody until that is mended."""
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from gleaner.addresses import is_page_address
 from gleaner.document_files import FORMATS, describe_unknown_type, extension_of
+from gleaner.groups import InvalidGroups
 from gleaner_documents.model import (
     FRONT_MATTER_ALONE,
     PAGES_ALONE,
@@ -17,6 +18,7 @@ from gleaner_documents.model import (
     NoTextFound,
     NothingToRead,
     ReaderFailed,
+    UnclearRights,
     UnknownFileType,
     UnreadableDocument,
 )
@@ -61,7 +63,7 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
 
     The document's `source_url` is the one that the file states, if that is the address of a page, else `source_url`.
     Without limits of time and memory; `reading_process` has them. Raises UnreadableDocument: UnknownFileType, NotText,
-    BrokenPdf, BrokenFile, RefusedFile, ReaderFailed or NoTextFound.
+    BrokenPdf, BrokenFile, RefusedFile, UnclearRights, ReaderFailed or NoTextFound.
     """
     known_format = FORMATS.get(extension_of(source_file_path))
     if known_format is None:
@@ -75,6 +77,8 @@ def read_document(source_file_path: str, data: bytes, *, source_url: str | None 
         )
     except (UnreadableDocument, MemoryError):
         raise
+    except InvalidGroups as error:
+        raise UnclearRights(source_file_path, str(error)) from error
     except Exception as error:  # parsers of other projects raise anything on a file that they do not expect
         raise ReaderFailed(
             source_file_path, f"is not understood by the {known_format.name} parser ({type(error).__name__})"

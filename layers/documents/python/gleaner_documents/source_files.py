@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gleaner.document_files import MAX_FILE_BYTES, compose_name, is_visible
+from gleaner.document_files import MAX_FILE_BYTES, UPLOADS, compose_name, is_visible
 from gleaner.errors import InvalidInput
 from gleaner.groups import Groups
 from gleaner_documents._listings import Listings
@@ -59,16 +59,15 @@ class SourceFile:
     def read_sidecar(self) -> bytes | None:
         """The bytes of the sidecar of the file, or more than a sidecar may have; None without one.
 
-        Raises UnclearRights.
+        Raises UnclearRights, also for a link that leads nowhere, as to a drive that is not there.
         """
         sidecar = self.path.with_name(sidecar_of(self.path.name))
         try:
             with sidecar.open("rb") as stream:
                 return stream.read(MAX_SIDECAR_BYTES + 1)
-        except FileNotFoundError:
-            return None
         except OSError as error:
-            if _exceeds_file_names(error, sidecar):
+            is_missing = isinstance(error, FileNotFoundError) and not os.path.lexists(sidecar)
+            if is_missing or _exceeds_file_names(error, sidecar):
                 return None
             reason = f"{sidecar_of(self.source_file_path)} {_os_reason(error)}"
             raise UnclearRights(self.source_file_path, reason) from error
@@ -116,13 +115,22 @@ class Root:
 
 
 def find_roots(paths: Iterable[Path], *, name: str | None = None, base_url: str | None = None) -> list[Root]:
-    """The directories among `paths` as roots, called `name` instead of their own names if it is given."""
+    """The directories among `paths` as roots, called `name` instead of their own names if it is given.
+
+    Raises InvalidInput for the name of the page's uploads.
+    """
     absolute = (_absolute(path) for path in paths)
     return [_make_root(path, name=name, base_url=base_url) for path in absolute if path.is_dir()]
 
 
 def _make_root(path: Path, *, name: str | None = None, base_url: str | None = None) -> Root:
-    return Root(path=path, name=compose_name(name or path.name), base_url=base_url)
+    root = Root(path=path, name=compose_name(name or path.name), base_url=base_url)
+    if root.name == UPLOADS:  # its files would replace those that callers uploaded, and drop their groups
+        raise InvalidInput(
+            f"Files of {root.path} cannot be named {root.prefix}…: documents that were uploaded by the page or the API "
+            "have these names. Load the directory with --root and another name."
+        )
+    return root
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,7 +152,8 @@ def find_source_files(paths: Iterable[Path], *, root: str | None = None, base_ur
     `root` names the directories instead of their own names; `base_url` is where they are published. Hidden files
     and directories are skipped. A path that does not exist or is a file of unknown type is reported in
     `unreadable`, and so are files whose names cannot be shown, or differ in nothing but their form in Unicode. Raises
-    InvalidInput if two other files would have the same name, and for the root of the file system.
+    InvalidInput if two other files would have the same name, for the root of the file system, and for the name of the
+    page's uploads.
     """
     result = ScanResult()
     for path in paths:
@@ -187,7 +196,10 @@ def _check_sidecar(result: ScanResult, path: Path, document: str, root: Root) ->
     """A sidecar is no document. One with a slip in its name restricts no file, so the file is loaded for everybody."""
     if path.name != sidecar_of(document) or not os.path.lexists(path.with_name(document)):
         name = _printable(root.name_of(path))
-        reason = f"restricts no file: there must be one beside it, as {sidecar_of('report.pdf')} beside report.pdf"
+        reason = (
+            f"restricts no file: there must be one beside it, as {sidecar_of('report.pdf')} beside report.pdf. If that "
+            "was renamed, it is loaded for everybody now: rename the sidecar as well"
+        )
         result.unreadable.append(UnclearRights(name, reason))
 
 

@@ -201,7 +201,8 @@ def _to_place(parts: tuple[str, ...]) -> ListPlace:
 
 def _to_item(document: KnownDocument, kb_id: str, caller: Caller) -> DocumentItem:
     entry, loaded = document.entry, document.loaded
-    is_told = entry is not None and (entry.uploaded_by == caller.id or caller.may_edit(kb_id))
+    uploader = entry.uploaded_by or entry.offered_to if entry else None
+    is_told = uploader == caller.id or caller.may_edit(kb_id)
     groups = loaded.first.groups if loaded else entry.groups if entry else None
     named = [group for group in groups or () if caller.is_admin or group in caller.find_groups()]
     return DocumentItem(
@@ -219,7 +220,7 @@ def _to_item(document: KnownDocument, kb_id: str, caller: Caller) -> DocumentIte
         queued_at=entry.queued_at if entry else None,
         updated_at=entry.updated_at if entry else None,
         loaded_at=entry.loaded_at if entry else loaded.first.loaded_at if loaded else None,
-        uploaded_by=entry.uploaded_by if entry and is_told else None,
+        uploaded_by=uploader if is_told else None,
     )
 
 

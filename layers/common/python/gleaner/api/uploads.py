@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -25,13 +25,15 @@ from gleaner.errors import (
     UnknownDocument,
     UploadsUnavailable,
 )
-from gleaner.groups import InvalidGroups, check_groups, write_header
+from gleaner.groups import Groups, InvalidGroups, check_groups
 from gleaner.knowledge.document_removal import DocumentRemoval
-from gleaner.model import utc_now
+from gleaner.knowledge.known_documents import KnownDocuments
+from gleaner.model import new_id, utc_now
 from gleaner.passage_ids import decode_document, encode_document
 from gleaner.runtime.document_storage import DocumentStorage
 from gleaner.stores.documents import DocumentStore
 from gleaner.stores.items import to_timestamp
+from gleaner.upload_metadata import UploadMetadata, mark_groups
 
 if TYPE_CHECKING:  # the description of S3 is loaded when it is used
     from gleaner.clients.object_store import ObjectStore
@@ -53,9 +55,10 @@ class NewUpload(BaseModel):
     )
     kb_id: KbId | None = None
     content_type: MediaType | None = Field(None, description="If left out, that of the file's ending.")
-    groups: Annotated[list[str], Field(max_length=_MAX_GROUPS)] | None = Field(
+    groups: Annotated[list[str], Field(max_length=_MAX_GROUPS)] | Literal["all"] | None = Field(
         None,
-        description="Whose members may find it; null: all callers, unless the document itself says otherwise.",
+        description="Whose members may find it. null: those of the document that it replaces, or all callers if there "
+        'is none. "all": all callers. A sidecar, and with null or "all" the document itself, may say otherwise.',
     )
     size: Annotated[int, Field(ge=1)] | None = Field(
         None, description="In bytes, if it is known: too large a file is then refused before it is sent."
@@ -91,6 +94,7 @@ class UploadRoutes:
         self,
         storage: DocumentStorage,
         connect: Callable[[], ObjectStore],
+        known: KnownDocuments,
         store: DocumentStore,
         removal: DocumentRemoval,
         current: Current,
@@ -100,6 +104,7 @@ class UploadRoutes:
         """`connect` is called once, by the first upload."""
         self._storage = storage
         self._objects = cache(connect)
+        self._known = known
         self._store = store
         self._removal = removal
         self._current = current
@@ -124,27 +129,20 @@ class UploadRoutes:
         ]
 
     def _offer(self, body: NewUpload) -> Response[UploadFormItem]:
-        kb_id, request = self._edited(body.kb_id), self._current()
+        kb_id = self._edited(body.kb_id)
         source_file_path = uploaded_path(body.name)
         if body.size is not None and body.size > MAX_FILE_BYTES:
             raise PayloadTooLarge(f"The file is larger than {MAX_FILE_BYTES // 1024**2} MB. Split it into parts.")
         groups = _read_groups(body.groups)
         document, ends_at = document_id(source_file_path), utc_now() + timedelta(seconds=_FORM_SECONDS)
+        while (metadata := self._request(kb_id, source_file_path, groups)) is None:
+            continue  # what it replaces has just been given to other groups
         form = self._objects().presign_post(
             f"{kb_id}/{source_file_path}",
             content_type=body.content_type or media_type_of(source_file_path),
-            metadata={"groups": write_header(groups)} if groups else {},
+            metadata=metadata.write(),
             sizes=(1, MAX_FILE_BYTES),
             seconds=_FORM_SECONDS,
-        )
-        self._store.request_upload(
-            kb_id,
-            document,
-            source_file_path=source_file_path,
-            uploaded_by=request.caller.id,
-            groups=groups,
-            seconds=_FORM_SECONDS,
-            deadline=request.deadline,
         )
         item = UploadFormItem(
             document_id=encode_document(document),
@@ -155,6 +153,38 @@ class UploadRoutes:
             expires_at=to_timestamp(ends_at),
         )
         return ok(item, status=HTTPStatus.CREATED)
+
+    def _request(self, kb_id: str, source_file_path: str, groups: Groups | None) -> UploadMetadata | None:
+        """Note the upload, and return what its object is to say of it: None if the document changed meanwhile.
+
+        `groups` None are those of the document that it replaces. Raises NotAllowed if the caller may not read that.
+        """
+        request, document = self._current(), document_id(source_file_path)
+        known = self._known.find(kb_id, document, deadline=request.deadline)
+        if known is not None and not viewer_of(request.caller, kb_id).may_replace(known):
+            raise NotAllowed("You may not replace the document of this name. Give the file another name.")
+        entry, upload_id = known.entry if known else None, new_id()
+        if entry is not None and entry.offer_id and entry.belongs_to(request.caller.id):
+            upload_id = entry.offer_id  # it stays the caller's own, whichever of its forms is used
+        earlier = known.groups if known else ()
+        metadata = UploadMetadata(
+            groups=groups or (),
+            kept=earlier if groups is None else (),
+            replaces=mark_groups(earlier) if earlier else None,
+            upload_id=upload_id,
+        )
+        is_noted = self._store.request_upload(
+            kb_id,
+            document,
+            source_file_path=source_file_path,
+            uploaded_by=request.caller.id,
+            upload_id=upload_id,
+            groups=frozenset(metadata.groups or metadata.kept) or None,
+            known=entry,
+            seconds=_FORM_SECONDS,
+            deadline=request.deadline,
+        )
+        return metadata if is_noted else None
 
     def _delete(self, document_id: DocumentId, kb_id: KbParameter = None) -> Response[RemovedDocument]:
         kb_id, key = self._edited(kb_id), decode_document(document_id)
@@ -182,10 +212,10 @@ class UploadRoutes:
         return self._current().absolute(below) if below.startswith("/") else below
 
 
-def _read_groups(named: list[str] | None) -> frozenset[str] | None:
+def _read_groups(named: list[str] | Literal["all"] | None) -> Groups | None:
     if named is None:
         return None
     try:
-        return frozenset(check_groups(named))
+        return () if named == "all" else check_groups(named)
     except InvalidGroups as error:
         raise InvalidInput(f"The upload {error}.") from error

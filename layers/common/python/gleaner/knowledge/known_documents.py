@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
 from gleaner.errors import UnknownDocument
+from gleaner.groups import Groups
 from gleaner.knowledge.library import UNKNOWN_DOCUMENT, Library, LoadedDocument, MayRead, order_of
 from gleaner.model import CHUNK_SEPARATOR, DocumentState, Record, utc_now
 from gleaner.runtime.deadline import Deadline
@@ -41,6 +42,13 @@ class KnownDocument:
         return self.loaded.first.source_file_path
 
     @property
+    def groups(self) -> Groups:
+        """Whom it is for, as far as that is known: the index lags behind what is noted of it."""
+        if self.entry is not None and (self.entry.groups or self.entry.content_hash):
+            return tuple(sorted(self.entry.groups or ()))
+        return self.loaded.first.groups if self.loaded else ()
+
+    @property
     def title(self) -> str:
         """Its title, or the name of its file while nothing of it is loaded."""
         return self.loaded.first.title if self.loaded else PurePosixPath(self.source_file_path).name
@@ -60,7 +68,7 @@ class Viewer:
     may_edit: Callable[[], bool]
 
     def sees(self, document: KnownDocument) -> bool:
-        """Whether the viewer may know of a document: one who may read it, or who uploaded it.
+        """Whether the viewer may know of a document: one who may read it, or whose upload is what is known of it.
 
         Whom a document is for is not always known before it is loaded. Until then editors see it, too.
         """
@@ -69,7 +77,15 @@ class Viewer:
             return True
         if loaded is not None:
             return self.may_read(loaded.first.groups)
+        if entry is not None and entry.offered_to == self.caller_id:
+            return True
         return self.may_edit() and (entry is None or self.may_read(entry.groups or ()))
+
+    def may_replace(self, document: KnownDocument) -> bool:
+        """Whether a viewer who may edit may put another version in its place: one who sees it, whatever is newer."""
+        entry = document.entry
+        is_own = entry is not None and entry.belongs_to(self.caller_id)
+        return self.sees(document) and (is_own or self.may_read(document.groups))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +183,15 @@ class KnownDocuments:
         if not viewer.sees(document):
             raise UnknownDocument(UNKNOWN_DOCUMENT)
         return document, [record for record in records if viewer.may_read(record.groups)]
+
+    def find(self, kb_id: str, document_id: str, *, deadline: Deadline) -> KnownDocument | None:
+        """What is known of a document, whoever may see it; its chunks are not counted."""
+        entry = self._store.find(kb_id, document_id, deadline=deadline)
+        first = self._library.read_first_chunks(kb_id, [document_id], deadline=deadline).get(document_id)
+        if entry is None and first is None:
+            return None
+        loaded = LoadedDocument(id=document_id, first=first, chunk_count=0) if first else None
+        return self._know(loaded, entry)
 
     def _iterate(self, kb_id: str, place: Place, size: int, deadline: Deadline) -> Iterator[KnownDocument]:
         """All documents after a place, whoever may see them; `size` of them are read at once."""

@@ -17,7 +17,8 @@ from gleaner.stores.items import to_timestamp
 class DocumentEntry:
     """A document in the object store, and what became of it. Times are ISO 8601 in UTC.
 
-    `chunk_count`, `content_hash` and `groups` are of the version that the index holds, or held before its loading.
+    `chunk_count`, `content_hash`, `groups` and `uploaded_by` are of the version that the index holds, or held before
+    its loading; the last two may be known before there is any.
     """
 
     kb_id: str
@@ -33,15 +34,29 @@ class DocumentEntry:
     queued_at: str
     updated_at: str
     loaded_at: str | None = None
-    uploaded_by: str | None = None  # the caller who last asked to upload it by the API
+    uploaded_by: str | None = None  # the caller whose upload this is; None: nobody's, or it cannot be told
+    offered_to: str | None = None  # the caller who last asked to upload it, while nothing was ever looked at
+    offer_id: str | None = None  # of the last upload that was allowed, and of nobody but its caller
+    upload_id: str | None = None  # of the upload that the index holds, or that was looked at
+
+    def belongs_to(self, caller_id: str) -> bool:
+        """Whether all that is known of it came, or may come, by this caller's upload."""
+        return caller_id in (self.uploaded_by, self.offered_to)
+
+
+def awaits_upload(item: Mapping[str, Any], now: float) -> bool:
+    """Whether an upload was allowed that may still come: no object came since then."""
+    return bool(item.get("offer_ends_at", 0) > now and item["offered_at"] > item.get("modified_at", 0))
 
 
 def to_entry(item: Mapping[str, Any], now: float) -> DocumentEntry | None:
     """The entry of an item; None if it is only an upload that was allowed and never came."""
     state = DocumentState(item["state"])
-    is_awaited = item.get("offer_ends_at", 0) > now and item["offered_at"] > item.get("modified_at", 0)
+    is_awaited = awaits_upload(item, now)
     if state is DocumentState.QUEUED and not is_awaited:
         return None
+    asker, offer_id, upload_id = (item.get(name) for name in ("uploaded_by", "offer_id", "upload_id"))
+    is_new = upload_id is None and not item.keys() & {"version", "content_hash"}
     return DocumentEntry(
         kb_id=item["kb_id"],
         document_id=item["document_id"],
@@ -56,7 +71,10 @@ def to_entry(item: Mapping[str, Any], now: float) -> DocumentEntry | None:
         queued_at=item["queued_at"],
         updated_at=item["updated_at"],
         loaded_at=item.get("loaded_at"),
-        uploaded_by=item.get("uploaded_by"),
+        uploaded_by=asker if upload_id is not None and upload_id == offer_id else None,
+        offered_to=asker if is_new else None,
+        offer_id=offer_id,
+        upload_id=upload_id,
     )
 
 

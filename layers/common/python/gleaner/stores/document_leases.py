@@ -13,7 +13,7 @@ from gleaner.errors import LeaseLost, LoadingPaused
 from gleaner.model import DocumentState
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.document_items import DocumentEntry, set_values, state_values, timestamp, to_entry
+from gleaner.stores.document_items import DocumentEntry, awaits_upload, set_values, state_values, timestamp, to_entry
 from gleaner.stores.dynamodb import ConditionFailed, Table
 
 _LEASE = ("holder", "lease_ends_at", "again", "attempt", "rests")
@@ -54,6 +54,7 @@ class Outcome:
     content_hash: str | None = None
     version: str | None = None
     groups: frozenset[str] | None = None
+    upload_id: str | None = None
     modified_at: float | None = None
 
 
@@ -141,6 +142,7 @@ class DocumentLeases:
             "content_hash": outcome.content_hash,
             "version": outcome.version,
             "groups": set(outcome.groups or ()) or None,
+            "upload_id": outcome.upload_id,
             "modified_at": outcome.modified_at,
             "updated_at": timestamp(now),
             "loaded_at": _loaded_at(lease.entry, outcome, timestamp(now)),
@@ -154,11 +156,19 @@ class DocumentLeases:
         )
         return self._end(lease, update, deadline)
 
+    def note_upload(self, lease: Lease, upload_id: str | None, *, deadline: Deadline) -> Lease:
+        """Note by which upload the version comes that is to be written, where the index holds no other."""
+        self._write_held(lease, {"upload_id": upload_id, "lease_ends_at": lease.ends_at}, deadline)
+        return replace(lease, entry=replace(lease.entry, upload_id=upload_id))
+
     def remove(self, lease: Lease, *, deadline: Deadline) -> bool:
-        """Forget a document whose object is gone, and of which the index holds nothing. Returns False as `finish`."""
+        """Forget a document whose object is gone, and of which the index holds nothing. Returns False as `finish`.
+
+        An upload that was allowed is awaited on, unless an object came since then.
+        """
         now = self._clock()
         values = {":holder": lease.holder, ":now": now}
-        unawaited = "(attribute_not_exists(#offer_ends_at) OR #offer_ends_at <= :now)"
+        unawaited = "(attribute_not_exists(#offer_ends_at) OR #offer_ends_at <= :now OR #offered_at <= #modified_at)"
         deletion = self._table.delete(_key(lease), condition=f"{_UNDISTURBED} AND {unawaited}", values=values)
         with suppress(ConditionFailed):
             self._table.write(deletion, deadline=deadline)
@@ -166,7 +176,7 @@ class DocumentLeases:
         item = self._table.get(_key(lease), deadline=deadline)
         if item is None:  # the response to the deletion was lost
             return True
-        if item.get("offer_ends_at", 0) <= now:
+        if not awaits_upload(item, now):
             return self._look_again(lease, deadline)
         waiting = state_values(lease.kb_id, DocumentState.QUEUED) | {
             "expires_at": math.ceil(item["offer_ends_at"]),
@@ -216,7 +226,10 @@ class DocumentLeases:
 
 _UNDISTURBED = "#holder = :holder AND attribute_not_exists(#again)"
 # What is known of the version in the index.
-_OF_VERSION = ("reason", "chunk_count", "size_bytes", "content_hash", "version", "groups", "modified_at", "loaded_at")
+_OF_VERSION = (
+    *("reason", "chunk_count", "size_bytes", "content_hash", "version", "groups", "upload_id"),
+    *("modified_at", "loaded_at"),
+)
 
 
 def _key(lease: Lease) -> schema.Key:

@@ -34,18 +34,23 @@ class DocumentStore:
         *,
         source_file_path: str,
         uploaded_by: str | None,
+        upload_id: str,
         groups: frozenset[str] | None,
+        known: DocumentEntry | None,
         seconds: float,
         deadline: Deadline,
-    ) -> None:
+    ) -> bool:
         """Note that a caller may upload a document within `seconds`: it reads as queued until it comes, or they end.
 
-        What is known of a version that was loaded before is kept. Of a new document nothing remains without an upload.
+        `known` is what the caller was allowed to replace. Returns False, and notes nothing, if the document is for
+        other groups by now. What is known of a version that was loaded before is kept, and whose it is: an upload
+        becomes the caller's when it is looked at, by its `upload_id`. Of a new document nothing remains without one.
         """
         key, now = schema.document_key(kb_id, document_id), self._clock()
         offer = {
             "source_file_path": source_file_path,
             "uploaded_by": uploaded_by,
+            "offer_id": upload_id,
             "offered_at": math.floor(now),  # an object store tells whole seconds
             "offer_ends_at": now + seconds,
             "kb_state": schema.document_state_partition(kb_id, DocumentState.QUEUED),
@@ -53,15 +58,24 @@ class DocumentStore:
             "updated_at": timestamp(now),
         }
         new = offer | {"state": DocumentState.QUEUED.value, "groups": set(groups or ()) or None}
-        queued = {":queued": DocumentState.QUEUED.value}
-        condition = "attribute_not_exists(#kb_id) OR #state = :queued"
+        same = "attribute_not_exists(#groups)"
+        values: dict[str, Any] = {"queued": DocumentState.QUEUED.value}
+        if known is not None and known.groups:
+            same, values["known_groups"] = "#groups = :known_groups", set(known.groups)
         first = self._table.put(
-            key | new | {"expires_at": math.ceil(now + seconds)}, condition=condition, values=queued
+            key | new | {"expires_at": math.ceil(now + seconds)},
+            # An upload that was allowed and never came says nothing any more.
+            condition=f"attribute_not_exists(#kb_id) OR #state = :queued AND ({same} OR #offer_ends_at <= :now)",
+            values={f":{name}": value for name, value in (values | {"now": now}).items()},
         )
-        known = "attribute_exists(#kb_id) AND #state <> :queued"
-        another = set_values(self._table, key, offer, condition=known, queued=DocumentState.QUEUED.value)
-        while not (self._write_if(first, deadline) or self._write_if(another, deadline)):
-            continue  # it was taken or removed in between
+        another = set_values(
+            self._table,
+            key,
+            offer,
+            condition=f"attribute_exists(#kb_id) AND #state <> :queued AND {same}",
+            **values,
+        )
+        return self._write_if(first, deadline) or self._write_if(another, deadline)
 
     def withdraw_upload(self, kb_id: str, document_id: str, *, deadline: Deadline) -> None:
         """Do not await an upload any more that was allowed: somebody removes the document."""

@@ -12,20 +12,20 @@ from gleaner.document_files import MAX_FILE_BYTES
 from gleaner.groups import Groups
 from gleaner.model import DocumentState, Record, chunk_id
 from gleaner.stores.document_leases import Outcome
+from gleaner.upload_metadata import UPLOAD, UploadMetadata, mark_groups
 from gleaner_documents.chunking import ChunkSettings
-from gleaner_documents.groups import MAX_SIDECAR_BYTES, read_sidecar, read_upload_groups, sidecar_of
+from gleaner_documents.groups import MAX_SIDECAR_BYTES, read_sidecar, read_upload, sidecar_of
 from gleaner_documents.loading.holding import Holding
 from gleaner_documents.loading.object_names import SOURCE_URL, ObjectName
 from gleaner_documents.loading.records import ReadDocument, make_records
 from gleaner_documents.loading.writing import UNFINISHED, IngestProgress, Version, Writer
-from gleaner_documents.model import FileNotReadable, FileTooLarge, UnclearRights, UnreadableDocument
+from gleaner_documents.model import FileNotReadable, FileTooLarge, StaleUpload, UnclearRights, UnreadableDocument
 from gleaner_documents.plan import content_hash
 from gleaner_documents.reading_process import MAX_SECONDS as READING_SECONDS
 
 REQUEST_SECONDS = 60.0  # for one request to the index
 # No object is looked at with less time left: to read it, and for two requests to the index.
 MIN_SECONDS = READING_SECONDS + 2 * REQUEST_SECONDS
-_GROUPS = "groups"  # of the metadata of an object
 
 
 class Look:
@@ -60,6 +60,7 @@ class Look:
         begun = holding.lease.next_chunk + batch_records if self._is_mixed else 0
         self._chunk_count = max(entry.chunk_count, begun)
         self._groups = entry.groups
+        self._upload_id = entry.upload_id
         self.chunks_written = 0
 
     def load(self) -> Outcome | None:
@@ -77,6 +78,8 @@ class Look:
             # A version that was complete stays, unless it may be seen by people who should not.
             if self._is_mixed or isinstance(problem, UnclearRights):
                 self._remove_chunks()
+            if self._version is None:  # all that is known of the document is this object
+                self._upload_id = stored.facts.metadata.get(UPLOAD)
             return self._tell(DocumentState.SKIPPED, stored.facts, reason=problem.reason)
 
     def _read_object(self) -> tuple[StoredObject | None, str | None]:
@@ -97,12 +100,15 @@ class Look:
         sidecar = self._read_sidecar()
         if stored.facts.hidden_metadata and not sidecar:
             raise UnclearRights(path, "has metadata that S3 cannot show; it may name the groups that may read the file")
-        upload = read_upload_groups(path, stored.facts.metadata.get(_GROUPS))
+        upload = read_upload(path, stored.facts.metadata)
         url = stored.facts.metadata.get(SOURCE_URL)
         source_url = url if url and is_page_address(url) else None
-        version = content_hash(body, self._chunking, source_url=source_url, groups=sidecar or upload)
+        version = content_hash(
+            body, self._chunking, source_url=source_url, groups=sidecar or upload.groups or upload.kept
+        )
         mark = self._find_mark()
         if version != self._version or not (mark and mark.content_hash == version):
+            self._check_upload(upload, version, mark)
             records = make_records(
                 path,
                 body,
@@ -110,9 +116,11 @@ class Look:
                 chunking=self._chunking,
                 source_url=source_url,
                 sidecar=sidecar,
-                upload=upload,
+                upload=upload.groups,
+                kept=upload.kept,
             )
             self._write(records, version, mark)
+        self._upload_id = upload.upload_id
         return self._tell(DocumentState.LOADED, stored.facts)
 
     def _read_sidecar(self) -> Groups:
@@ -124,6 +132,26 @@ class Look:
         if sidecar.body is None:
             raise UnclearRights(path, f"{sidecar_of(path)} is larger than {MAX_SIDECAR_BYTES // 1024} KB")
         return read_sidecar(path, sidecar.body)
+
+    def _check_upload(self, upload: UploadMetadata, version: str, mark: Record | None) -> None:
+        """Whether the version that the index holds is one that the form of the upload may replace.
+
+        Raises StaleUpload if that is for other groups than when the form was signed: who asked for it may not be among
+        them. Another upload by the same id is the same caller's.
+        """
+        entry, is_complete = self._holding.lease.entry, mark is not None and mark.content_hash != UNFINISHED
+        if entry.content_hash is None and not is_complete:
+            if upload.upload_id != entry.upload_id:
+                self._holding.note_upload(upload.upload_id)
+            return
+        if upload.upload_id in (None, entry.upload_id) or (mark and mark.content_hash == version):
+            return
+        held = entry.groups if entry.content_hash else mark and mark.groups
+        if held and mark_groups(held) != upload.replaces:
+            raise StaleUpload(
+                self._name.source_file_path,
+                "was uploaded by a form that was signed before the document was given to its groups; upload it again",
+            )
 
     def _find_mark(self) -> Record | None:
         first = chunk_id(self._id, 0)
@@ -189,5 +217,6 @@ class Look:
             content_hash=self._version,
             version=facts.version,
             groups=self._groups,
+            upload_id=self._upload_id,
             modified_at=facts.modified_at,
         )

@@ -46,3 +46,7 @@ class Holding:
             seconds=LEASE_SECONDS,
             deadline=Deadline.after(STORE_SECONDS),
         )
+
+    def note_upload(self, upload_id: str | None) -> None:
+        """Note by which upload the version comes that is to be written, where the index holds no other."""
+        self.lease = self._leases.note_upload(self.lease, upload_id, deadline=Deadline.after(STORE_SECONDS))

@@ -158,6 +158,7 @@ def _failed(lease: Lease, reason: str) -> Outcome:
         content_hash=entry.content_hash,
         version=entry.version,
         groups=entry.groups,
+        upload_id=entry.upload_id,
     )
 
 

@@ -24,14 +24,16 @@ def make_records(
     source_url: str | None = None,
     sidecar: Groups = (),
     upload: Groups = (),
+    kept: Groups = (),
 ) -> list[Record]:
     """The records of a document, at least one, in the order of its chunks.
 
-    `sidecar` and `upload` are the groups that are named outside of the document. Raises UnreadableDocument.
+    `sidecar` and `upload` are the groups that are named outside of the document, and `kept` those of the version that
+    it replaces. Raises UnreadableDocument.
     """
     document = read(source_file_path, data, source_url=source_url)
-    groups = combine_groups(sidecar=sidecar, upload=upload, front_matter=document.groups)
-    version = content_hash(data, chunking, source_url=source_url, groups=sidecar or upload)
+    groups = combine_groups(sidecar=sidecar, upload=upload, front_matter=document.groups, kept=kept)
+    version = content_hash(data, chunking, source_url=source_url, groups=sidecar or upload or kept)
     return [_make_record(document, chunk, version, groups) for chunk in chunk_document(document, chunking)]
 
 

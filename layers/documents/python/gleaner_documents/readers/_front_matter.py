@@ -7,25 +7,32 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import yaml
 
-from gleaner.groups import Groups, InvalidGroups, check_groups
+from gleaner.groups import Groups, InvalidGroups
+from gleaner_documents.readers._named_groups import read_groups, refuse_unread, to_fields
 from gleaner_documents.readers._sections import shorten
 
 # Real metadata has some hundred characters. The limit bounds what parsers are given: more is text.
 MAX_FRONT_MATTER_CHARS = 65_536
+_MAX_MEANT_CHARS = 1_000_000  # of what has no end as metadata has, and may name groups all the same
 # The first of these that holds text is taken; the names are those of Hugo, Jekyll, Docusaurus, Astro and MyST.
 _TITLES = ("title",)
 _DESCRIPTIONS = ("description", "summary", "excerpt", "lead", "subtitle")
 _ADDRESSES = ("canonical_url", "canonicalurl", "canonical", "source_url", "url", "permalink", "original_url")
 
-_GROUPS = "groups"
-
 _COMMENTS = re.compile(r"(?:\s*<!--.*?-->)*\s*", re.DOTALL)
 _FENCES = (
-    (re.compile(r"---(?:ya?ml)?[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "yaml"),
+    (
+        re.compile(
+            r"(?:%[A-Z][^\n]*\n)*---(?:ya?ml)?[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+        ),
+        "yaml",
+    ),
     (re.compile(r"(?:\+\+\+|---toml)[ \t]*\n(.*?)^(?:\+\+\+|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "toml"),
     (re.compile(r"(?:;;;|---json)[ \t]*\n(.*?)^(?:;;;|---)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE), "json"),
 )
@@ -36,9 +43,9 @@ _PLAIN_FIELDS = re.compile(
 )
 _METADATA_LINE = re.compile(r"[\w.-]+[ \t]*[:=].*|['\"][^'\"]+['\"][ \t]*:.*|[ \t]+.*|- .*|-|[\]}\[].*|#.*|[ \t]*")
 _FIELD = re.compile(r"^['\"]?([\w.-]+)['\"]?[ \t]*[:=][ \t]*(['\"]?)(.*?)\2[ \t]*$", re.MULTILINE)
-_GROUPS_LINE = re.compile(rf"^[ \t]*['\"]?{_GROUPS}['\"]?[ \t]*[:=]", re.MULTILINE | re.IGNORECASE)
-_OPENING = re.compile(r"---|\+\+\+|;;;")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_OPENING = re.compile(r"(?:%[A-Z].*\n)*(?:---|\+\+\+|;;;).*\n?|\{")
+_FIELDS_AT_TOP = re.compile(r"[A-Za-z][\w -]{0,40}:.*(?:\n[A-Za-z][\w -]{0,40}:.*|\n[ \t]+\S.*)*(?=\n[ \t]*\n|\n?\Z)")
+_MERGE = "<<"  # takes over the fields of another mapping of YAML
 _WEB_ADDRESS = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>")
 
@@ -69,26 +76,51 @@ def read_front_matter(text: str) -> FrontMatter:
         if match:
             fields = _parse(match[1], language)
             return _as_text(match[1]) if fields is None else _make(fields, start + match.end())
-    return _as_text(_BLANK_LINE.split(head)[0]) if _OPENING.match(head) else _read_plain_lines(head, start)
+    return _as_text(_find_block(text[start:])) if _OPENING.match(head) else _read_plain_lines(head, start)
 
 
 def _as_text(block: str) -> FrontMatter:
     """What stands in the place of metadata is text, unless it seems to restrict the page. Raises InvalidGroups."""
-    if _GROUPS_LINE.search(block):
-        raise InvalidGroups(f"names {_GROUPS} in metadata that cannot be read")
+    refuse_unread(block)
     return FrontMatter()
+
+
+def _find_block(text: str) -> str:
+    """What was meant to be metadata, where its end is missing or too far: its lines, and those of the paragraph.
+
+    A blank line after the opening makes a rule of it.
+    """
+    opening = _OPENING.match(text)
+    lines = iter(text[opening.end() if opening else 0 : _MAX_MEANT_CHARS].split("\n"))
+    block = list(takewhile(str.strip, lines))
+    if block and all(map(_METADATA_LINE.fullmatch, block)):
+        block += takewhile(_METADATA_LINE.fullmatch, lines)
+    return "\n".join(block)
 
 
 def _read_plain_lines(head: str, start: int) -> FrontMatter:
     title_block = _TITLE_BLOCK.match(head)
     if title_block:
+        below = head[title_block.end() :].lstrip()
+        if _OPENING.match(below):  # Pandoc takes metadata there, too
+            _as_text(_find_block(below))
         return _make({"title": title_block[1]}, start + title_block.end())
-    plain = _PLAIN_FIELDS.match(head)
-    return (
-        _make({name: value for name, _, value in _FIELD.findall(plain[0])}, start + plain.end())
-        if plain
-        else FrontMatter()
-    )
+    if plain := _PLAIN_FIELDS.match(head):
+        return _make(_plain_fields(plain[0]), start + plain.end())
+    if at_top := _FIELDS_AT_TOP.match(head):
+        _refuse_fields(_plain_fields(at_top[0]))
+    return FrontMatter()
+
+
+def _plain_fields(block: str) -> dict[str, str]:
+    return to_fields((name, value) for name, _, value in _FIELD.findall(block))
+
+
+def _refuse_fields(fields: Mapping[str, str]) -> None:
+    """Raise InvalidGroups if lines at the top that do not begin with a title are metadata, and name groups."""
+    is_metadata = any(value.startswith("[") or name.casefold() in _TITLES for name, value in fields.items())
+    if is_metadata and read_groups(fields):
+        raise InvalidGroups("names groups in metadata that does not begin with its title")
 
 
 def _skip_comments(text: str) -> int:
@@ -99,12 +131,12 @@ def _skip_comments(text: str) -> int:
 def _read_bare_json(head: str, start: int) -> FrontMatter:
     """Hugo's JSON: an object at the top, without fences."""
     try:
-        fields, end = json.JSONDecoder().raw_decode(head)
+        fields, end = json.JSONDecoder(object_pairs_hook=to_fields).raw_decode(head)
     except (ValueError, RecursionError):
-        return _as_text(_BLANK_LINE.split(head)[0])
+        return _as_text(head.partition("\n}")[0] if "\n}" in head else head.partition("\n\n")[0])
     rest = head[end:]
     ends_line = not rest.strip() or rest.lstrip(" \t").startswith("\n")
-    return _make(fields, start + end) if isinstance(fields, dict) and ends_line else FrontMatter()
+    return _make(fields, start + end) if ends_line else _as_text(head[:end])
 
 
 def _parse(block: str, language: str) -> Mapping[Any, Any] | None:
@@ -112,7 +144,10 @@ def _parse(block: str, language: str) -> Mapping[Any, Any] | None:
     try:
         fields = _PARSERS[language](block)
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
-        return _salvage(block)
+        salvaged = _salvage(block)
+        if not (salvaged and read_groups(salvaged)):  # they may stand where only a parser finds them
+            refuse_unread(block)
+        return salvaged
     if fields is None and all(line.startswith("#") or not line.strip() for line in block.split("\n")):
         return {}
     return fields if isinstance(fields, dict) else None
@@ -124,10 +159,27 @@ def _parse_yaml(block: str) -> Any:
     The base loader builds strings, lists and mappings only, whatever a tag asks for, and an anchor's value is shared
     and not copied: nothing is executed and nothing multiplies. `title: On` and `title: 2026-02-30` stay as written.
     """
-    return yaml.load(block.replace("\t", "    "), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
+    return yaml.load(block.replace("\t", "    "), Loader=_Loader)  # noqa: S506
 
 
-_PARSERS: Mapping[str, Callable[[str], Any]] = {"yaml": _parse_yaml, "toml": tomllib.loads, "json": json.loads}
+class _Loader(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc] # one of two classes
+    """Builds strings, lists and mappings, and takes over what a merge key names."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """A mapping, whose own fields count before those that it takes over."""
+        to_fields((key.value, None) for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        fields = dict(super().construct_mapping(node, deep=deep))
+        others = fields.pop(_MERGE, None)
+        for other in others if isinstance(others, list) else [others]:
+            fields = (other | fields) if isinstance(other, dict) else fields
+        return fields
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "yaml": _parse_yaml,
+    "toml": tomllib.loads,
+    "json": partial(json.loads, object_pairs_hook=to_fields),
+}
 
 
 def _salvage(block: str) -> dict[str, str] | None:
@@ -135,7 +187,7 @@ def _salvage(block: str) -> dict[str, str] | None:
     lines = block.split("\n")
     if not all(_METADATA_LINE.fullmatch(line) for line in lines) or not any(map(_FIELD.match, lines)):
         return None
-    return {name: value for name, _, value in _FIELD.findall(block)}
+    return _plain_fields(block)
 
 
 def _make(fields: Mapping[Any, Any], end: int) -> FrontMatter:
@@ -146,18 +198,8 @@ def _make(fields: Mapping[Any, Any], end: int) -> FrontMatter:
         title=shorten(_first_text(values, _TITLES)),
         description=_first_text(values, _DESCRIPTIONS),
         source_url=address,
-        groups=_read_groups(values[_GROUPS]) if _GROUPS in values else (),
+        groups=read_groups(fields),
     )
-
-
-def _read_groups(value: object) -> Groups:
-    """A list, or the text of one where metadata has no lists. Raises InvalidGroups."""
-    if not isinstance(value, str):
-        return check_groups(value)
-    try:
-        return check_groups(json.loads(value))
-    except (ValueError, RecursionError):
-        return check_groups(value)
 
 
 def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from docutils import nodes
@@ -56,7 +57,9 @@ _LABELED_TITLE = re.compile(
 )
 _TITLE_MARKUP = re.compile(r"(?::[\w:-]+:)?`+([^`<>]+?)(?:\s*<[^<>]*>)?`+_{0,2}")
 # Fields at the top of a file that Sphinx reads and does not show.
-_METADATA = re.compile(r"\A\s*(?:(?::(?:orphan|tocdepth|nocomments|nosearch|no-search):[^\n]*(?:\n\s*|\Z))+)")
+_METADATA = re.compile(r"\A\s*(?:(?::(?:orphan|tocdepth|nocomments|nosearch|no-search|groups):[^\n]*(?:\n\s*|\Z))+)")
+_TOP_FIELD = re.compile(r":([^:\n]+):(?:[ \t]+(.*))?")
+_ADORNMENT = re.compile(r"([^\w\s])\1{2,}[ \t]*")
 _CODE_ROLES = frozenset("command file samp envvar kbd option program regexp token mimetype makevar code".split())
 
 
@@ -182,6 +185,18 @@ def _with_title(known: Callable[..., Any], read: Callable[..., Any]) -> Callable
 def without_metadata(text: str) -> str:
     """The text without the fields at its top that are for Sphinx."""
     return _METADATA.sub("", text)
+
+
+def fields_at_top(text: str) -> Iterator[tuple[str, str]]:
+    """The fields before the first text of a file, above and below its title, as docutils reads them (docinfo)."""
+    lines = [*text.removeprefix("\ufeff").splitlines(), ""]
+    for line, following in pairwise(lines):
+        if line[:1].isspace() or not line.strip():  # what goes on, and blank lines
+            continue
+        if field := _TOP_FIELD.fullmatch(line):
+            yield field[1], (field[2] or "").strip()
+        elif not (line.startswith("..") or _ADORNMENT.fullmatch(line) or _ADORNMENT.fullmatch(following)):
+            return
 
 
 @contextmanager

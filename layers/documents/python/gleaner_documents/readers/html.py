@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
@@ -13,6 +14,7 @@ from bs4.element import NavigableString
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._links import without_addresses
+from gleaner_documents.readers._named_groups import read_groups, to_fields
 from gleaner_documents.readers._notes import find_notes, place_notes
 from gleaner_documents.readers._page_survey import PageSurvey, survey_page
 from gleaner_documents.readers._page_walk import walk
@@ -34,7 +36,10 @@ _NESTING = ("li", "dt", "table", "blockquote", "pre", "summary")
 
 
 def read_html(source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None) -> Document:
-    """The document; its title is the first H1, else <title>, else `fallback_title`. Raises NotText."""
+    """The document; its title is the first H1, else <title>, else `fallback_title`.
+
+    `<meta name="groups" content='["hr"]'>` names its groups. Raises NotText and InvalidGroups.
+    """
     declared = EncodingDetector.find_declared_encoding(data, is_html=True)
     soup = parse_html(decode(source_file_path, data, declared=declared))
     title = soup.title.get_text() if soup.title else ""
@@ -47,6 +52,7 @@ def read_html(source_file_path: str, data: bytes, *, fallback_title: str, source
         sections=tuple(collector.sections),
         source_url=source_url,
         description=" ".join(_attribute(soup, "meta", "content", name="description").split()),
+        groups=read_groups(to_fields(_metadata(soup))),
     )
 
 
@@ -174,6 +180,13 @@ def _attribute(soup: BeautifulSoup, element: str, attribute: str, **others: str)
     """An attribute of the first such element that has it, or ""."""
     tag = soup.find(element, attrs={attribute: True, **others})
     return str(tag[attribute]).strip() if isinstance(tag, Tag) else ""
+
+
+def _metadata(soup: BeautifulSoup) -> Iterator[tuple[str, str]]:
+    for tag in soup.find_all("meta"):
+        for attribute in ("name", "property", "itemprop"):
+            if tag.get(attribute):
+                yield str(tag[attribute]), str(tag.get("content", ""))
 
 
 def _web_address(base: str, address: str) -> str | None:

@@ -16,8 +16,7 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from gleaner.groups import InvalidGroups
-from gleaner_documents.model import Document, UnclearRights
+from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
 from gleaner_documents.readers._front_matter import read_front_matter
 from gleaner_documents.readers._markdown_blocks import add_block_rules
@@ -46,13 +45,10 @@ def read_markdown(
 
     Generators (Hugo, Jekyll, Docusaurus, MkDocs, MyST, VitePress) all show the front matter's title as that of the
     page, and many pages use H1 for each of their sections. A description becomes the first paragraph, unless the text
-    has it already. Raises NotText.
+    has it already. Raises NotText and InvalidGroups.
     """
     text = decode(source_file_path, data).removeprefix("\ufeff")
-    try:
-        front = read_front_matter(text)
-    except InvalidGroups as error:
-        raise UnclearRights(source_file_path, str(error)) from error
+    front = read_front_matter(text)
     source_url = front.source_url or source_url
     body = text[front.end :]
     is_mdx = source_file_path.lower().endswith(".mdx") or bool(_MODULE.search(body) and _COMPONENT_LINE.search(body))

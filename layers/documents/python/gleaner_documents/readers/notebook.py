@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from gleaner.groups import InvalidGroups
 from gleaner_documents.model import BrokenFile, Document
 from gleaner_documents.readers._decoding import decode
+from gleaner_documents.readers._named_groups import read_groups
 from gleaner_documents.readers.markdown import read_markdown
 
 # Outputs show what code gives; a log or a printed data set would hide everything else.
@@ -16,6 +19,7 @@ _MAX_OUTPUT_LINES = 15
 _MAX_OUTPUT_CHARS = 1_500
 _TEXT_TYPES = ("text/markdown", "text/plain", "text/latex")
 _TERMINAL_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b.|[\x00-\x08\x0b-\x1f\x7f]")
+_FRONT_MATTER = ("---", "+++", "%YAML")  # Quarto keeps it in a raw cell
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 
 
@@ -24,7 +28,8 @@ def read_notebook(
 ) -> Document:
     """The document; code and outputs are code blocks, outputs are cut short and pictures are left out.
 
-    Its title is as in Markdown. Raises BrokenFile and NotText.
+    Its title is as in Markdown. Its groups are those of its metadata, or of front matter in its first cell. Raises
+    BrokenFile, NotText and InvalidGroups.
     """
     text = decode(source_file_path, data)
     try:
@@ -36,7 +41,12 @@ def read_notebook(
     language = _language(notebook)
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _write_cell(cell, language)]
     markdown = "\n\n".join(blocks).encode("utf-8", "replace")
-    return read_markdown(source_file_path, markdown, fallback_title=fallback_title, source_url=source_url)
+    document = read_markdown(source_file_path, markdown, fallback_title=fallback_title, source_url=source_url)
+    metadata = notebook.get("metadata")
+    groups = read_groups(metadata) if isinstance(metadata, dict) else ()
+    if groups and document.groups not in ((), groups):
+        raise InvalidGroups("names other groups in its metadata than in its first cell")
+    return replace(document, groups=groups or document.groups)
 
 
 def _cells(notebook: dict[str, Any]) -> object:
@@ -62,7 +72,7 @@ def _write_cell(cell: dict[str, Any], language: str) -> Iterator[str]:
         yield from _write_outputs(cell.get("outputs"))
     elif kind == "heading":  # before nbformat 4
         yield f"{'#' * int(cell.get('level', 1))} {source}"
-    elif kind == "markdown" or (kind == "raw" and source.startswith("---")):  # Quarto keeps its front matter in one
+    elif kind == "markdown" or (kind == "raw" and source.startswith(_FRONT_MATTER)):
         yield _close_fence(source)
     elif source.strip():
         yield _fence(source)

@@ -8,7 +8,8 @@ from docutils.core import publish_parts
 
 from gleaner_documents.model import Document
 from gleaner_documents.readers._decoding import decode
-from gleaner_documents.readers._sphinx import sphinx_markup, without_metadata
+from gleaner_documents.readers._named_groups import read_groups, to_fields
+from gleaner_documents.readers._sphinx import fields_at_top, sphinx_markup, without_metadata
 from gleaner_documents.readers.html import collect_sections, parse_html
 
 _NO_MESSAGES = 5
@@ -40,8 +41,12 @@ _SETTINGS: dict[str, Any] = {
 def read_restructured_text(
     source_file_path: str, data: bytes, *, fallback_title: str, source_url: str | None = None
 ) -> Document:
-    """The document; its title is the first heading of the first level, else `fallback_title`. Raises NotText."""
-    text = without_metadata(decode(source_file_path, data))
+    """The document; its title is the first heading of the first level, else `fallback_title`.
+
+    Its groups are in a field at its top: `:groups: ["hr"]`. Raises NotText and InvalidGroups.
+    """
+    source = decode(source_file_path, data)
+    text = without_metadata(source)
     with sphinx_markup(text):
         html = publish_parts(text, writer="html5", settings_overrides=_SETTINGS)["body"]
     soup = parse_html(html)
@@ -53,4 +58,5 @@ def read_restructured_text(
         title=collector.first_h1 or fallback_title,
         sections=tuple(collector.sections),
         source_url=source_url,
+        groups=read_groups(to_fields(fields_at_top(source))),
     )

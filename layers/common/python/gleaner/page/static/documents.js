@@ -39,7 +39,8 @@ function item(one, kbId, openPassage, reload) {
   const passages = el("ol", { class: "chunks" });
   const rest = el("div");
   const state = one.state === "loaded" ? null : [t.states[one.state], one.reason].filter(Boolean).join(": ");
-  const place = el("span", { class: "where", dir: "auto" }, [state, one.source_file_path].filter(Boolean).join(" · "));
+  const readers = one.groups && t.forGroups(one.groups.join(", "));
+  const place = el("span", { class: "where", dir: "auto" }, [state, readers, one.source_file_path].filter(Boolean).join(" · "));
   const facts = [`${t.chunks}: ${one.chunk_count}`, one.loaded_at && `${t.loadedAt}: ${showTime(one.loaded_at)}`];
   const details = el(
     "details",

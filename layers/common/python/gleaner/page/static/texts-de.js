@@ -10,6 +10,7 @@ export default {
   sessions: "Gespräche",
   noSessions: "Noch keine Gespräche.",
   deleteSession: (title) => `Gespräch „${title}“ löschen`,
+  forGroups: (names) => (names ? `nur für ${names}` : "nur für manche Gruppen"),
   removeDocument: (title) => `„${title}“ aus der Wissensbasis entfernen`,
   confirmDelete: "Dieses Gespräch und was nur daraus gelernt wurde löschen? Das lässt sich nicht rückgängig machen.",
   documents: "Dokumente",

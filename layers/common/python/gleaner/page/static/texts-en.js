@@ -10,6 +10,7 @@ export default {
   sessions: "Conversations",
   noSessions: "No conversations yet.",
   deleteSession: (title) => `Delete the conversation "${title}"`,
+  forGroups: (names) => (names ? `only for ${names}` : "only for some groups"),
   removeDocument: (title) => `Remove "${title}" from the knowledge base`,
   confirmDelete: "Delete this conversation and what only it taught? This cannot be undone.",
   documents: "Documents",
