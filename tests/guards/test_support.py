@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gleaner.guards.support import find_supporting_texts, judge_support
@@ -295,7 +295,21 @@ def test_a_supporting_sentence_is_cut_and_many_marks_are_not_all_told() -> None:
     assert len(found) == 20 and {len(text or "") for text in found} == {300}
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("0>\n0", "0> 0"), ("> 0\n> 0", "0 0"), ("<b>0\n0</b>", "<b>0 0</b>")],
+    ids=["a sign", "a quotation", "a tag"],
+)
+def test_only_the_signs_of_a_quotation_are_left_out(content: str, expected: str) -> None:
+    assert find_supporting_texts("0 [kb-1]", [passage(content)]) == {"kb-1": (expected,)}
+
+
 @given(st.text(), st.text())
+@example("0", "0>\n0").via("a sign that is no quotation's")
+@example("0", "0\n> 0").via("a quotation")
 def test_what_supports_a_mark_is_text_of_its_passage(answer: str, content: str) -> None:
+    def bare(text: str) -> str:
+        return "".join(text.split()).replace(">", "")  # which a quotation has before each line
+
     [texts] = find_supporting_texts(f"{answer} [kb-1]", [passage(content)]).values()
-    assert all(text is None or "".join(text.split()) in "".join(content.split()) for text in texts)
+    assert all(text is None or bare(text) in bare(content) for text in texts)

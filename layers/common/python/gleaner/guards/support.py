@@ -117,7 +117,7 @@ def _join_lines(answer: str) -> str:
     joined: list[list[str]] = []
     is_open = False
     for line in unshield_code(prose, blocks).split("\n"):
-        bare = line.strip(" \t>")
+        bare = line.lstrip(" \t>").rstrip(" \t")
         starts_block = not bare or _BLOCK.match(bare) is not None
         if is_open and not starts_block:
             joined[-1].append(bare)
