@@ -31,14 +31,6 @@ SHOWN = st.characters(categories=("L", "M", "N", "P", "S", "Zs"), exclude_charac
 LETTERS = st.text(SHOWN, min_size=1, max_size=12)
 
 
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDocuments]:
-    path = tmp_path_factory.mktemp("bucket")
-    running = LocalDocuments(path, path, {"AWS_ACCESS_KEY_ID": "k"})
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     (tmp_path / "guide").mkdir()

@@ -68,14 +68,6 @@ class Watched:
         return stored.body.decode()
 
 
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalDocuments]:
-    path = tmp_path_factory.mktemp("bucket")
-    running = LocalDocuments(path, path, {"AWS_ACCESS_KEY_ID": "k"})
-    yield running
-    running.stop()
-
-
 @pytest.fixture
 def watched(tmp_path: Path, documents: LocalDocuments) -> Iterator[Watched]:
     created = Watched(tmp_path, documents)
