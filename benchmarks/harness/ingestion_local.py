@@ -97,19 +97,23 @@ def watch_memory(readings: Sequence[Reading], documents: int, say: Callable[[int
         root = Path(place, "copies")
         for number in range(documents):
             _copy(readings[number % len(readings)].file.path, root / f"{number // 1_000:03}", number)
-        steps = iter(range(0, documents + 1, max(1, documents // 10)))
+        steps = iter(range(0, documents, max(1, documents // 10)))
         due = next(steps)
 
-        def show(at: IngestProgress) -> None:
+        def show(done: int) -> None:
+            resident = resident_bytes(os.getpid())
+            own = resident.pop("gateway and index") / 1e6
+            say(done, own, sum(resident.values()) / 1e6)
+
+        def show_if_due(at: IngestProgress) -> None:
             nonlocal due
             if at.files_done >= due:
                 due = next(steps, documents + 1)
-                resident = resident_bytes(os.getpid())
-                own = resident.pop("gateway and index") / 1e6
-                say(round(at.files_done), own, sum(resident.values()) / 1e6)
+                show(round(at.files_done))
 
         with _serve(Path(place, "index"), None) as knowledge_base:
-            ingest([root], kb_id=KB_ID, knowledge_base=knowledge_base, prune=False, progress=show)
+            ingest([root], kb_id=KB_ID, knowledge_base=knowledge_base, prune=False, progress=show_if_due)
+            show(documents)  # the last progress comes before the last documents are written
 
 
 def _copy(path: Path, directory: Path, number: int) -> None:
