@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,13 +14,15 @@ import Stemmer
 
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
+from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
 from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.keyword_postings import Posting, read_list, removals
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
 from gleaner.stores.schema import keyword_id as keyword_key_id
-from gleaner.text import fold
+from gleaner.text import fold, stems
 from gleaner_local.aws import ministack
 from tests.table_pool import TablePool
 
@@ -46,26 +47,40 @@ class Keywords:
     def lookup(self) -> KeywordLookup:
         return KeywordLookup(self.table, self.executor)
 
-    def refuse_statements(self) -> None:
-        """Have DynamoDB refuse to read partitions by a statement, as where the role may not send any."""
-        refusal = SimpleNamespace(status_code=400), {"Error": {"Code": "AccessDeniedException"}}
-        self.client.meta.events.register("before-call.dynamodb.ExecuteStatement", lambda **_: refusal, "refuse")
-
     def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
         """Index keywords for a query."""
-        values = {"kb_id": "default_kb", "session_id": None, "answer": None} | use
-        return self.store.index(keywords, KeywordUse(query_id=query_id, **values), deadline=Deadline.after(20))
+        return self.store.index(keywords, self.use(query_id=query_id, **use), deadline=Deadline.after(20))
 
-    def index_by_the_former_rules(self, keyword: str) -> None:
-        """Index a keyword, and replace its look-up entries by those that version 0.1 wrote."""
-        self.index(keyword)
-        keyword_id = keyword_key_id(fold(keyword))
-        entries = [item for item in self.items() if item["pk"].startswith("T#") and item["keyword_id"] == keyword_id]
-        deletions = [self.table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in entries]
+    @staticmethod
+    def use(**use: Any) -> KeywordUse:
+        """What keywords are indexed for."""
+        return KeywordUse(**{"kb_id": "default_kb", "session_id": None, "answer": None} | use)
+
+    def index_by_the_former_rules(self, keyword: str, **use: Any) -> None:
+        """Index a keyword as version 0.1 did: with look-up entries by its rules."""
+        self.index(keyword, **use)
         words = re.findall(r"[^\W_]+[+#]*", fold(keyword))
-        stems = list(dict.fromkeys(Stemmer.Stemmer("english").stemWords(words)))
-        keys = [(f"T#default_kb#{stem[:3]}", f"{stem}#{len(stems):02}#{keyword_id}") for stem in stems]
-        keys += [(f"T#default_kb#{one} {two}", f"#{len(stems):02}#{keyword_id}") for one, two in pairwise(stems)]
+        former_stems = list(dict.fromkeys(Stemmer.Stemmer("english").stemWords(words)))
+        self.make_former(keyword, [use.get("kb_id", "default_kb")], former_stems)
+
+    def index_by_entries(self, keyword: str, **use: Any) -> None:
+        """Index a keyword as the versions before posting lists did: with a look-up entry for each stem."""
+        self.index(keyword, **use)
+        self.make_former(keyword, [use.get("kb_id", "default_kb")])
+
+    def make_former(self, keyword: str, kb_ids: list[str], entry_stems: list[str] | None = None) -> None:
+        """Make a keyword one of a version before posting lists, in a table that may have more of them."""
+        found = entry_stems or stems(keyword)
+        keyword_id = keyword_key_id(fold(keyword))
+        [head] = [item for item in self.items("KEYWORD") if item["keyword_id"] == keyword_id]
+        keys = [
+            (partition, sort_key)
+            for kb_id in kb_ids
+            for partition, sort_key in [
+                *((f"T#{kb_id}#{stem[:3]}", f"{stem}#{len(found):02}#{keyword_id}") for stem in found),
+                *((f"T#{kb_id}#{one} {two}", f"#{len(found):02}#{keyword_id}") for one, two in pairwise(found)),
+            ]
+        ]
         additions = [
             self.table.update(
                 {"pk": partition, "sk": sort_key},
@@ -75,18 +90,35 @@ class Keywords:
             )
             for partition, sort_key in keys
         ]
-        for actions in (deletions, additions):
+        former_head = self.table.update(
+            schema.keyword_key(keyword_id),
+            expression="REMOVE #has_postings, #has_entries, #newest_answers",
+            condition="attribute_exists(#pk)",
+            values={},
+        )
+        for actions in (list(removals(self.table, head, kb_ids)), [former_head, *additions]):
             self.table.transact(actions, deadline=Deadline.after(20))
+        self.table.delete_many([schema.LAYOUT_KEY], deadline=Deadline.after(20))
+
+    def words(self) -> list[tuple[str, Posting]]:
+        """`words_of` all items."""
+        return words_of(self.items())
 
     def find(self, query: str, kb_id: str = "default_kb") -> list[str]:
         """Texts of the keywords found, best first."""
         return [m.keyword_text for m in self.lookup.find(kb_id, query, deadline=Deadline.after(20))]
 
     def items(self, prefix: str = "") -> list[dict[str, Any]]:
-        """All items whose sort key begins with `prefix`."""
+        """All items whose sort key begins with `prefix`, without the one that every new table has."""
         pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
         items = [from_item(item) for page in pages for item in page["Items"]]
-        return [item for item in items if item["sk"].startswith(prefix)]
+        return [item for item in items if item["sk"].startswith(prefix) and item["pk"] != schema.LAYOUT_KEY["pk"]]
+
+
+def words_of(items: list[dict[str, Any]]) -> list[tuple[str, Posting]]:
+    """All that makes keywords findable: the partitions of lists and of look-up entries, and what is in them."""
+    listed = [(item["pk"], posting) for item in items if item["sk"] == "POSTINGS" for posting in read_list(item)]
+    return listed + [(item["pk"], Posting.of_entry(item)) for item in items if item["pk"].startswith("T#")]
 
 
 def web_answer(result_id: str = "R1", **values: Any) -> WebAnswer:

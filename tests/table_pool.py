@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from gleaner.stores import schema
 from gleaner.stores.schema import TableSchema
 from gleaner_local.aws import ministack
 
@@ -58,4 +59,6 @@ class TablePool:
         for start in range(0, len(items), _MAX_DELETES):
             deletes: Any = [{"DeleteRequest": {"Key": item}} for item in items[start : start + _MAX_DELETES]]
             self._client.batch_write_item(RequestItems={name: deletes})
+        if table is schema.KEYWORDS:
+            self._client.put_item(TableName=name, Item=ministack.NEW_LAYOUT)
         return True

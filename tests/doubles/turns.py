@@ -7,6 +7,7 @@ from typing import Any
 
 from gleaner.stores.items import from_item
 from gleaner_local.aws import ministack
+from tests.keyword_fixtures import words_of
 
 
 class TurnChecks:
@@ -53,16 +54,16 @@ class TurnChecks:
         return [from_item(item) for page in pages for item in page["Items"]]
 
     def assert_keywords_complete(self) -> None:
-        """Assert that keywords have associations and look-up entries, and associations their stored answers."""
+        """Assert that keywords have associations and postings, and associations their stored answers."""
         items = self.items("KEYWORDS_TABLE")
         heads = {item["keyword_id"]: item for item in items if item["sk"] == "KEYWORD"}
         answers = {item["result_id"]: item for item in items if item["sk"] == "ANSWER"}
         associations = [item for item in items if item["sk"].startswith("A#")]
         uses = Counter(item["keyword_id"] for item in items if item["sk"].startswith(("A#", "U#")))
-        entries = {item["keyword_id"] for item in items if item["pk"].startswith("T#")}
+        found = {posting.keyword_id for _, posting in words_of(items)}
         assert set(heads) == {item["keyword_id"] for item in associations}
         for item in associations:
             assert item["keyword_id"] in answers[item["perplexity_result_id"]]["keyword_ids"]
         for keyword, head in heads.items():
             assert head["usage_count"] == uses[keyword]
-        assert set(heads) <= entries
+        assert set(heads) <= found

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores._lookup_reading import ASSOCIATIONS_PER_KEYWORD, ENTRIES_PER_TERM
-from gleaner.stores.keyword_items import MAX_STEMS
+from gleaner.stores._lookup_reading import ENTRIES_PER_TERM
+from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.keyword_lookup import MAX_KEYWORDS, UNKNOWN_WEIGHT
+from gleaner.stores.keyword_postings import MAX_POSTINGS, MAX_STEMS
 from tests.keyword_fixtures import Keywords, web_answer
 
 
@@ -73,22 +72,19 @@ def test_answers_are_newest_first_and_from_this_knowledge_base(keywords: Keyword
 @pytest.mark.parametrize("size", [10, pytest.param(120, marks=pytest.mark.slow)])
 def test_the_cost_of_a_look_up_is_bounded_at_any_table_size(keywords: Keywords, size: int) -> None:
     for start in range(0, size, 20):
-        keywords.index(*[f"common word{n}" for n in range(start, min(size, start + 20))], query_id=f"Q{start}")
+        names = [f"common word{n}" for n in range(start, min(size, start + 20))]
+        keywords.index(*names, query_id=f"Q{start}", answer=web_answer(f"R{start}"))
     read_counts: list[int] = []
 
     def count(parsed: Any, **_: Any) -> None:
-        read_counts.append(len(parsed["Items"] if "Items" in parsed else parsed["Responses"][keywords.table_name]))
+        items = parsed["Items"] if "Items" in parsed else parsed["Responses"][keywords.table_name]
+        read_counts.append(sum(max(1, len(item.get("postings", {}).get("SS", ()))) for item in items))
 
     keywords.client.meta.events.register("after-call.dynamodb", count)
     requests = record_requests(keywords)
-    lookup = keywords.lookup
-    for _ in range(2):  # that DynamoDB did not return everything at once is remembered
-        requests.clear()
-        read_counts.clear()
-        assert lookup.find("default_kb", "common", deadline=Deadline.after(5))
-        assert requests["Query"] <= 1 + MAX_KEYWORDS and requests["BatchGetItem"] == 1
-    assert requests["ExecuteStatement"] <= (1 if size <= 10 else 0)
-    assert sum(read_counts) <= ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
+    assert keywords.lookup.find("default_kb", "common", deadline=Deadline.after(5))
+    assert requests == Counter({"BatchGetItem": 2} | ({"Query": 1} if size > 10 else {}))
+    assert sum(read_counts) <= 1 + MAX_POSTINGS + 20 + ENTRIES_PER_TERM + MAX_KEYWORDS
 
 
 def record_requests(keywords: Keywords) -> Counter[str]:
@@ -97,31 +93,15 @@ def record_requests(keywords: Keywords) -> Counter[str]:
     return requests
 
 
-def test_what_dynamodb_returns_at_once_takes_one_request(keywords: Keywords) -> None:
-    keywords.index("quantum computing", answer=web_answer("R1"))
+def test_a_look_up_takes_two_requests_however_much_was_learned(keywords: Keywords) -> None:
+    names = [f"{one} {two}" for one in ("quantum", "computing", "chemistry") for two in ("science", "history", "art")]
+    for number in range(ASSOCIATIONS_PER_KEYWORD):
+        keywords.index(*names, query_id=f"Q{number}", answer=web_answer(f"R{number}"))
     requests = record_requests(keywords)
-    [match] = keywords.lookup.find("default_kb", "What is quantum computing?", deadline=Deadline.after(5))
-    assert match.result_ids == ("R1",)
-    assert requests == {"ExecuteStatement": 2}
-
-
-def test_pairs_of_words_are_read_only_where_one_of_them_has_more_entries_than_were_read(keywords: Keywords) -> None:
-    read: list[str] = []
-
-    def note(params: Any, **_: Any) -> None:
-        body = json.loads(params["body"])
-        values = [*body.get("ExpressionAttributeValues", {}).values(), *body.get("Parameters", ())]
-        read.extend(value["S"] for value in values if " " in value["S"])
-
-    keywords.client.meta.events.register("before-call.dynamodb", note)
-    for number in range(ENTRIES_PER_TERM // 5):
-        keywords.index(*[f"alpha w{number}x{n}" for n in range(5)], query_id=f"Q{number}")
-    keywords.index("beta delta")
-    keywords.index("alpha beta of long names indeed")
-    read.clear()
-    assert "beta delta" in keywords.find("beta delta gamma") and read == []
-    assert keywords.find("alpha beta")[0] == "alpha beta of long names indeed"
-    assert read == ["T#default_kb#alpha beta"]
+    query = "What is quantum computing in the history of science, chemistry and art?"
+    matches = keywords.lookup.find("default_kb", query, deadline=Deadline.after(5))
+    assert {len(match.result_ids) for match in matches} == {ASSOCIATIONS_PER_KEYWORD} and len(matches) == len(names)
+    assert requests == {"BatchGetItem": 2}
 
 
 @pytest.mark.slow
@@ -147,40 +127,6 @@ def test_a_very_long_query_looks_up_no_more_terms_than_the_limit(keywords: Keywo
     assert [match.keyword_text for match in result.matches] == ["quantum computing"]
 
 
-def cut_off(keywords: Keywords) -> None:
-    def end_page(parsed: Any, **_: Any) -> None:
-        parsed |= {"Items": parsed["Items"][:1], "NextToken": "more"}
-
-    keywords.client.meta.events.register("after-call.dynamodb.ExecuteStatement", end_page, "refuse")
-
-
-TEXTS = ("alpha beta", "alphabet soup", "beta", "gamma alpha beta", "al", "soup of the day", "Straße 12", "beta alpha")
-
-
-@pytest.mark.parametrize("interfere", [Keywords.refuse_statements, cut_off])
-@pytest.mark.parametrize("caller", [None, "someone"])
-def test_partitions_that_are_read_at_once_give_what_single_queries_give(
-    keywords: Keywords, interfere: Callable[[Keywords], None], caller: str | None
-) -> None:
-    for number, keyword in enumerate(TEXTS * 2):
-        keywords.index(keyword, query_id=f"Q{number:02}", answer=web_answer(f"R{number}"), kb_id="default_kb")
-    keywords.index("alpha beta", query_id="P", kb_id="other_kb", answer=web_answer("O", kb_id="other_kb"))
-    queries = (*TEXTS, "alpha", "What does the alphabet say about alpha beta?", "unknown words", "")
-
-    def look_up() -> list[Any]:
-        return [
-            keywords.lookup.look_up("default_kb", query, caller=caller, deadline=Deadline.after(20))
-            for query in queries
-        ]
-
-    at_once = look_up()
-    assert any(result.matches for result in at_once)
-    assert [result.answers for result in at_once] == [()] * len(queries)
-    interfere(keywords)
-    one_by_one = look_up()
-    assert one_by_one == at_once
-
-
 def test_answers_are_read_beside_the_entries(keywords: Keywords) -> None:
     for number in range(3):
         keywords.index("alpha beta", query_id=f"Q{number}", answer=web_answer(f"R{number}"))
@@ -189,6 +135,3 @@ def test_answers_are_read_beside_the_entries(keywords: Keywords) -> None:
             "default_kb", query, answer_ids=["R0", "R2", "none"], deadline=Deadline.after(20)
         )
         assert sorted(item["result_id"] for item in result.answers) == ["R0", "R2"]
-    cut_off(keywords)
-    result = keywords.lookup.look_up("default_kb", "x", answer_ids=["R0"], deadline=Deadline.after(20))
-    assert [item["result_id"] for item in result.answers] == ["R0"]

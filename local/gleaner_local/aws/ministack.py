@@ -16,6 +16,8 @@ import botocore.session
 from botocore.config import Config
 
 from gleaner.stores import dynamodb, schema
+from gleaner.stores.items import to_item
+from gleaner.stores.keyword_moving import new_layout
 from gleaner.stores.schema import TableSchema
 from gleaner_local.aws._ministack_process import MinistackProcess
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+NEW_LAYOUT: Any = to_item(new_layout())
 _RESTART_PAUSE_SECONDS = 5.0
 # ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {
@@ -122,11 +125,16 @@ class Ministack:
 
 
 def create_tables(client: DynamoDBClient, names: dict[str, TableSchema]) -> None:
-    """Create the tables that do not exist yet, and have all of them delete expired items."""
+    """Create the tables that do not exist yet, and have all of them delete expired items.
+
+    A new table holds no keywords of earlier versions, and says so, as after a first pruning run.
+    """
     existing = set(client.list_tables()["TableNames"])
     for name, table in names.items():
         if name not in existing:
             client.create_table(**_table_definition(name, table))
+            if table is schema.KEYWORDS:
+                client.put_item(TableName=name, Item=NEW_LAYOUT)
         if table.ttl_attribute and not (name in existing and _expires_items(client, name)):
             expiry: Any = {"Enabled": True, "AttributeName": table.ttl_attribute}
             client.update_time_to_live(TableName=name, TimeToLiveSpecification=expiry)

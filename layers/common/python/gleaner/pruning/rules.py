@@ -45,12 +45,13 @@ class PruneCounts:
     kept: int = 0  # candidates that were used, or pruned by another run, after they were read
     broken: int = 0  # malformed items that were skipped
     answers_deleted: int = 0
+    moved: int = 0  # keywords of earlier versions whose words are in posting lists now
     unfinished: int = 0  # parts of the index for which time ran out; the next run continues them
     first_candidates: list[Candidate] = field(default_factory=list)
 
     def add(self, other: PruneCounts) -> None:
         """Add the counts and candidates of another part."""
-        for name in ("examined", "candidates", "pruned", "kept", "broken", "answers_deleted", "unfinished"):
+        for name in ("examined", "candidates", "pruned", "kept", "broken", "answers_deleted", "moved", "unfinished"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_candidates += other.first_candidates
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
@@ -18,6 +18,8 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_moving import PostingMover, new_layout
+from gleaner.stores.keyword_postings import is_in_lists
 from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
 
@@ -29,6 +31,9 @@ logger = logging.getLogger(__name__)
 
 _PAGE = 100
 _MAX_LISTED_CANDIDATES = 500
+# So long after no keyword of an earlier version was found, runs look for more: an earlier version may have answered
+# until its deployment was complete, or again after a deployment was taken back.
+_LOOKS_FOR_FORMER = timedelta(days=7)
 _SECONDS_FOR_RECORD = 1.0  # reserved for writing the record of the run
 _BY_LAST_USE = schema.KEYWORDS.indexes[0]
 
@@ -73,15 +78,42 @@ class Pruner:
                 partial(self._delete_answers, part_deadline),
                 partial(self._repair_index, part_deadline),
             ]
-        counts = PruneCounts()
-        for future in [self._executor.submit(_run_part, part) for part in parts]:
-            counts.add(future.result())
+        counts = self._run_parts(parts)
+        if not dry_run:
+            counts.add(_run_part(partial(self._move_words, part_deadline)))
         by_age = sorted(counts.first_candidates, key=lambda candidate: candidate.last_used_at)
         counts.first_candidates = by_age[:_MAX_LISTED_CANDIDATES]
         report = _report(run_id, by, dry_run, rules, counts, start)
         if not dry_run:
             self._record(report, deadline)
         return report
+
+    def _run_parts(self, parts: Sequence[Part]) -> PruneCounts:
+        counts = PruneCounts()
+        for future in [self._executor.submit(_run_part, part) for part in parts]:
+            counts.add(future.result())
+        return counts
+
+    def _move_words(self, deadline: Deadline, counts: PruneCounts) -> None:
+        """Move the words of keywords of earlier versions into posting lists.
+
+        Once a run has found none, the table says so, and look-ups read the lists alone.
+        """
+        layout = self._table.get(schema.LAYOUT_KEY, deadline=deadline)
+        if layout is not None and _parse_time(layout["created_at"]) < utc_now() - _LOOKS_FOR_FORMER:
+            return
+        mover = PostingMover(self._table)
+        move = partial(self._move_partition, mover, deadline)
+        of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
+        if layout is None and of_parts.moved == 0 and of_parts.unfinished == 0:
+            self._table.put_new(new_layout(), deadline=deadline)
+        counts.add(of_parts)
+
+    def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:
+        for head in self._iter_oldest(partition, _after_all(), deadline):
+            deadline.timeout(1.0)  # raises when the part's time is up
+            if not is_in_lists(head) and _read_usage(head, PruneCounts()) is not None:  # pruning counts malformed ones
+                counts.moved += mover.move(head, deadline=deadline)
 
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:
         """Prune one keyword by hand; a pruned one is left alone. Raises UnknownKeyword or StoreUnavailable."""
@@ -171,9 +203,8 @@ class Pruner:
         counts.kept += not pruned
 
     def _finish_interrupted(self, deadline: Deadline, _counts: PruneCounts) -> None:
-        before = to_timestamp(utc_now() + timedelta(days=1))  # matches keywords of any age
         for partition in schema.queue_partitions(PruneQueue.UNFINISHED):
-            for head in self._iter_oldest(partition, before, deadline):
+            for head in self._iter_oldest(partition, _after_all(), deadline):
                 self._prune_writer.finish(head, deadline=deadline)
 
     def _delete_answers(self, deadline: Deadline, counts: PruneCounts) -> None:
@@ -186,9 +217,8 @@ class Pruner:
         """Write the answers into the vector index that are missing there, and delete records without an answer."""
         if self._index is None:
             return
-        before = to_timestamp(utc_now() + timedelta(days=1))  # matches answers of any age
         for partition in schema.queue_partitions(PruneQueue.UNINDEXED):
-            for answer in self._iter_oldest(partition, before, deadline):
+            for answer in self._iter_oldest(partition, _after_all(), deadline):
                 if not self._index.write(answer, deadline=deadline):
                     return
         self._index.delete_orphans(deadline=deadline)
@@ -221,6 +251,11 @@ class Pruner:
                 "hard_max_age_days": rules.hard_max_age_days,
             }
         self._table.put_new(record, deadline=deadline)
+
+
+def _after_all() -> str:
+    """A time of last use that is later than that of any item."""
+    return to_timestamp(utc_now() + timedelta(days=1))
 
 
 def _run_part(part: Part) -> PruneCounts:

@@ -1,123 +1,115 @@
-"""Reads what a look-up of keywords needs: by one statement while DynamoDB returns all at once, else by queries."""
+"""Reads what a look-up of keywords needs: lists and heads, all in one request each, and by queries what these lack."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import Any
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.dynamodb import MAX_PARTITIONS, Table
+from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD, read_newest
+from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_postings import Posting, has_entries, read_list
 
-# These bound what is read, whatever the table's size.
-ENTRIES_PER_TERM = 25
-ASSOCIATIONS_PER_KEYWORD = 10
-
-# A table in which one look-up finds more than DynamoDB returns at once has as much for most others: reading it in vain
-# each time would cost them a round trip. Words that are rarer may come, so it is tried again after so many.
-_LOOK_UPS_BY_QUERIES = 100
+ENTRIES_PER_TERM = 25  # look-up entries that are read of each; what is read is bounded, whatever the table's size
 
 Item = dict[str, Any]
-Range = tuple[str, str]  # a partition, and the prefix of the sort keys in it
+Term = tuple[str, str]  # a scope, and a stem of the query
 Place = tuple[str, str]  # the scope and the id of a keyword
 
 
+@dataclass(frozen=True, slots=True)
+class FoundPostings:
+    """The postings of stems that are equal to each term or begin with it."""
+
+    by_term: Mapping[Term, Sequence[Posting]]
+    cut: frozenset[Term]  # those that have more look-up entries than were read, or just as many
+    answers: Sequence[Item]  # the items that were to be read besides, and exist
+
+
 class LookupReader:
-    """Reads look-up entries, keywords and their associations; on `executor` where it takes several requests."""
+    """Reads posting lists, look-up entries, and keywords with their newest answers."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
+        """`executor` sends the queries, if any."""
         self._table = table
         self._executor = executor
-        self._entries, self._keywords = _AtOnce(table), _AtOnce(table)
+        self._all_in_lists = False  # no keyword of an earlier version is left, which has look-up entries only
 
-    def read_entries(
-        self, ranges: Sequence[Range], answer_keys: Sequence[schema.Key], deadline: Deadline
-    ) -> tuple[list[list[Item]], list[Item]]:
-        """The first entries of each range, ordered by sort key, and the items under these keys that exist."""
-        partitions = [partition for partition, _ in ranges]
-        names = [*partitions, *(key["pk"] for key in answer_keys)]
-        limit = ENTRIES_PER_TERM * len(ranges) + len(answer_keys)
-        items = self._entries.read(names, limit=limit, deadline=deadline)
-        if items is None:
-            answers = self._executor.submit(self._table.get_many, answer_keys, deadline=deadline)
-            return self._map_parallel(lambda place: self._query(place, deadline), ranges), answers.result()
-        return _cut_ranges(items, ranges), [item for item in items if _key(item) in answer_keys]
+    def read_postings(
+        self, terms: Sequence[Term], former_terms: Sequence[Term], answer_keys: Sequence[schema.Key], deadline: Deadline
+    ) -> FoundPostings:
+        """What is found for each term, and the items under these keys.
+
+        `former_terms` are those by which only keywords of earlier versions are found.
+        """
+        list_keys = {term: schema.postings_key(*term) for term in terms}
+        layout = [] if self._all_in_lists else [schema.LAYOUT_KEY]
+        distinct = {key["pk"]: key for key in list_keys.values()}
+        items = self._table.get_many([*distinct.values(), *answer_keys, *layout], deadline=deadline)
+        by_partition = {item["pk"]: item for item in items}
+        self._all_in_lists = self._all_in_lists or schema.LAYOUT_KEY["pk"] in by_partition
+        lists = {term: by_partition.get(key["pk"], {}) for term, key in list_keys.items()}
+        # A list of stems that are shorter than what names it holds only equal ones.
+        found = {term: [one for one in read_list(item) if one.stem.startswith(term[1])] for term, item in lists.items()}
+        unread = [*terms, *former_terms]
+        if self._all_in_lists:
+            unread = [term for term, item in lists.items() if has_entries(item)]
+        entries = dict(zip(unread, self._query_entries(map(_range, unread), deadline), strict=True))
+        return FoundPostings(
+            by_term=found | {term: list(dict.fromkeys([*found.get(term, ()), *entries[term]])) for term in unread},
+            cut=frozenset(term for term in unread if len(entries[term]) >= ENTRIES_PER_TERM),
+            answers=[by_partition[key["pk"]] for key in answer_keys if key["pk"] in by_partition],
+        )
+
+    def read_pairs(self, pairs: Sequence[tuple[str, str, str]], deadline: Deadline) -> list[list[Posting]]:
+        """The first look-up entries of each scope and pair of adjacent stems."""
+        return self._query_entries(((schema.pair_partition(*pair), "") for pair in pairs), deadline)
 
     def read_keywords(self, places: Sequence[Place], deadline: Deadline) -> tuple[list[Item], list[list[Item]]]:
-        """The keywords that exist, and for each place the newest associations."""
-        prefixes = [schema.association_prefix(scope) for scope, _ in places]
+        """The keywords that exist, and for each place what leads to the newest answers."""
         keys = {keyword_id: schema.keyword_key(keyword_id) for _, keyword_id in places}
-        # A keyword sorts after its associations with answers, and before those with queries that it served.
-        between = min(prefixes), schema.keyword_key("")["sk"]
-        limit = (ASSOCIATIONS_PER_KEYWORD + 1) * (len(places) + 1)
-        partitions = [key["pk"] for key in keys.values()]
-        items = self._keywords.read(partitions, between=between, limit=limit, deadline=deadline)
-        if items is None:
-            heads = self._executor.submit(self._table.get_many, list(keys.values()), deadline=deadline)
-            by_place = self._map_parallel(lambda place: self._query_associations(place, deadline), places)
-            return heads.result(), by_place
-        newest_first = sorted(items, key=lambda item: item["sk"], reverse=True)
-        return [item for item in items if item["sk"] == between[1]], [
-            [item for item in newest_first if item["pk"] == keys[keyword_id]["pk"] and item["sk"].startswith(prefix)][
-                :ASSOCIATIONS_PER_KEYWORD
-            ]
-            for (_, keyword_id), prefix in zip(places, prefixes, strict=True)
-        ]
+        heads = self._table.get_many(list(keys.values()), deadline=deadline)
+        by_id = {head["keyword_id"]: head for head in heads}
+        named = [read_newest(by_id.get(keyword_id, {"newest_answers": ()}), scope) for scope, keyword_id in places]
+        unnamed = [place for place, answers in zip(places, named, strict=True) if answers is None]
+        queried = iter(self._map_parallel(lambda place: self._query_associations(place, deadline), unnamed))
+        return heads, [next(queried) if answers is None else answers for answers in named]
 
-    def _query(self, place: Range, deadline: Deadline) -> list[Item]:
-        partition, begins_with = place
-        return self._table.query(
-            partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
-        )
+    def _query_entries(self, ranges: Iterable[tuple[str, str]], deadline: Deadline) -> list[list[Posting]]:
+        """The first look-up entries of partitions whose sort keys begin so, ordered by sort key."""
+
+        def query(one: tuple[str, str]) -> list[Posting]:
+            partition, begins_with = one
+            entries = self._table.query(
+                partition=partition, begins_with=begins_with, limit=ENTRIES_PER_TERM, deadline=deadline
+            )
+            return [Posting.of_entry(entry) for entry in entries]
+
+        return self._map_parallel(query, ranges)
 
     def _query_associations(self, place: Place, deadline: Deadline) -> list[Item]:
         scope, keyword_id = place
-        return self._table.query(
-            partition=schema.keyword_key(keyword_id)["pk"],
-            begins_with=schema.association_prefix(scope),
-            limit=ASSOCIATIONS_PER_KEYWORD,
-            newest_first=True,
-            deadline=deadline,
-        )
+        return [
+            *self._table.query(
+                partition=schema.keyword_key(keyword_id)["pk"],
+                begins_with=schema.association_prefix(scope),
+                limit=ASSOCIATIONS_PER_KEYWORD,
+                newest_first=True,
+                deadline=deadline,
+            )
+        ]
 
     def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))
 
 
-class _AtOnce:
-    """Reads partitions by one statement, unless one of the last read only a part of what it named."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-        self._by_queries = 0  # look-ups for which it is not tried; of threads that meet here, each may try once more
-
-    def read(
-        self, partitions: Sequence[str], *, between: tuple[str, str] | None = None, limit: int, deadline: Deadline
-    ) -> list[Item] | None:
-        """All items of the partitions, between two sort keys; None if they must be queried one by one."""
-        names = list(dict.fromkeys(partitions))
-        if not names or len(names) > MAX_PARTITIONS:
-            return None if names else []
-        if self._by_queries > 0:
-            self._by_queries -= 1
-            return None
-        items = self._table.select(names, between=between, limit=limit, deadline=deadline)
-        if items is None:
-            self._by_queries = _LOOK_UPS_BY_QUERIES
-        return items
-
-
-def _key(item: Mapping[str, Any]) -> schema.Key:
-    return {"pk": item["pk"], "sk": item["sk"]}
-
-
-def _cut_ranges(items: Sequence[Item], ranges: Sequence[Range]) -> list[list[Item]]:
-    """The first entries of each range of whole partitions, as a query of it would return them."""
-    partitions: dict[str, list[Item]] = {partition: [] for partition, _ in ranges}
-    for item in sorted(items, key=lambda item: item["sk"]):
-        partitions.get(item["pk"], []).append(item)
-    return [
-        [item for item in partitions[partition] if item["sk"].startswith(prefix)][:ENTRIES_PER_TERM]
-        for partition, prefix in ranges
-    ]
+def _range(term: Term) -> tuple[str, str]:
+    """The partition to query, and the prefix of its sort keys."""
+    scope, stem = term
+    # Equal stems sort before longer ones because the separator sorts before letters and digits. A stem shorter
+    # than the partition's prefix matches only itself: its extensions are in other partitions.
+    exact = schema.KEY_SEPARATOR if len(stem) < schema.PREFIX_LENGTH else ""
+    return schema.term_partition(scope, stem), stem + exact

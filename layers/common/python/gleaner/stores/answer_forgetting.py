@@ -7,6 +7,7 @@ for a while: its mark keeps a query that is still running from storing the answe
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from gleaner.errors import StoreUnavailable, UnknownAnswer
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
+from gleaner.stores._newest_answers import name_of
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar, bar_end, page_keys
 from gleaner.stores.items import to_timestamp
@@ -89,20 +91,40 @@ class AnswerForgetting:
         )
 
     def _delete_associations(self, keyword_ids: list[str], answer_id: str, deadline: Deadline) -> None:
-        deletions = [
-            # Unconditionally: an association that is already gone is the goal.
-            self._table.delete({"pk": item["pk"], "sk": item["sk"]})
+        doomed = {
+            keyword_id: [
+                item
+                for item in self._table.query_all(
+                    partition=schema.keyword_key(keyword_id)["pk"],
+                    begins_with=schema.ASSOCIATION_PREFIXES[0],
+                    limit=None,
+                    deadline=deadline,
+                )
+                if item.get("perplexity_result_id") == answer_id
+            ]
             for keyword_id in keyword_ids
-            for item in self._table.query_all(
-                partition=schema.keyword_key(keyword_id)["pk"],
-                begins_with=schema.ASSOCIATION_PREFIXES[0],
-                limit=None,
-                deadline=deadline,
-            )
-            if item.get("perplexity_result_id") == answer_id
+        }
+        for keyword_id, items in doomed.items():
+            self._unname(keyword_id, {name for item in items if (name := name_of(item)) is not None}, deadline)
+        # Unconditionally: an association that is already gone is the goal.
+        deletions = [
+            self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for items in doomed.values() for item in items
         ]
         for start in range(0, len(deletions), MAX_TRANSACTION_ACTIONS):
             self._table.transact(deletions[start : start + MAX_TRANSACTION_ACTIONS], deadline=deadline)
+
+    def _unname(self, keyword_id: str, names: set[str], deadline: Deadline) -> None:
+        """Take answers from those that a keyword's head names."""
+        if not names:
+            return
+        update = self._table.update(
+            schema.keyword_key(keyword_id),
+            expression="DELETE #newest_answers :names",
+            condition="attribute_exists(#pk)",  # a deleted keyword must not come back as an item without its text
+            values={":names": names},
+        )
+        with suppress(ConditionFailed):
+            self._table.write(update, deadline=deadline)
 
     def _unreference(self, emptied: Mapping[str, Any], keyword_count: int) -> dict[str, Any]:
         return self._table.update(

@@ -1,15 +1,13 @@
-"""The items of the keywords table: associations, look-up entries and stored web answers."""
+"""The items of the keywords table: associations, records of what was taught, and stored web answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
-from gleaner import text
 from gleaner.groups import ACL, Groups, read_stored_groups
 from gleaner.guards.redaction import redact
 from gleaner.model import Citation, WebAnswer, utc_now
@@ -18,9 +16,6 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp, to_timestamp
 from gleaner.stores.schema import PruneQueue
 
-# Stems of a keyword or a query that are indexed or looked up. A keyword of 50 Chinese characters has three times as
-# many, and all of a keyword's entries must fit into one transaction.
-MAX_STEMS = 16
 MIN_DOUBTERS = 2  # callers who rated a stored answer poor, so that it is not handed out
 
 
@@ -47,22 +42,6 @@ class KeywordUse:
     def caller_mark(self) -> str | None:
         """What names the caller in the head of a keyword; None if the caller is not known."""
         return None if self.caller is None else schema.caller_mark(self.caller, is_restricted=bool(self.groups))
-
-
-def entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
-    """Keys of a keyword's look-up entries: one for each stem and one for each pair of adjacent stems."""
-    return _entry_keys(text.stems(display_text)[:MAX_STEMS], keyword, kb_id)
-
-
-def former_entry_keys(keyword: str, display_text: str, kb_id: str) -> list[schema.Key]:
-    """Keys of the look-up entries that earlier versions wrote for a keyword, where they differ from `entry_keys`."""
-    return _entry_keys(text.former_stems(display_text), keyword, kb_id)
-
-
-def _entry_keys(stems: Sequence[str], keyword: str, kb_id: str) -> list[schema.Key]:
-    partitions = [(schema.term_partition(kb_id, stem), stem) for stem in stems]
-    partitions += [(schema.pair_partition(kb_id, first, second), "") for first, second in pairwise(stems)]
-    return [{"pk": partition, "sk": schema.entry_sort_key(stem, len(stems), keyword)} for partition, stem in partitions]
 
 
 def association(keyword: str, use: KeywordUse, now: str) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from gleaner import text
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, match_former
-from gleaner.stores._lookup_reading import ENTRIES_PER_TERM, LookupReader
+from gleaner.stores._lookup_reading import LookupReader, Term
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.keyword_items import MAX_STEMS
+from gleaner.stores.keyword_postings import MAX_STEMS, Posting
 
-# A look-up is bounded regardless of the table's size. It reads at most 28 ranges of entries (16 stems, and 12 stems of
-# entries that earlier versions wrote), then the pairs of those stems that have more entries than were read (at most
-# 15), and then so many keywords with their newest associations; with two scopes, twice as many.
+# A look-up is bounded regardless of the table's size. It reads the posting lists of at most 16 stems, and the look-up
+# entries of those whose lists are full; of earlier versions' keywords at most 28 ranges of entries (16 stems, and 12
+# stems by their rules); then the pairs of those stems that have more entries than were read (at most 15), and then so
+# many keywords with their newest associations; with two scopes, twice as many.
 MAX_KEYWORDS = 12
 
 UNKNOWN_WEIGHT = 0.7  # weight of a stem whose rarity is unknown
@@ -49,7 +50,6 @@ class LookupResult:
 
 @dataclass(slots=True)
 class _Candidate:
-    keyword_text: str
     term_count: int
     match_weights: dict[str, float] = field(default_factory=dict)  # by stem of the query
     former_shares: dict[str, float] = field(default_factory=dict)  # by stem of an entry of an earlier version
@@ -64,12 +64,12 @@ class _Candidate:
         return sum((self.former_shares or self.match_weights).values())
 
 
-_Entries = tuple[tuple[str, ...], list[dict[str, Any]]]
+_Entries = tuple[tuple[str, ...], Sequence[Posting]]  # of one stem of the query, or of two adjacent ones
 _Ranked = tuple[str, str, float]  # the scope of a keyword, its id, and its score
 
 
 class KeywordLookup:
-    """Reads the look-up entries of the keywords table; on `executor` where it takes several requests."""
+    """Finds keywords by their words; on `executor` where it takes several requests."""
 
     def __init__(self, table: Table, executor: Executor) -> None:
         self._reader = LookupReader(table, executor)
@@ -90,54 +90,47 @@ class KeywordLookup:
         """Find active keywords that share terms, or prefixes of terms, with `query`.
 
         With `caller`, a hash, the matches lead only to answers that this caller caused, or whose caller is not known;
-        the bounds then hold for each of the two scopes. The items of `answer_ids` are read beside the entries. Takes
-        two round trips of bounded size, and a third for words that many keywords have in common. Raises
+        the bounds then hold for each of the two scopes. The items of `answer_ids` are read beside the lists. Takes
+        two round trips of bounded size, each one request, and up to three more of queries for words that many keywords
+        have in common and for keywords with many answers. Raises
         StoreUnavailable or DeadlineExceeded.
         """
         scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
         former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
-        found, answers = self._read_entries(scopes, [*stems, *former], answer_ids, deadline)
-        by_scope = [entries[: len(stems)] for entries in found]
+        found = self._reader.read_postings(
+            list(itertools.product(scopes, stems)),
+            list(itertools.product(scopes, former)),
+            [schema.answer_key(result_id) for result_id in answer_ids],
+            deadline,
+        )
+        by_term = found.by_term
+        by_scope: list[list[_Entries]] = [[((stem,), by_term[scope, stem]) for stem in stems] for scope in scopes]
         weights = _weigh(stems, by_scope)
-        pairs = self._read_pairs(scopes, by_scope, deadline)
+        pairs = self._read_pairs(scopes, stems, found.cut, deadline)
         ranked: list[_Ranked] = []
-        for scope, present, of_pairs, entries in zip(scopes, by_scope, pairs, found, strict=True):
-            earlier = _former_candidates(entries[len(stems) :], former, weights)
-            best = _rank(weights, [*_candidates([*present, *of_pairs]), *earlier])
+        for scope, present in zip(scopes, by_scope, strict=True):
+            earlier = _former_candidates(((stem, by_term.get((scope, stem), ())) for stem in former), former, weights)
+            best = _rank(weights, [*_candidates([*present, *pairs[scope]]), *earlier])
             ranked += [(scope, keyword_id, score) for keyword_id, _, score in best[:MAX_KEYWORDS]]
         matches = self._with_answers(ranked, caller, deadline) if ranked else []
-        return LookupResult(matches=tuple(matches), weights=weights, answers=tuple(answers))
-
-    def _read_entries(
-        self, scopes: Sequence[str], stems: Sequence[str], answer_ids: Sequence[str], deadline: Deadline
-    ) -> tuple[list[list[_Entries]], list[dict[str, Any]]]:
-        """The entries of each scope with the stem they were looked up by; the items of the answers."""
-        places = list(itertools.product(scopes, stems))
-        answer_keys = [schema.answer_key(result_id) for result_id in answer_ids]
-        found, answers = self._reader.read_entries([_stem_range(*place) for place in places], answer_keys, deadline)
-        entries = iter(found)
-        return [[((stem,), next(entries)) for stem in stems] for _ in scopes], answers
+        return LookupResult(matches=tuple(matches), weights=weights, answers=tuple(found.answers))
 
     def _read_pairs(
-        self, scopes: Sequence[str], by_scope: Sequence[Sequence[_Entries]], deadline: Deadline
-    ) -> list[list[_Entries]]:
-        """The entries of adjacent stems that have more entries than were read. The others lead to nothing more.
+        self, scopes: Sequence[str], stems: Sequence[str], cut: frozenset[Term], deadline: Deadline
+    ) -> dict[str, list[_Entries]]:
+        """The entries of adjacent stems, one of which has more entries than were read. The others lead to nothing more.
 
-        A keyword with an entry for two adjacent stems has one for each of them.
+        A keyword with an entry for two adjacent stems has an entry or a posting for each of them.
         """
         wanted = [
-            (place, (*first[0], *second[0]))
-            for place, entries in enumerate(by_scope)
-            for first, second in pairwise(entries)
-            if max(len(first[1]), len(second[1])) >= ENTRIES_PER_TERM
+            (scope, first, second)
+            for scope, (first, second) in itertools.product(scopes, pairwise(stems))
+            if not cut.isdisjoint([(scope, first), (scope, second)])
         ]
-        pairs: list[list[_Entries]] = [[] for _ in scopes]
-        if wanted:
-            ranges = [(schema.pair_partition(scopes[place], *stems), "") for place, stems in wanted]
-            found, _ = self._reader.read_entries(ranges, (), deadline)
-            for (place, stems), items in zip(wanted, found, strict=True):
-                pairs[place].append((stems, items))
+        pairs: dict[str, list[_Entries]] = {scope: [] for scope in scopes}
+        for (scope, *pair), postings in zip(wanted, self._reader.read_pairs(wanted, deadline), strict=True):
+            pairs[scope].append((tuple(pair), postings))
         return pairs
 
     def _with_answers(self, ranked: Sequence[_Ranked], caller: str | None, deadline: Deadline) -> list[KeywordMatch]:
@@ -163,36 +156,28 @@ class KeywordLookup:
         return sorted(matches, key=lambda match: (-match.score, -match.usage_count, match.keyword_id))
 
 
-def _stem_range(kb_id: str, stem: str) -> tuple[str, str]:
-    """The partition to query, and the prefix of its sort keys."""
-    # Equal stems sort before longer ones because the separator sorts before letters and digits. A stem shorter
-    # than the partition's prefix matches only itself: its extensions are in other partitions.
-    exact = schema.KEY_SEPARATOR if len(stem) < schema.PREFIX_LENGTH else ""
-    return schema.term_partition(kb_id, stem), stem + exact
-
-
 def _candidates(entries: Sequence[_Entries]) -> Iterator[tuple[str, _Candidate]]:
     candidates: dict[str, _Candidate] = {}
-    for key_stems, items in entries:
-        for item in items:
-            entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
-            candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
-            is_whole = len(key_stems) > 1 or entry_stem == key_stems[0]
+    for key_stems, postings in entries:
+        for posting in postings:
+            candidate = candidates.setdefault(posting.keyword_id, _Candidate(posting.term_count))
+            is_whole = len(key_stems) > 1 or posting.stem == key_stems[0]
             candidate.add(dict.fromkeys(key_stems, 1.0 if is_whole else _PREFIX_WEIGHT))
     yield from candidates.items()
 
 
 def _former_candidates(
-    entries: Sequence[_Entries], former: Mapping[str, Mapping[str, float]], stems: Collection[str]
+    found: Iterable[tuple[str, Sequence[Posting]]],
+    former: Mapping[str, Mapping[str, float]],
+    stems: Collection[str],
 ) -> Iterator[tuple[str, _Candidate]]:
     candidates: dict[str, _Candidate] = {}
-    for (looked_up,), items in entries:
-        for item in items:
-            entry_stem, term_count, keyword_id = item["sk"].rsplit(schema.KEY_SEPARATOR, 2)
-            candidate = candidates.setdefault(keyword_id, _Candidate(item["keyword_text"], int(term_count)))
-            match = match_former(entry_stem, looked_up, former[looked_up], stems)
+    for looked_up, postings in found:
+        for posting in postings:
+            candidate = candidates.setdefault(posting.keyword_id, _Candidate(posting.term_count))
+            match = match_former(posting.stem, looked_up, former[looked_up], stems)
             candidate.add(match.weights)
-            candidate.former_shares[entry_stem] = match.share
+            candidate.former_shares[posting.stem] = match.share
     yield from candidates.items()
 
 

@@ -7,7 +7,7 @@ finishes it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,10 +17,10 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import entry_keys, former_entry_keys, is_forgotten
+from gleaner.stores.keyword_items import is_forgotten
+from gleaner.stores.keyword_postings import Head, removals
 from gleaner.stores.schema import PruneQueue
 
-Head = Mapping[str, Any]  # the item of a keyword
 Action = dict[str, Any]
 
 MAX_PLANS = 8  # a plan is stale if a web answer was deleted after it was read
@@ -106,12 +106,11 @@ class PruneWriter:
         return not answer.get("keyword_ids")
 
     def _plan_removal(self, head: Head, run_id: str, kb_ids: Collection[str], deadline: Deadline) -> list[Action]:
-        """Actions: delete a keyword's look-up entries, archive its associations, unreference its web answers."""
+        """Actions: remove a keyword's words, archive its associations, and take it from its web answers."""
         associations = self.read_associations(head["keyword_id"], deadline)
         answers = self._existing_answers(associations, deadline)
         return [
-            # Deleted unconditionally: an entry that is already gone is the goal.
-            *(self._table.delete(key) for key in all_removed_entry_keys(head, kb_ids)),
+            *removals(self._table, head, kb_ids),
             *(self._archive(item, run_id) for item in associations if item["status"] == "active"),
             *(self._unreference(answer, head["keyword_id"]) for answer in answers),
         ]
@@ -175,7 +174,9 @@ class PruneWriter:
         return self._table.update(
             schema.keyword_key(keyword_id),
             expression="SET #status = :pruned, #updated_at = :now, #pruned_run_id = :run"
-            + (", #queue = :queue REMOVE #kb_ids" if unfinished else " REMOVE #kb_ids, #queue"),
+            # Until it is restored or learned again, its head names no answers; from then on they are queried.
+            + (", #queue = :queue REMOVE" if unfinished else " REMOVE #queue,")
+            + " #kb_ids, #newest_answers",
             # The decision to prune rests on these values; a later use changes both.
             condition="#status = :active AND #last_used_at = :last_used AND #usage_count = :uses",
             values=values,
@@ -217,21 +218,6 @@ class PruneWriter:
             condition=f"{EXISTING_ANSWER} AND {alone if is_last else f'NOT {alone}'}",
             values=values | ({":empty": ""} if is_last else {}),
         )
-
-
-def all_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
-    """Keys of a keyword's look-up entries in these knowledge bases."""
-    for kb_id in sorted(kb_ids):
-        yield from entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
-
-
-def all_removed_entry_keys(head: Head, kb_ids: Collection[str]) -> Iterator[schema.Key]:
-    """Keys of a keyword's look-up entries in these knowledge bases, with those that earlier versions wrote."""
-    present = list(all_entry_keys(head, kb_ids))
-    yield from present
-    for kb_id in sorted(kb_ids):
-        former = former_entry_keys(head["keyword_id"], head["keyword_text"], kb_id)
-        yield from (key for key in former if key not in present)
 
 
 def _result_ids(associations: Sequence[Mapping[str, Any]]) -> list[str]:

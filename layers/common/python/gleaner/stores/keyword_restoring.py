@@ -1,6 +1,6 @@
 """The writes that restore pruned keywords. Restoring can be resumed after an interruption at any write.
 
-The first transaction makes the keyword active again, in the knowledge bases whose entries are restored so far. The
+The first transaction makes the keyword active again, in the knowledge bases in which it is findable so far. The
 head names the run that pruned it until the last transaction, so restoring it again resumes.
 """
 
@@ -15,15 +15,14 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_postings import Head, PostingWriter
 from gleaner.stores.keyword_pruning import (
     EXISTING_ANSWER,
     MAX_OTHER_ACTIONS,
     MAX_PLANS,
     TOO_MANY_CHANGES,
     Action,
-    Head,
     PruneWriter,
-    all_entry_keys,
     is_unfinished,
 )
 
@@ -34,9 +33,10 @@ class RestoreWriter:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._prune_writer = PruneWriter(table)
+        self._postings = PostingWriter(table)
 
     def restore(self, head: Head, *, deadline: Deadline) -> bool:
-        """Restore a pruned keyword with all its associations and look-up entries. Returns False if it is not pruned.
+        """Restore a pruned keyword with all its associations and postings. Returns False if it is not pruned.
 
         A keyword that was learned again after it was pruned gets its history back. Restoring resets the keyword's
         age, so that the next run does not prune it again.
@@ -63,23 +63,26 @@ class RestoreWriter:
             *(self._reference(result_id, head) for result_id in result_ids),
             *(self._reactivate(item) for item in associations if item["status"] != "active"),
         ]
-        entries = {
-            kb_id: [self._put_entry(key, head) for key in all_entry_keys(head, [kb_id])] for kb_id in sorted(kb_ids)
-        }
-        steps = _plan_steps(entries, history)
+        texts = {head["keyword_id"]: head["keyword_text"]}
+        additions = {kb_id: self._postings.additions(kb_id, texts) for kb_id in sorted(kb_ids)}
+        steps = _plan_steps(additions, history)
         try:
             for number, (step_kb_ids, actions) in enumerate(steps, 1):
                 head_update = self._update_head(head, step_kb_ids, last=number == len(steps))
                 self._table.transact([head_update, *actions], deadline=deadline)
+                self._postings.note_written(actions)
         except ConditionFailed as error:
+            self._postings.note_full_lists(actions, error, first=1)
             return error.positions
         return ()
 
     def _update_head(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
+        has_entries = any(self._postings.overflows(kb_id, head["keyword_text"]) for kb_id in kb_ids)
         # Every step sets the time of last use, so that a pruning planned earlier fails.
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
+            + (", #has_entries = :yes" if has_entries else "")
             + (" REMOVE #pruned_run_id" if last else "")
             + (" ADD #kb_ids :kbs" if kb_ids else ""),
             condition="#pruned_run_id = :run",  # fails if it was restored or pruned again since the read
@@ -89,15 +92,8 @@ class RestoreWriter:
                 ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
                 ":run": head["pruned_run_id"],
             }
-            | ({":kbs": set(kb_ids)} if kb_ids else {}),
-        )
-
-    def _put_entry(self, key: schema.Key, head: Head) -> Action:
-        return self._table.update(
-            key,
-            expression="SET #keyword_id = :id, #keyword_text = :text",
-            condition="attribute_not_exists(#pk) OR #keyword_id = :id",  # never overwrites another keyword's entry
-            values={":id": head["keyword_id"], ":text": head["keyword_text"]},
+            | ({":kbs": set(kb_ids)} if kb_ids else {})
+            | ({":yes": True} if has_entries else {}),
         )
 
     def _reactivate(self, item: Mapping[str, Any]) -> Action:
@@ -118,11 +114,11 @@ class RestoreWriter:
 
 
 def _plan_steps(
-    entries: Mapping[str, Sequence[Action]], history: Sequence[Action]
+    additions: Mapping[str, Sequence[Action]], history: Sequence[Action]
 ) -> list[tuple[set[str], list[Action]]]:
-    """Group actions into transactions: the knowledge bases whose entries each restores, and its actions."""
+    """Group actions into transactions: the knowledge bases in which each makes it findable, and its actions."""
     steps: list[tuple[set[str], list[Action]]] = [(set(), [])]
-    for kb_id, actions in [*entries.items(), *((None, [action]) for action in history)]:
+    for kb_id, actions in [*additions.items(), *((None, [action]) for action in history)]:
         if len(steps[-1][1]) + len(actions) > MAX_OTHER_ACTIONS:
             steps.append((set(), []))
         steps[-1][1].extend(actions)

@@ -15,22 +15,23 @@ from gleaner.errors import StoreUnavailable, UnknownAnswer
 from gleaner.groups import ACL
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
+from gleaner.stores._newest_answers import name_of
 from gleaner.stores.answer_forgetting import AnswerForgetting
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.keyword_items import is_forgotten
+from gleaner.stores.keyword_moving import PostingMover
+from gleaner.stores.keyword_postings import Head, removals
 from gleaner.stores.keyword_pruning import (
     EXISTING_ANSWER,
     Action,
-    Head,
     PruneWriter,
-    all_removed_entry_keys,
     is_unfinished,
 )
 from gleaner.stores.keyword_stems import release
 
 _PAGE = 100
 _MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
-_MAX_DELETIONS = 15  # associations in the transaction that also deletes the entries of a scope, at most 80
+_MAX_DELETIONS = 15  # associations in the transaction that also removes the words of a scope, by at most 80 actions
 _BY = "deletion"  # who forgot an answer: nothing is to say whose it was
 # Deletes records of stored answers of a knowledge base from the vector index, by their ids.
 DeleteRecords = Callable[[str, Sequence[str], Deadline], None]
@@ -72,6 +73,7 @@ class LearnedDeletion:
         self._delete_records = delete_records
         self._forgetting = AnswerForgetting(table)
         self._prune_writer = PruneWriter(table)
+        self._mover = PostingMover(table)
 
     def delete(
         self, caller: str, counts: LearnedCounts, *, session_id: str | None, with_shared: bool, deadline: Deadline
@@ -156,6 +158,8 @@ class LearnedDeletion:
             if is_unfinished(head):
                 self._prune_writer.finish(head, deadline=deadline)
                 continue
+            if self._mover.move(head, deadline=deadline):  # an earlier version's words are too many for one transaction
+                continue
             associations = self._prune_writer.read_associations(keyword_id, deadline)
             step = _plan(head, associations, teacher)
             actions = self._actions(head, step)
@@ -177,14 +181,14 @@ class LearnedDeletion:
 
     def _actions(self, head: Head, step: _Step) -> list[Action]:
         deletions = [self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in step.associations]
-        # Entries are deleted only together with a write of the head, which fails if the keyword was learned again.
-        entries = [self._table.delete(key) for key in all_removed_entry_keys(head, step.scopes)]
+        # Words are removed only together with a write of the head, which fails if the keyword was learned again.
+        words = list(removals(self._table, head, step.scopes))
         if step.deletes_head:
             runs = [head["pruned_run_id"]] if "pruned_run_id" in head else []
             records = [self._table.delete(schema.pruned_key(run_id, head["keyword_id"])) for run_id in runs]
-            return [self._delete_head(head), *records, *deletions, *entries]
-        if step.scopes or step.callers != head.get("callers"):
-            return [self._update_head(head, step), *deletions, *entries]
+            return [self._delete_head(head), *records, *deletions, *words]
+        if step.scopes or step.callers != head.get("callers") or _named_answers(head, step):
+            return [self._update_head(head, step), *deletions, *words]
         return deletions
 
     def _delete_head(self, head: Head) -> Action:
@@ -199,7 +203,9 @@ class LearnedDeletion:
             sets, values = ["#callers = :callers"], values | {":callers": step.callers}
         if step.scopes:
             deletes, values = ["#kb_ids :scopes"], values | {":scopes": set(step.scopes)}
-        expression = (f"SET {sets[0]} " if sets else "") + (f"DELETE {deletes[0]}" if deletes else "")
+        if answers := _named_answers(head, step):
+            deletes, values = [*deletes, "#newest_answers :answers"], values | {":answers": answers}
+        expression = (f"SET {sets[0]} " if sets else "") + (f"DELETE {', '.join(deletes)}" if deletes else "")
         return self._table.update(
             schema.keyword_key(head["keyword_id"]), expression=expression, condition=_UNCHANGED, values=values
         )
@@ -221,6 +227,12 @@ class _Step:
     callers: set[str] | None = None  # those that the head names from then on
     deletes_head: bool = False
     is_last: bool = False
+
+
+def _named_answers(head: Head, step: _Step) -> set[str]:
+    """The answers that the head names and whose associations are deleted."""
+    names = {name for item in step.associations if (name := name_of(item)) is not None}
+    return names.intersection(head.get("newest_answers", ()))
 
 
 def _plan(head: Head, associations: Sequence[Mapping[str, Any]], teacher: _Teacher) -> _Step:

@@ -7,8 +7,10 @@ Keywords table
     KW#<keyword id>          KEYWORD                                     the keyword (its head)
     KW#<keyword id>          A#<kb id>#<query id>#<association id>       an association, newest last
     KW#<keyword id>          U#<query id>                                an association with a query it served
-    T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term
+    I#<list id>              POSTINGS                                    which keywords have stems that begin so
+    T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term that no list holds
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
+    LAYOUT                   POSTINGS                                    that no keyword is left that is in no list
     ST#<stems id>            STEMS                                       which keyword near-duplicates are merged into
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
@@ -17,6 +19,7 @@ Keywords table
     L#<search id>            SEARCH                                      a running web search, or its result
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
+  Before there were posting lists, each term had a look-up entry; now only those that a full list does not take.
   Only answers and searches expire, by `expires_at`. Callers are named by a hash. In the learning mode `caller`,
   `<kb id>@<caller>` takes the place of a knowledge base's id.
     index by_last_use: queue, last_used_at; active keywords, and items queued for a later pruning run
@@ -56,7 +59,7 @@ from datetime import date
 from enum import StrEnum
 
 KEY_SEPARATOR = "#"
-PREFIX_LENGTH = 3  # characters of a stem that name its partition; shorter prefixes are not searched
+PREFIX_LENGTH = 3  # characters of a stem that name its list and its partition; shorter prefixes are not searched
 ACTIVE_SHARDS = 4
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
@@ -225,6 +228,14 @@ def association_key(keyword: str, kb_id: str, query_id: str | None, association:
 def query_use_key(keyword: str, query_id: str) -> Key:
     """Key of the association of a keyword with a query that it served."""
     return {"pk": f"KW#{keyword}", "sk": f"U#{query_id}"}
+
+
+LAYOUT_KEY: Key = {"pk": "LAYOUT", "sk": "POSTINGS"}
+
+
+def postings_key(kb_id: str, stem: str) -> Key:
+    """Key of the posting list of all stems that begin as this one. A list that is empty again does not tell of what."""
+    return {"pk": f"I#{derived_id('postings', kb_id, stem[:PREFIX_LENGTH])}", "sk": "POSTINGS"}
 
 
 def term_partition(kb_id: str, stem: str) -> str:
