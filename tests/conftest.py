@@ -21,6 +21,7 @@ from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
+from gleaner.stores.schema import LAYOUT_KEY
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -289,11 +290,11 @@ def web(scripted_web_server: tuple[ScriptedWeb, str]) -> ScriptedWeb:
 
 @pytest.fixture
 def items(settings: dict[str, str]) -> Any:
-    """Reads all items of one of the tables: `items("KEYWORDS_TABLE")`."""
+    """Reads all items of one of the tables, but the one that a new table has: `items("KEYWORDS_TABLE")`."""
 
     def read(variable: str) -> list[dict[str, Any]]:
         response = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
-        return [from_item(item) for item in response["Items"]]
+        return [item for item in map(from_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
 
     return read
 

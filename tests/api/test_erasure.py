@@ -22,6 +22,7 @@ from tests.api.test_learning_modes import PAGE, finds, learn, listed
 from tests.conftest import Client, make_api
 from tests.doubles.scripted_model import ScriptedModel, answer, calls, index, search
 from tests.doubles.scripted_web import ScriptedWeb
+from tests.keyword_fixtures import words_of
 
 Items = Callable[[str], list[dict[str, Any]]]
 
@@ -146,7 +147,8 @@ def test_a_question_whose_session_is_deleted_in_the_meantime_teaches_nothing(
     )
     question = {"query": "What is quantum computing?", "session_id": session["session_id"]}
     assert client.post("/api/chat/query", question, caller="ann")[0] == 404
-    assert {item["sk"] for item in items("KEYWORDS_TABLE")} <= {"ANSWER", "SEARCH"}
+    left = items("KEYWORDS_TABLE")
+    assert {item["sk"] for item in left} <= {"ANSWER", "SEARCH", "POSTINGS"} and words_of(left) == []
     assert "chemistry" not in str(items("KEYWORDS_TABLE"))
 
 

@@ -95,7 +95,7 @@ def test_answers_of_earlier_versions_are_shared(
 ) -> None:
     learn(client, model, web, "quantum computing", caller="ann")
     for item in items("KEYWORDS_TABLE"):
-        remove(item, "caller", "callers")
+        remove(item, "caller", "callers", "newest_answers")
     strict = Client(make_api(settings | {"LEARNING": "caller"}))
     assert [finds(strict, model, caller) for caller in ("ann", "bob")] == [True, True]
     assert listed(strict, "bob") == {"quantum computing"}

@@ -16,7 +16,7 @@ READ = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"}
 WRITE = {"dynamodb:PutItem", "dynamodb:UpdateItem"}
 KEYWORDS = READ | WRITE | {"dynamodb:DeleteItem", "dynamodb:ConditionCheckItem"}
 QUERY_MAY = {
-    "Keywords": KEYWORDS | {"dynamodb:PartiQLSelect"},
+    "Keywords": KEYWORDS,
     "Keywords/index/by_last_use": {"dynamodb:Query"},
     "Conversations": READ | WRITE | {"dynamodb:BatchWriteItem"},
     "Conversations/index/by_owner": {"dynamodb:Query"},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gleaner.knowledge._closeness import closeness
+from gleaner.knowledge._closeness import QueryCloseness
 from gleaner.model import Citation, WebAnswer, utc_now
 
 
@@ -20,6 +22,10 @@ def stored(query: str, answer: str = "It depends. [1]", title: str = "") -> WebA
         model="m",
         created_at=utc_now(),
     )
+
+
+def closeness(query: str, answer: WebAnswer, keywords: Sequence[str], weights: Mapping[str, float]) -> float:
+    return QueryCloseness(query, weights).to(answer, keywords)
 
 
 RELEASE = stored("When was the Starlette framework released?", "Starlette 1.0 came in 2026 and needs Python 3.10. [1]")

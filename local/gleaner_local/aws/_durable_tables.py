@@ -22,7 +22,7 @@ from gleaner_local.aws._table_file import StateUnreadable, StoredTable, TableFil
 logger = logging.getLogger(__name__)
 
 _ITEM_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement")
-_READS = ("Get", "Query", "Scan", "BatchGet", "TransactGet", "Describe", "List", "ExecuteStatement")
+_READS = ("Get", "Query", "Scan", "BatchGet", "TransactGet", "Describe", "List")
 _TABLE_CHANGES = ("CreateTable", "DeleteTable", "UpdateTable")
 _NOT_DEFINITION = ("items", dynamodb._INDEX_MEMBERS)
 _PRIMARY_CODE = 0xFF  # the rest of SQLite's result codes tells more than we need

@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from gleaner_local.aws import _ministack_process, _partition_reads
+from gleaner_local.aws import _ministack_process
 from gleaner_local.aws._durable_tables import DurableTables
 from gleaner_local.aws._table_file import StateUnreadable, TableFile
 
@@ -50,7 +50,6 @@ def _load_tables(state_dir: Path) -> TableFile:
     file.require_writable()
     tables.take_over(state_dir / "dynamodb.json")
     tables.install()
-    _partition_reads.install()
     file.start_flushing()
     return file
 

@@ -14,7 +14,7 @@ from gleaner.errors import DeadlineExceeded, KnowledgeBaseUnavailable
 from gleaner.groups import may_read
 from gleaner.guards.blocked_hosts import BlockedHosts
 from gleaner.knowledge._citation_marks import remove_marks
-from gleaner.knowledge._closeness import closeness, merge_scores
+from gleaner.knowledge._closeness import QueryCloseness, merge_scores
 from gleaner.knowledge.differences import DifferenceKind, StoredAnswer, find_difference, is_same_question
 from gleaner.knowledge.page_attribution import read_pages
 from gleaner.model import Passage, Place, SourceType, WebAnswer, utc_now
@@ -91,15 +91,14 @@ class StoredAnswerSearch:
         unread = [result_id for result_id in matches if result_id not in similar]
         answers = [*to_answers(lookup.answers), *self._keywords.get_answers(unread, deadline=deadline)]
         self._delete_orphans(kb_id, set(matches).intersection(similarities or ()), answers)
-        now = utc_now()
+        now, closeness = utc_now(), QueryCloseness(query, lookup.weights)
         candidates = [
             (
                 answer,
                 _from_answer(
                     answer,
-                    query,
+                    closeness,
                     matches[answer.result_id],
-                    lookup.weights,
                     similarities if answer.owner == caller else None,
                 ),
             )
@@ -192,14 +191,13 @@ def _matches_by_answer(
 
 def _from_answer(
     answer: WebAnswer,
-    query: str,
+    closeness: QueryCloseness,
     matches: Sequence[KeywordMatch],
-    weights: Mapping[str, float],
     similarities: Mapping[str, float] | None,
 ) -> Passage:
     keywords = tuple(match.keyword_text for match in matches)
     keyword_ids = tuple(match.keyword_id for match in matches) or tuple(sorted(answer.keyword_ids)[:_MAX_USES])
-    lexical = closeness(query, answer, keywords, weights)
+    lexical = closeness.to(answer, keywords)
     return Passage(
         key=answer.result_id,
         content=remove_marks(answer.answer),

@@ -41,7 +41,6 @@ _OPERATIONS = frozenset(
     (
         *("GetItem", "BatchGetItem", "Query", "Scan"),
         *("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "BatchExecuteStatement"),
-        "ExecuteStatement",
     )
 )
 _SERVICE, _ALGORITHM, _SCOPE_END = "dynamodb", "AWS4-HMAC-SHA256", "aws4_request"

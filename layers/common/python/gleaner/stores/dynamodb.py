@@ -43,9 +43,6 @@ _MAX_ATTEMPTS = 64  # enough when dozens of writers update one keyword; the dead
 _MAX_BATCH_GET_KEYS = 100
 _MAX_BATCH_WRITE_ITEMS = 25
 MAX_TRANSACTION_ACTIONS = 100
-# Of an IN. It takes 50 values, but "results are returned in pages of up to 10 items. If the IN list contains more
-# values", further pages follow (DynamoDB's developer guide, "PartiQL arithmetic, comparison, and logical operators").
-MAX_PARTITIONS = 10
 
 _NAME = re.compile(r"#(\w+)")
 _USUAL_KEYS = TableSchema()
@@ -137,27 +134,6 @@ class Table:
             deadline,
         )
         return [from_item(item) for item in response["Items"]]
-
-    def select(
-        self, partitions: Sequence[str], *, between: tuple[str, str] | None = None, limit: int, deadline: Deadline
-    ) -> list[dict[str, Any]] | None:
-        """The items of at most `MAX_PARTITIONS` partitions, between two sort keys, in one request, in no special order.
-
-        None if DynamoDB does not return all of them at once, as where there are more than `limit`, which bounds what is
-        read, or if it refuses the statement: then the partitions must be queried one by one.
-        """
-        where = f'"pk" IN [{", ".join("?" * len(partitions))}]' + (' AND "sk" BETWEEN ? AND ?' if between else "")
-        parameters: Any = [{"S": value} for value in (*partitions, *(between or ()))]
-        statement = f'SELECT * FROM "{self._name}" WHERE {where}'  # noqa: S608 - a name and question marks
-        try:
-            response = self._call(
-                lambda: self._client.execute_statement(Statement=statement, Parameters=parameters, Limit=limit),
-                deadline,
-            )
-        except StoreUnavailable as error:
-            _require_refusal(error)
-            return None
-        return None if response.get("NextToken") else [from_item(item) for item in response["Items"]]
 
     def query_all(
         self,
