@@ -101,6 +101,20 @@ def test_what_a_full_list_does_not_take_is_found_pruned_restored_and_deleted(key
     assert "late" not in str(keywords.items())
 
 
+def test_long_stems_of_a_full_list_are_found_without_a_query_and_short_ones_with_one(keywords: Keywords) -> None:
+    names = [f"quan{chr(97 + n // 26)}{chr(97 + n % 26)}x mass" for n in range(MAX_POSTINGS + 20)]
+    for start in range(0, len(names), 10):
+        keywords.index(*names[start : start + 10], query_id=f"Q{start}", answer=web_answer(f"R{start}"))
+    keywords.index("quancx", query_id="R", answer=web_answer("R"))  # a stem of six letters
+    requests = operations(keywords)
+    for name in (*names[-2:], "quancx"):
+        assert keywords.find(name.split()[0]) == [name]
+    assert requests == {"BatchGetItem": 2 * 3}
+    requests.clear()
+    assert "quancx" in keywords.find("quanc")
+    assert requests == {"BatchGetItem": 2, "Query": 1}
+
+
 def test_a_restart_does_not_lose_that_a_list_is_full(keywords: Keywords) -> None:
     names = fill_list(keywords)
     for number in range(3):  # each by a new store, which knows of no list

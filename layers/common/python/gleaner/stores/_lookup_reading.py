@@ -11,7 +11,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD, read_newest
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.keyword_postings import Posting, has_entries, read_list
+from gleaner.stores.keyword_postings import Posting, has_entries, list_keys, read_list
 
 ENTRIES_PER_TERM = 25  # look-up entries that are read of each; what is read is bounded, whatever the table's size
 
@@ -45,18 +45,21 @@ class LookupReader:
 
         `former_terms` are those by which only keywords of earlier versions are found.
         """
-        list_keys = {term: schema.postings_key(*term) for term in terms}
+        keys = {term: list_keys(*term) for term in terms}
         layout = [] if self._all_in_lists else [schema.LAYOUT_KEY]
-        distinct = {key["pk"]: key for key in list_keys.values()}
+        distinct = {key["pk"]: key for of_term in keys.values() for key in of_term}
         items = self._table.get_many([*distinct.values(), *answer_keys, *layout], deadline=deadline)
         by_partition = {item["pk"]: item for item in items}
         self._all_in_lists = self._all_in_lists or schema.LAYOUT_KEY["pk"] in by_partition
-        lists = {term: by_partition.get(key["pk"], {}) for term, key in list_keys.items()}
+        lists = {term: [by_partition.get(key["pk"], {}) for key in of_term] for term, of_term in keys.items()}
         # A list of stems that are shorter than what names it holds only equal ones.
-        found = {term: [one for one in read_list(item) if one.stem.startswith(term[1])] for term, item in lists.items()}
+        found = {
+            term: list(dict.fromkeys(one for item in items for one in read_list(item) if one.stem.startswith(term[1])))
+            for term, items in lists.items()
+        }
         unread = [*terms, *former_terms]
         if self._all_in_lists:
-            unread = [term for term, item in lists.items() if has_entries(item)]
+            unread = [term for term, items in lists.items() if has_entries(items[-1])]
         entries = dict(zip(unread, self._query_entries(map(_range, unread), deadline), strict=True))
         return FoundPostings(
             by_term=found | {term: list(dict.fromkeys([*found.get(term, ()), *entries[term]])) for term in unread},

@@ -1,8 +1,9 @@
 """Posting lists: which keywords have stems that begin with the same letters, in one item.
 
 So the lists of all words of a query are read in one request. A list holds so many postings that a keyword more costs no
-more than a few write units. What a full list does not take gets a look-up entry of its own, as every stem had before
-there were lists; the list says so, and its entries are queried besides.
+more than a few write units. What the full list of three letters does not take goes into that of six, by which stems of
+six letters and more are found, and into a look-up entry of its own, as every stem had before there were lists. A list
+that did not take all says so: then, and only for those stems that read no longer list, the entries are queried, too.
 """
 
 from __future__ import annotations
@@ -53,6 +54,14 @@ class Posting:
         return cls(stem, int(term_count), keyword_id)
 
 
+def list_keys(kb_id: str, stem: str) -> list[schema.Key]:
+    """Keys of the lists that may hold a stem, the first one first."""
+    letters = [schema.PREFIX_LENGTH]
+    if len(stem) >= schema.LONG_PREFIX_LENGTH:
+        letters.append(schema.LONG_PREFIX_LENGTH)
+    return [schema.postings_key(kb_id, stem, letters=number) for number in letters]
+
+
 def read_list(item: Mapping[str, Any]) -> list[Posting]:
     """The postings of a list, in order of stems, of those with fewer terms first."""
     postings = map(Posting.decode, item.get("postings", ()))
@@ -85,13 +94,13 @@ class PostingWriter:
             stems = _stems(keyword_text)
             left = set()
             for stem in stems:
-                key = schema.postings_key(kb_id, stem)
-                if key["pk"] not in self._full:
-                    lists[key["pk"]].add(Posting(stem, len(stems), keyword_id).encode())
-                    continue
-                left.add(stem)
-                if not self._full[key["pk"]]:
-                    marks[key["pk"]] = self._mark(key)
+                for key in list_keys(kb_id, stem):
+                    if key["pk"] not in self._full:
+                        lists[key["pk"]].add(Posting(stem, len(stems), keyword_id).encode())
+                        break
+                    left.add(stem)
+                    if not self._full[key["pk"]]:
+                        marks[key["pk"]] = self._mark(key)
             entries += [
                 self._put_entry(key, keyword_id, keyword_text) for key in _entries(kb_id, keyword_id, stems, left)
             ]
@@ -162,8 +171,9 @@ def _list_removals(table: Table, head: Head, kb_id: str) -> Iterator[Action]:
     stems = _stems(head["keyword_text"])
     lists: defaultdict[str, set[str]] = defaultdict(set)
     for stem in stems:
-        key = schema.postings_key(kb_id, stem)
-        lists[key["pk"]].add(Posting(stem, len(stems), head["keyword_id"]).encode())
+        first, *others = list_keys(kb_id, stem)
+        for key in [first, *(others if has_entries(head) else ())]:
+            lists[key["pk"]].add(Posting(stem, len(stems), head["keyword_id"]).encode())
     for partition, values in lists.items():
         key = {"pk": partition, "sk": schema.LAYOUT_KEY["sk"]}
         # No condition: postings that are already gone are the goal.

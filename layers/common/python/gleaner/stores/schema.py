@@ -60,6 +60,7 @@ from enum import StrEnum
 
 KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its list and its partition; shorter prefixes are not searched
+LONG_PREFIX_LENGTH = 6  # those that name the list of what the first does not take
 ACTIVE_SHARDS = 4
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
@@ -233,9 +234,12 @@ def query_use_key(keyword: str, query_id: str) -> Key:
 LAYOUT_KEY: Key = {"pk": "LAYOUT", "sk": "POSTINGS"}
 
 
-def postings_key(kb_id: str, stem: str) -> Key:
-    """Key of the posting list of all stems that begin as this one. A list that is empty again does not tell of what."""
-    return {"pk": f"I#{derived_id('postings', kb_id, stem[:PREFIX_LENGTH])}", "sk": "POSTINGS"}
+def postings_key(kb_id: str, stem: str, *, letters: int = PREFIX_LENGTH) -> Key:
+    """Key of the posting list of all stems whose first letters are those of this one.
+
+    What follows `I#` is a hash: a list that is empty again does not tell of what.
+    """
+    return {"pk": f"I#{derived_id('postings', kb_id, stem[:letters])}", "sk": LAYOUT_KEY["sk"]}
 
 
 def term_partition(kb_id: str, stem: str) -> str:
