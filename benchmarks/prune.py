@@ -9,6 +9,7 @@ stays.
 from __future__ import annotations
 
 import argparse
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +23,9 @@ from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores.items import to_item, to_timestamp
+from gleaner.stores.items import from_item, to_item, to_timestamp
 from harness.capacity import read_units, size_of
-from harness.keyword_lookup import check_shape, made_up_keywords, stored_items, vocabulary, write_items
+from harness.keyword_lookup import learn, made_up_keywords, vocabulary
 from harness.keyword_tables import Database, database, print_table
 from harness.own_environment import positive
 
@@ -102,7 +103,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=positive, nargs="+", default=SIZES, help="numbers of keywords")
     sizes = parser.parse_args().sizes
     with database() as running:
-        rows = [_measure(running, size) for size in sizes]
+        measured = [_measure(running, size) for size in sizes]
     columns = (
         "keywords",
         "pruned",
@@ -116,14 +117,16 @@ def main() -> None:
         "writes per 1,000",
         "seconds per 1,000",
     )
-    print_table("Pruning run", columns, [*rows, _computed(rows[-1])])
+    print_table("Pruning run", columns, [*(row for row, _ in measured), _computed(*measured[-1])])
 
 
-def _measure(running: Database, size: int) -> tuple[object, ...]:
+def _measure(running: Database, size: int) -> tuple[tuple[object, ...], int]:
+    """The figures of a run, and the bytes of a keyword."""
     name = f"prune-{size}"
     table = running.keywords_table(name)
-    check_shape(running, table, name)
-    write_items(running, name, (item for keyword in _keywords_of_all_kinds(size) for item in keyword))
+    learn(table, running.executor, made_up_keywords(size, vocabulary(size)))
+    head_size = size_of(to_item(_make_all_kinds(running, name)))
+    _put_layout(running.client, name)
     cost = Cost()
     pruner = Pruner(table, running.executor, answer_grace=timedelta(days=7))
     with cost.counting(running.client):
@@ -146,39 +149,43 @@ def _measure(running: Database, size: int) -> tuple[object, ...]:
         cost.other_units / thousands,
         cost.writes / thousands,
         seconds / thousands,
-    )
+    ), head_size
 
 
-def _computed(largest: Sequence[Any]) -> tuple[object, ...]:
+def _computed(largest: Sequence[Any], head_size: int) -> tuple[object, ...]:
     """Compute a larger table by the bounds of the code, which reads one item for each pruned keyword."""
     size, pruned_before, *_, other_items, other_units, writes, _seconds = largest
     pruned = COMPUTED * pruned_before // size
     partitions = len(schema.active_partitions()) + sum(len(schema.queue_partitions(what)) for what in schema.PruneQueue)
     queries = partitions + pruned // PAGE_ITEMS
-    head = size_of(to_item(_head(next(_keywords_of_all_kinds(len(KINDS))))))
-    units = queries * read_units(PAGE_ITEMS * head)
+    units = queries * read_units(PAGE_ITEMS * head_size)
     per_thousand = units / (pruned / 1000)
     rest = (per_thousand, other_items, other_units, writes, "-")
     return f"{COMPUTED} (computed)", pruned, pruned, "1.000", queries, units, *rest
 
 
-def _keywords_of_all_kinds(size: int) -> Iterator[list[dict[str, Any]]]:
-    """The items of each keyword; the kinds of keywords take turns."""
-    for number, keyword in enumerate(made_up_keywords(size, vocabulary(size))):
-        items = stored_items(keyword)
-        kind = KINDS[number % len(KINDS)]
-        head = _head(items)
-        if kind != "fresh":
-            head["last_used_at"] = to_timestamp(utc_now() - timedelta(days=100))
-        if kind == "old and popular":
-            head["usage_count"] = POPULAR_USES
-            head["queue"] = schema.active_partition(head["keyword_id"], POPULAR_USES)
-        yield items
+def _make_all_kinds(running: Database, name: str) -> dict[str, Any]:
+    """Make the stored keywords of all kinds, which take turns. Returns one of them."""
+    pages = running.client.get_paginator("scan").paginate(TableName=name)
+    heads = [from_item(item) for page in pages for item in page["Items"] if item["sk"] == {"S": "KEYWORD"}]
+
+    def change(head: Mapping[str, Any], kind: str) -> None:
+        then = {"last_used_at": to_timestamp(utc_now() - timedelta(days=100))}
+        many = {
+            "usage_count": POPULAR_USES,
+            "queue": schema.active_partition(head["keyword_id"], POPULAR_USES),
+        }
+        changed = {**head, **({} if kind == "fresh" else then), **(many if kind == "old and popular" else {})}
+        running.client.put_item(TableName=name, Item=to_item(changed))
+
+    list(running.executor.map(change, heads, itertools.cycle(KINDS)))
+    return heads[0]
 
 
-def _head(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    [head] = [item for item in items if item["sk"] == "KEYWORD"]
-    return head
+def _put_layout(client: DynamoDBClient, name: str) -> None:
+    """Note that the table has long had no keywords of earlier versions, for which a run would read all others."""
+    layout = schema.LAYOUT_KEY | {"created_at": to_timestamp(utc_now() - timedelta(days=30))}
+    client.put_item(TableName=name, Item=to_item(layout))
 
 
 def _units(items: Sequence[Mapping[str, Any]]) -> float:

@@ -9,28 +9,30 @@ import statistics
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
-from gleaner import text
-from gleaner.model import utc_now
+from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores import keyword_lookup, schema
+from gleaner.stores._lookup_reading import ENTRIES_PER_TERM
+from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import to_item, to_timestamp
-from gleaner.stores.keyword_items import MAX_STEMS, KeywordUse, association, entry_keys
-from gleaner.stores.keyword_lookup import KeywordLookup
+from gleaner.stores.items import to_item
+from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_lookup import MAX_KEYWORDS, KeywordLookup
+from gleaner.stores.keyword_postings import MAX_STEMS, all_entry_keys
 from gleaner.stores.keywords import KeywordStore
 from harness.capacity import read_units, size_of
 from harness.keyword_tables import KB_ID, Database, print_table
 
 SIZES = (1_000, 10_000)
-BATCH = 25  # items of one BatchWriteItem
-WRITERS = 8
+KEYWORDS_OF_A_QUESTION = 5
 COMMON = "cloud"  # a term of every fifth keyword
 QUESTIONS = 40
 DELAY_SECONDS = 0.5  # added to every request, so that those of one round overlap even on a slow machine
 MAX_KEYWORD_BYTES = 4096  # of the item of a keyword
+MAX_LIST_BYTES = 8192  # of a posting list in the widest script
 
 
 @dataclass(slots=True)
@@ -71,8 +73,7 @@ def _measure(database: Database, size: int) -> Iterator[tuple[object, ...]]:
     name = f"lookup-{size}"
     table = database.keywords_table(name)
     words = vocabulary(size)
-    check_shape(database, table, name)
-    write_items(database, name, (item for keyword in made_up_keywords(size, words) for item in stored_items(keyword)))
+    learn(table, database.executor, made_up_keywords(size, words))
     lookup = KeywordLookup(table, database.executor)
     cost = Cost()
     for operation in ("Query", "BatchGetItem"):
@@ -124,20 +125,21 @@ def _round_trips(lookup: KeywordLookup, question: str, cost: Cost) -> int:
 
 def _bound() -> tuple[object, ...]:
     """The maximum cost of a look-up in a table of any size."""
-    entry_bytes = _max_entry_bytes()
     terms, pairs = MAX_STEMS, MAX_STEMS - 1
-    keywords, associations = keyword_lookup.MAX_KEYWORDS, keyword_lookup.ASSOCIATIONS_PER_KEYWORD
-    entry_units = (terms + pairs) * read_units(keyword_lookup.ENTRIES_PER_TERM * entry_bytes)
-    keyword_units = keywords * (read_units(MAX_KEYWORD_BYTES) + read_units(associations * 600))
-    items = (terms + pairs) * keyword_lookup.ENTRIES_PER_TERM + keywords * (1 + associations)
-    units = entry_units + keyword_units
-    return "1000000 (computed)", "any", float(terms + pairs + keywords + 1), float(items), units, units, 2, "-"
+    list_units = 2 * terms * read_units(MAX_LIST_BYTES)
+    entry_units = (terms + pairs) * read_units(ENTRIES_PER_TERM * _max_entry_bytes())
+    keyword_units = MAX_KEYWORDS * (read_units(MAX_KEYWORD_BYTES) + read_units(ASSOCIATIONS_PER_KEYWORD * 600))
+    items = 2 * terms + (terms + pairs) * ENTRIES_PER_TERM + MAX_KEYWORDS * (1 + ASSOCIATIONS_PER_KEYWORD)
+    units = list_units + entry_units + keyword_units
+    requests = 1 + terms + pairs + 1 + MAX_KEYWORDS
+    return "any number (computed)", "any", float(requests), float(items), units, units, 5, "-"
 
 
 def _max_entry_bytes() -> int:
     """Bytes of the look-up entry of the longest keyword in the widest script, in a knowledge base of 64 letters."""
     keyword_text = "𠀀" * 24 + " " + "𠀁" * 25
-    (*_, key) = entry_keys("0" * 32, keyword_text, "k" * 64)
+    head = {"keyword_id": "0" * 32, "keyword_text": keyword_text, "has_postings": True}
+    *_, key = all_entry_keys(head, "k" * 64)
     return size_of(to_item(key | {"keyword_id": "0" * 32, "keyword_text": keyword_text}))
 
 
@@ -163,46 +165,22 @@ def made_up_keywords(size: int, words: Sequence[str]) -> Iterator[str]:
             yield keyword
 
 
-def stored_items(keyword_text: str) -> list[dict[str, Any]]:
-    """The items of a keyword that one query indexed, as the store writes them."""
-    keyword, now = schema.keyword_id(text.fold(keyword_text)), to_timestamp(utc_now())
-    use = KeywordUse(kb_id=KB_ID, query_id=f"Q-{keyword[:8]}", session_id=None, answer=None)
-    head = schema.keyword_key(keyword) | {
-        "keyword_id": keyword,
-        "keyword_text": keyword_text,
-        "created_at": now,
-        "updated_at": now,
-        "last_used_at": now,
-        "usage_count": 1,
-        "status": "active",
-        "queue": schema.active_partition(keyword, 1),
-        "kb_ids": {KB_ID},
-    }
-    entries = [
-        key | {"keyword_id": keyword, "keyword_text": keyword_text} for key in entry_keys(keyword, keyword_text, KB_ID)
-    ]
-    return [head, association(keyword, use, now), *entries]
+def learn(table: Table, executor: Executor, keywords: Iterable[str]) -> None:
+    """Index keywords as questions do, some by each, with a stored answer."""
+    store = KeywordStore(table)
+    groups: Iterator[list[str]] = iter(lambda: list(itertools.islice(keywords, KEYWORDS_OF_A_QUESTION)), [])
 
+    def index(number: int, group: Sequence[str]) -> None:
+        answer = WebAnswer(
+            result_id=f"R{number:08}",
+            kb_id=KB_ID,
+            query="What is it?",
+            answer="It is this. [1]",
+            citations=(Citation(url=f"https://{number}.example/", title="It"),),
+            model="m",
+            created_at=utc_now(),
+        )
+        use = KeywordUse(kb_id=KB_ID, query_id=f"Q{number:08}", session_id=None, answer=answer)
+        store.index(group, use, deadline=Deadline.after(120))
 
-def check_shape(database: Database, table: Table, name: str) -> None:
-    """Raise RuntimeError if the store writes other items than this module."""
-    keyword_text = "a b c"
-    use = KeywordUse(kb_id=KB_ID, query_id="Q", session_id=None, answer=None)
-    KeywordStore(table).index([keyword_text], use, deadline=Deadline.after(20))
-    stored = database.client.scan(TableName=name)["Items"]
-    if sorted(map(sorted, stored)) != sorted(sorted(to_item(item)) for item in stored_items(keyword_text)):
-        raise RuntimeError("The items of this benchmark lack attributes that the store writes, or have others.")
-
-
-def write_items(database: Database, name: str, items: Iterable[Mapping[str, Any]]) -> None:
-    """Put items of different keys into a table."""
-    pending = map(to_item, items)
-    batches: Iterator[list[Any]] = iter(lambda: list(itertools.islice(pending, BATCH)), [])
-
-    def write(batch: Sequence[Any]) -> None:
-        answer = database.client.batch_write_item(RequestItems={name: [{"PutRequest": {"Item": i}} for i in batch]})
-        if answer["UnprocessedItems"]:
-            raise RuntimeError("Some items were not written.")
-
-    while group := list(itertools.islice(batches, WRITERS)):
-        list(database.executor.map(write, group))
+    list(executor.map(index, itertools.count(), groups))

@@ -107,6 +107,8 @@ class Pruner:
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
         if layout is None and of_parts.moved == 0 and of_parts.unfinished == 0:
             self._table.put_new(new_layout(), deadline=deadline)
+        elif of_parts.moved:
+            logger.info("moved the words of keywords of an earlier version", extra={"moved": of_parts.moved})
         counts.add(of_parts)
 
     def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:

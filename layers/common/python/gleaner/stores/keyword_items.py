@@ -139,7 +139,7 @@ def queue_answer(table: Table, result_id: str, queue: PruneQueue) -> dict[str, A
 
 
 def pack_content(answer: WebAnswer) -> bytes:
-    """An answer's text and pages, as its item holds them: compressed, because every write is paid for the whole item."""
+    """An answer's text and pages as its item holds them, compressed: each write is paid for the whole item."""
     pages = [{"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations]
     content = {"answer": answer.answer, "citations": pages}
     return zlib.compress(json.dumps(content, ensure_ascii=False).encode())
