@@ -182,6 +182,29 @@ def test_a_keyword_of_an_earlier_version_is_moved_in_all_its_knowledge_bases_and
     assert not [one for _, one in keywords.words() if one.keyword_id == keyword_id]
 
 
+TEXTS = ("alpha beta", "alphabet soup", "beta", "gamma alpha beta", "ox", "soup of the day", "Straße 12", "beta alpha")
+
+
+@pytest.mark.parametrize("caller", [None, "someone"])
+def test_lists_and_heads_give_what_entries_and_associations_gave(keywords: Keywords, caller: str | None) -> None:
+    for number, text in enumerate(TEXTS * 2):
+        keywords.index(text, query_id=f"Q{number:02}", answer=web_answer(f"R{number}"), caller=caller)
+    keywords.index("alpha beta", query_id="P", kb_id="other_kb", answer=web_answer("O", kb_id="other_kb"))
+    queries = (*TEXTS, "alpha", "What does the alphabet say about alpha beta?", "unknown words", "")
+
+    def look_up() -> list[Any]:
+        lookup = keywords.lookup
+        return [lookup.look_up("default_kb", one, caller=caller, deadline=Deadline.after(20)) for one in queries]
+
+    by_lists = look_up()
+    assert any(result.matches for result in by_lists)
+    for text in TEXTS:
+        keywords.make_former(text, ["default_kb"])
+    other_list = {schema.postings_key("other_kb", stem)["pk"] for stem in ("alpha", "beta")}
+    assert {pk for pk, _ in keywords.words() if pk.startswith("I#")} == other_list
+    assert look_up() == by_lists
+
+
 def test_keywords_of_both_kinds_are_found_until_all_are_moved(keywords: Keywords) -> None:
     keywords.index_by_entries("quantum computing", answer=web_answer("R1"))
     keywords.index("quantum chemistry", query_id="Q2", answer=web_answer("R2"))
