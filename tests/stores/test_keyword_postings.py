@@ -263,3 +263,20 @@ def test_no_answer_and_no_posting_is_lost_when_many_learn_at_once(keywords: Keyw
     for number in range(32):
         assert keywords.find(f"w{number}") == [f"alpha w{number}"]
         assert keywords.find(f"alpine n{number}")[0] == f"alpine n{number}"
+
+
+def test_a_list_that_fills_up_while_a_keyword_is_planned_leaves_nothing_behind(keywords: Keywords) -> None:
+    fill_list(keywords)
+    store = keywords.store
+    names = [f"alpha late{number}" for number in range(16)]
+    with ThreadPoolExecutor(8) as executor:  # one store, whose threads find the list full at different moments
+        uses = [keywords.use(query_id=f"L{number}") for number in range(len(names))]
+        list(
+            executor.map(
+                lambda one: store.index([one[0]], one[1], deadline=Deadline.after(60)), zip(names, uses, strict=True)
+            )
+        )
+    late = {head(keywords, name)["keyword_id"] for name in names}
+    for keyword_id in late:
+        prune(keywords, keyword_id)
+    assert not [one for _, one in keywords.words() if one.keyword_id in late]

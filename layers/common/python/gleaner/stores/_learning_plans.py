@@ -13,7 +13,7 @@ from gleaner.stores._newest_answers import add_answer
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import KeywordUse, association
-from gleaner.stores.keyword_postings import Head, PostingWriter
+from gleaner.stores.keyword_postings import Head, PostingPlanner
 from gleaner.stores.keyword_stems import claim
 from gleaner.stores.schema import PruneQueue
 
@@ -44,7 +44,7 @@ class Plan:
 class Planner:
     """Plans what keywords write for one use."""
 
-    def __init__(self, table: Table, postings: PostingWriter, use: KeywordUse) -> None:
+    def __init__(self, table: Table, postings: PostingPlanner, use: KeywordUse) -> None:
         self._table = table
         self._postings = postings
         self._use = use

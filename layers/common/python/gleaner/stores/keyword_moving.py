@@ -15,7 +15,7 @@ from gleaner.stores import schema
 from gleaner.stores._newest_answers import keep_newest, name_of
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_postings import Action, Head, PostingWriter, all_entry_keys, is_in_lists
+from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, is_in_lists
 from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES, PruneWriter
 
 _UNCHANGED = (
@@ -33,7 +33,7 @@ class PostingMover:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._postings = PostingWriter(table)
+        self._full_lists = FullLists(table)
         self._prune_writer = PruneWriter(table)
 
     def move(self, head: Head, *, deadline: Deadline) -> bool:
@@ -53,20 +53,20 @@ class PostingMover:
         """Move from the current items. Returns False if they changed, or if a list is full."""
         associations = self._prune_writer.read_associations(head["keyword_id"], deadline)
         names = {name for item in associations if item["status"] == "active" and (name := name_of(item)) is not None}
-        scopes = sorted(head["kb_ids"])
+        scopes, planner = sorted(head["kb_ids"]), self._full_lists.planner()
         for scope in scopes:
             is_last = scope == scopes[-1]
-            first = self._complete(head, scope, keep_newest(names)) if is_last else self._check(head, scope)
-            additions = self._postings.additions(scope, {head["keyword_id"]: head["keyword_text"]})
+            first = self._complete(head, scope, keep_newest(names), planner) if is_last else self._check(head, scope)
+            additions = planner.additions(scope, {head["keyword_id"]: head["keyword_text"]})
             kept = [request["Key"] for action in additions for request in action.values()]
             entries = [self._table.delete(key) for key in all_entry_keys(head, scope)]
             deletions = [action for action in entries if action["Delete"]["Key"] not in kept]
             try:
                 self._table.transact([first, *additions, *deletions], deadline=deadline)
             except ConditionFailed as error:
-                self._postings.note_full_lists(additions, error, first=1)
+                self._full_lists.note_full_lists(additions, error, first=1)
                 return False
-            self._postings.note_written(additions)
+            self._full_lists.note_written(additions)
         return True
 
     def _check(self, head: Head, scope: str) -> Action:
@@ -74,8 +74,8 @@ class PostingMover:
             schema.keyword_key(head["keyword_id"]), condition=_UNCHANGED, values=self._unchanged(head, scope)
         )
 
-    def _complete(self, head: Head, scope: str, newest: set[str] | None) -> Action:
-        has_entries = any(self._postings.overflows(one, head["keyword_text"]) for one in head["kb_ids"])
+    def _complete(self, head: Head, scope: str, newest: set[str] | None, planner: PostingPlanner) -> Action:
+        has_entries = any(planner.overflows(one, head["keyword_text"]) for one in head["kb_ids"])
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #has_postings = :yes"

@@ -27,6 +27,7 @@ MAX_STEMS = 16
 MAX_POSTINGS = 48  # of a list, 2 KB; more only by what one transaction adds at once
 _ID_LENGTH = len(schema.keyword_id(""))
 _COUNT_LENGTH = 2
+_MARK = "SET #has_entries = :yes"  # that a list did not take all
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,13 @@ def is_in_lists(head: Head) -> bool:
     return "has_postings" in head
 
 
-class PostingWriter:
-    """Plans the writes that make keywords findable, and remembers which lists are full."""
+class PostingPlanner:
+    """Plans the writes that make keywords findable, by what is known of full lists."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, full: Mapping[str, bool]) -> None:
+        """`full` has the partitions of full lists, and whether each says that it did not take all."""
         self._table = table
-        self._full: dict[str, bool] = {}  # partitions of full lists, and whether the list says so
+        self._full = full
 
     def additions(self, kb_id: str, texts: Mapping[str, str]) -> list[Action]:
         """The actions that make keywords, texts by id, findable in a knowledge base. Repeated, they change nothing."""
@@ -110,18 +112,6 @@ class PostingWriter:
         """Whether `additions` would write look-up entries for a keyword."""
         return any(schema.postings_key(kb_id, stem)["pk"] in self._full for stem in _stems(keyword_text))
 
-    def note_full_lists(self, additions: Sequence[Action], error: ConditionFailed, *, first: int) -> None:
-        """Remember the lists that refused these actions, which began at the position `first` of a transaction."""
-        for position, action in enumerate(additions, first):
-            if position in error.positions and "postings" in (item := error.existing_items.get(position, {})):
-                self._full[_partition(action)] = has_entries(item)
-
-    def note_written(self, additions: Iterable[Action]) -> None:
-        """Remember the lists that say after these actions that they did not take all."""
-        for action in additions:
-            if (partition := _partition(action)) in self._full:
-                self._full[partition] = True
-
     def _add(self, partition: str, values: set[str]) -> Action:
         return self._table.update(
             {"pk": partition, "sk": schema.LAYOUT_KEY["sk"]},
@@ -133,7 +123,7 @@ class PostingWriter:
 
     def _mark(self, key: schema.Key) -> Action:
         # No condition: it is never taken back, so that no reader misses an entry.
-        return self._table.update(key, expression="SET #has_entries = :yes", condition="", values={":yes": True})
+        return self._table.update(key, expression=_MARK, condition="", values={":yes": True})
 
     def _put_entry(self, key: schema.Key, keyword_id: str, keyword_text: str) -> Action:
         # An entry depends on the keyword only, so rewriting it changes nothing. The condition fails only if another
@@ -144,6 +134,30 @@ class PostingWriter:
             condition="attribute_not_exists(#pk) OR #keyword_id = :id",
             values={":id": keyword_id, ":text": keyword_text},
         )
+
+
+class FullLists:
+    """Remembers which posting lists are full, for all threads."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._full: dict[str, bool] = {}
+
+    def planner(self) -> PostingPlanner:
+        """A planner by what is known now: what it says of a keyword must not change while that is written."""
+        return PostingPlanner(self._table, dict(self._full))
+
+    def note_full_lists(self, additions: Sequence[Action], error: ConditionFailed, *, first: int) -> None:
+        """Remember the lists that refused these actions, which began at the position `first` of a transaction."""
+        for position, action in enumerate(additions, first):
+            if position in error.positions and "postings" in (item := error.existing_items.get(position, {})):
+                self._full[_partition(action)] = has_entries(item)
+
+    def note_written(self, additions: Iterable[Action]) -> None:
+        """Remember the lists that say after these actions that they did not take all."""
+        for action in additions:
+            if action.get("Update", {}).get("UpdateExpression") == _MARK:
+                self._full[_partition(action)] = True
 
 
 def removals(table: Table, head: Head, kb_ids: Iterable[str]) -> Iterator[Action]:

@@ -15,7 +15,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_postings import Head, PostingWriter
+from gleaner.stores.keyword_postings import FullLists, Head, PostingPlanner
 from gleaner.stores.keyword_pruning import (
     EXISTING_ANSWER,
     MAX_OTHER_ACTIONS,
@@ -33,7 +33,7 @@ class RestoreWriter:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._prune_writer = PruneWriter(table)
-        self._postings = PostingWriter(table)
+        self._full_lists = FullLists(table)
 
     def restore(self, head: Head, *, deadline: Deadline) -> bool:
         """Restore a pruned keyword with all its associations and postings. Returns False if it is not pruned.
@@ -64,20 +64,21 @@ class RestoreWriter:
             *(self._reactivate(item) for item in associations if item["status"] != "active"),
         ]
         texts = {head["keyword_id"]: head["keyword_text"]}
-        additions = {kb_id: self._postings.additions(kb_id, texts) for kb_id in sorted(kb_ids)}
+        planner = self._full_lists.planner()
+        additions = {kb_id: planner.additions(kb_id, texts) for kb_id in sorted(kb_ids)}
         steps = _plan_steps(additions, history)
         try:
             for number, (step_kb_ids, actions) in enumerate(steps, 1):
-                head_update = self._update_head(head, step_kb_ids, last=number == len(steps))
+                head_update = self._update_head(head, step_kb_ids, planner, last=number == len(steps))
                 self._table.transact([head_update, *actions], deadline=deadline)
-                self._postings.note_written(actions)
+                self._full_lists.note_written(actions)
         except ConditionFailed as error:
-            self._postings.note_full_lists(actions, error, first=1)
+            self._full_lists.note_full_lists(actions, error, first=1)
             return error.positions
         return ()
 
-    def _update_head(self, head: Head, kb_ids: Collection[str], *, last: bool) -> Action:
-        has_entries = any(self._postings.overflows(kb_id, head["keyword_text"]) for kb_id in kb_ids)
+    def _update_head(self, head: Head, kb_ids: Collection[str], planner: PostingPlanner, *, last: bool) -> Action:
+        has_entries = any(planner.overflows(kb_id, head["keyword_text"]) for kb_id in kb_ids)
         # Every step sets the time of last use, so that a pruning planned earlier fails.
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),

@@ -33,7 +33,7 @@ from gleaner.stores.keyword_items import (
     taught_update,
     to_answers,
 )
-from gleaner.stores.keyword_postings import Head, PostingWriter
+from gleaner.stores.keyword_postings import FullLists, Head
 from gleaner.stores.keyword_pruning import PruneWriter, is_unfinished
 from gleaner.stores.keyword_stems import merge_key
 from gleaner.stores.schema import PruneQueue
@@ -53,7 +53,7 @@ class KeywordStore:
         """`answer_lifetime` is how long stored web answers are served; None: without an end."""
         self._table = table
         self._answer_lifetime = answer_lifetime
-        self._postings = PostingWriter(table)
+        self._full_lists = FullLists(table)
         self._prune_writer = PruneWriter(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
@@ -67,10 +67,10 @@ class KeywordStore:
         pending = _distinct(keywords)
         if not pending:
             return []
-        planner = Planner(self._table, self._postings, use)
         heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
+            planner = Planner(self._table, self._full_lists.planner(), use)
             targets = {keyword_id: spelling for spelling, keyword_id in reversed(pending.items())}
             plans = [planner.plan(key, spelling, heads.get(key)) for key, spelling in reversed(targets.items())]
             for chunk in planner.chunks(plans, len(self._answer_actions((), use))):
@@ -141,7 +141,7 @@ class KeywordStore:
             first = len(answers)
             if any(position < first for position in error.positions):
                 raise _refusal(error) from error
-            self._postings.note_full_lists(additions, error, first=len(actions))
+            self._full_lists.note_full_lists(additions, error, first=len(actions))
             owners = find_owners(chunk, error, first=first)
             for item in chunk:
                 if owner := owners.get(item.keyword.keyword_id):
@@ -153,7 +153,7 @@ class KeywordStore:
                     self._prune_writer.finish(head, deadline=deadline)
             heads |= actual
             return find_written(chunk, error, first=first, merged=owners)
-        self._postings.note_written(additions)
+        self._full_lists.note_written(additions)
         return [item.keyword for item in chunk]
 
     def _answer_actions(self, chunk: Sequence[Plan], use: KeywordUse) -> list[dict[str, Any]]:
