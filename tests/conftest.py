@@ -20,6 +20,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.items import from_item
 from gleaner.stores.schema import LAYOUT_KEY
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
@@ -31,7 +32,6 @@ from tests.doubles.event_stream import Reader, read_parts
 from tests.doubles.faulty_store import FaultyStore
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_web import ScriptedWeb
-from tests.keyword_fixtures import read_item
 from tests.run_directory import share
 from tests.table_pool import TablePool
 
@@ -294,7 +294,7 @@ def items(settings: dict[str, str]) -> Any:
 
     def read(variable: str) -> list[dict[str, Any]]:
         response = ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]).scan(TableName=settings[variable])
-        return [item for item in map(read_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
+        return [item for item in map(from_item, response["Items"]) if item.get("pk") != LAYOUT_KEY["pk"]]
 
     return read
 

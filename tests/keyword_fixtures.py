@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -113,16 +111,8 @@ class Keywords:
     def items(self, prefix: str = "") -> list[dict[str, Any]]:
         """All items whose sort key begins with `prefix`, without the one that every new table has."""
         pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
-        items = [read_item(item) for page in pages for item in page["Items"]]
+        items = [from_item(item) for page in pages for item in page["Items"]]
         return [item for item in items if item["sk"].startswith(prefix) and item["pk"] != schema.LAYOUT_KEY["pk"]]
-
-
-def read_item(item: Any) -> dict[str, Any]:
-    """An item as stores write it, with the text of a stored answer, so that tests find what must not be in it."""
-    values = from_item(item)
-    if isinstance(content := values.pop("content", None), bytes):
-        return values | json.loads(zlib.decompress(content))
-    return values if content is None else values | {"content": content}
 
 
 def words_of(items: list[dict[str, Any]]) -> list[tuple[str, Posting]]:

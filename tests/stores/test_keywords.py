@@ -38,7 +38,7 @@ def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywor
     assert (association["session_id"], association["status"]) == ("S1", "active")
     [answer] = keywords.items("ANSWER")
     assert answer["keyword_ids"] == {indexed.keyword_id}
-    assert answer["citations"] == [{"url": "https://q.example/a", "title": "Quantum", "snippet": "", "date": None}]
+    assert answer["citations"] == [{"url": "https://q.example/a", "title": "Quantum", "snippet": ""}]
 
 
 def test_spellings_merge_and_the_first_is_displayed(keywords: Keywords) -> None:

@@ -71,7 +71,6 @@ class AsgiServer:
             log_level="warning",
             access_log=False,
             ws="none",
-            proxy_headers=False,  # nothing stands before it
             backlog=self._backlog,
             timeout_graceful_shutdown=math.ceil(stop_seconds),
         )

@@ -19,7 +19,7 @@ from gleaner.stores._newest_answers import name_of
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar, bar_end, page_keys
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import is_forgotten, read_content
+from gleaner.stores.keyword_items import is_forgotten
 from gleaner.stores.schema import PruneQueue
 
 _MAX_TRIES = 8  # one fails if the answer or a bar changes between the read and the write
@@ -63,12 +63,12 @@ class AnswerForgetting:
         raise StoreUnavailable("The store changed too fast to forget the answer.")
 
     def _empty(self, answer: Mapping[str, Any], by: str, *, bars_pages: bool) -> list[dict[str, Any]]:
-        pages = [citation.url for citation in read_content(answer)[1]] if bars_pages else []
+        pages = [citation["url"] for citation in answer["citations"]] if bars_pages else []
         until = bar_end() if bars_pages else to_timestamp(utc_now())
         emptying = self._table.update(
             schema.answer_key(answer["result_id"]),
             expression="SET #forgotten_at = :now, #forgotten_by = :by, #barred_until = :until, #pages = :pages"
-            " REMOVE #query, #content, #answer, #answers, #citations, #model",
+            " REMOVE #query, #answer, #answers, #citations, #model",
             # It may have been forgotten or deleted since it was read.
             condition="attribute_exists(#pk) AND attribute_not_exists(#forgotten_at)",
             values={":now": to_timestamp(utc_now()), ":by": by, ":until": until, ":pages": pages},

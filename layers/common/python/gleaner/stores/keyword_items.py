@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -100,7 +98,7 @@ def answer_update(
     return table.update(
         schema.answer_key(answer.result_id),
         expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
-        " #content = if_not_exists(#content, :content),"
+        " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
         " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created),"
         " #answers = if_not_exists(#answers, :answers)"
         + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
@@ -114,7 +112,10 @@ def answer_update(
             ":id": answer.result_id,
             ":kb": answer.kb_id,
             ":query": redact(answer.query),  # of one caller, stored for all
-            ":content": pack_content(answer),
+            ":answer": answer.answer,
+            ":citations": [
+                {"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations
+            ],
             ":model": answer.model,
             ":created": answer.created_at,
             ":answers": answer.question and redact(answer.question),
@@ -138,19 +139,6 @@ def queue_answer(table: Table, result_id: str, queue: PruneQueue) -> dict[str, A
     )
 
 
-def pack_content(answer: WebAnswer) -> bytes:
-    """An answer's text and pages as its item holds them, compressed: each write is paid for the whole item."""
-    pages = [{"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations]
-    content = {"answer": answer.answer, "citations": pages}
-    return zlib.compress(json.dumps(content, ensure_ascii=False).encode())
-
-
-def read_content(item: Mapping[str, Any]) -> tuple[str, tuple[Citation, ...]]:
-    """The text and the pages of an answer that is not forgotten; earlier versions stored them as attributes."""
-    content = json.loads(zlib.decompress(bytes(item["content"]))) if "content" in item else item
-    return content["answer"], tuple(Citation(**citation) for citation in content["citations"])
-
-
 def is_forgotten(item: Mapping[str, Any]) -> bool:
     """Whether an answer's item is emptied."""
     return "forgotten_at" in item
@@ -172,13 +160,12 @@ def to_answers(items: Iterable[Mapping[str, Any]]) -> list[WebAnswer]:
 
 def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
     """Build a web answer from its item."""
-    text, citations = read_content(item)
     return WebAnswer(
         result_id=item["result_id"],
         kb_id=item["kb_id"],
         query=item["query"],
-        answer=text,
-        citations=citations,
+        answer=item["answer"],
+        citations=tuple(Citation(**citation) for citation in item["citations"]),
         model=item["model"],
         created_at=from_timestamp(item["created_at"]),
         keyword_ids=frozenset(item.get("keyword_ids", ())),
