@@ -92,9 +92,9 @@ class Keywords:
         ]
         former_head = self.table.update(
             schema.keyword_key(keyword_id),
-            expression="REMOVE #has_postings, #has_entries, #newest_answers",
+            expression="REMOVE #has_entries, #newest_answers DELETE #listed_in :kb_ids",
             condition="attribute_exists(#pk)",
-            values={},
+            values={":kb_ids": set(kb_ids)},
         )
         for actions in (list(removals(self.table, head, kb_ids)), [former_head, *additions]):
             self.table.transact(actions, deadline=Deadline.after(20))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,8 @@ from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
+from gleaner.stores.answer_forgetting import AnswerForgetting
+from gleaner.stores.keyword_moving import PostingMover
 from gleaner.stores.keyword_postings import MAX_POSTINGS, Posting
 from gleaner.stores.learned_deletion import LearnedCounts, LearnedDeletion
 from tests.keyword_fixtures import Keywords, web_answer
@@ -156,7 +159,8 @@ def test_a_keyword_of_an_earlier_version_is_found_and_moved(keywords: Keywords, 
     assert (run(keywords), keywords.words()) == (0, moved)
     requests = operations(keywords)
     [match] = keywords.lookup.find("default_kb", text, deadline=Deadline.after(5))
-    assert (match.result_ids, requests) == (("R1",), {"BatchGetItem": 2})
+    # The head of a keyword that was moved names no answers: they are queried.
+    assert (match.result_ids, requests) == (("R1",), {"BatchGetItem": 2, "Query": 1})
 
 
 def test_a_keyword_of_an_earlier_version_is_moved_in_all_its_knowledge_bases_and_past_full_lists(
@@ -280,3 +284,83 @@ def test_a_list_that_fills_up_while_a_keyword_is_planned_leaves_nothing_behind(k
     for keyword_id in late:
         prune(keywords, keyword_id)
     assert not [one for _, one in keywords.words() if one.keyword_id in late]
+
+
+def results(keywords: Keywords, query: str, kb_id: str = "default_kb") -> tuple[str, ...]:
+    [match] = keywords.lookup.find(kb_id, query, deadline=Deadline.after(20))
+    return match.result_ids
+
+
+def erase(keywords: Keywords, caller: str) -> None:
+    deletion = LearnedDeletion(keywords.table)
+    deletion.delete(caller, LearnedCounts(), session_id=None, with_shared=True, deadline=Deadline.after(60))
+
+
+def test_near_duplicates_do_not_make_a_head_grow(keywords: Keywords) -> None:
+    keywords.index("ferry tickets", query_id="Q00", answer=web_answer("R00"))
+    for number in range(1, 31):  # each finds the keyword by its stems
+        keywords.index("ferry ticket", query_id=f"Q{number:02}", answer=web_answer(f"R{number:02}"))
+    assert len(head(keywords, "ferry tickets")["newest_answers"]) <= ASSOCIATIONS_PER_KEYWORD + 4
+    assert results(keywords, "ferry") == tuple(f"R{number}" for number in range(30, 20, -1))
+
+
+def test_older_answers_come_back_when_newer_ones_are_erased_or_forgotten(keywords: Keywords) -> None:
+    for number in range(15):
+        caller = "bob" if number < 6 else "ann"
+        keywords.index("alpha", query_id=f"Q{number:02}", answer=web_answer(f"R{number:02}"), caller=caller)
+    erase(keywords, "ann")
+    assert results(keywords, "alpha") == tuple(f"R{number:02}" for number in range(5, -1, -1))
+    AnswerForgetting(keywords.table).forget("R05", by="test", deadline=Deadline.after(20))
+    assert results(keywords, "alpha") == tuple(f"R{number:02}" for number in range(4, -1, -1))
+    assert "ann" not in str(keywords.items("KEYWORD"))
+
+
+def test_a_keyword_that_is_learned_again_moved_and_restored_leads_to_all_its_answers(keywords: Keywords) -> None:
+    keywords.index_by_entries("alpha", query_id="Q1", answer=web_answer("R1"))
+    keyword_id = head(keywords, "alpha")["keyword_id"]
+    prune(keywords, keyword_id)
+    keywords.index("alpha", query_id="Q2", answer=web_answer("R2"))
+    run(keywords)
+    restore(keywords, keyword_id)
+    assert results(keywords, "alpha") == ("R2", "R1")
+
+
+def test_what_an_earlier_version_adds_to_a_keyword_of_this_one_is_found_moved_and_deleted(keywords: Keywords) -> None:
+    keywords.index("quantum computing", query_id="Q1", answer=web_answer("R1"), caller="ann")
+    answer = web_answer("R2", kb_id="physics")
+    keywords.index("quantum computing", query_id="Q2", answer=answer, kb_id="physics", caller="ann")
+    keywords.make_former("quantum computing", ["physics"])  # which was learned there by the earlier version
+    assert (keywords.find("quantum"), keywords.find("quantum", "physics")) == (["quantum computing"],) * 2
+    assert run(keywords) == 1
+    assert {pk[:2] for pk, _ in keywords.words()} == {"I#"}
+    assert results(keywords, "quantum", "physics") == ("R2",)
+    keywords.make_former("quantum computing", ["physics"])
+    erase(keywords, "ann")
+    assert keywords.words() == []
+
+
+@pytest.mark.parametrize("writes", [1, 2])
+def test_a_move_that_was_interrupted_leaves_no_words_behind(keywords: Keywords, writes: int) -> None:
+    fill_list(keywords)
+    for number, kb_id in enumerate(("default_kb", "physics")):
+        answer = web_answer(f"R{number}", kb_id=kb_id)
+        keywords.index("alphabet soup", query_id=f"Q{number}", kb_id=kb_id, answer=answer, caller="ann")
+    keywords.make_former("alphabet soup", ["default_kb", "physics"])
+    left = writes
+
+    def die(**_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+
+    former = head(keywords, "alphabet soup")
+    keywords.client.meta.events.register("before-call.dynamodb.TransactWriteItems", die, "die")
+    with suppress(KeyboardInterrupt):
+        PostingMover(keywords.table).move(former, deadline=Deadline.after(20))
+    keywords.client.meta.events.unregister("before-call.dynamodb.TransactWriteItems", die, "die")
+    assert "alphabet soup" in keywords.find("alphabet soup")
+    assert keywords.find("alphabet", "physics") == ["alphabet soup"]
+    prune(keywords, former["keyword_id"])
+    erase(keywords, "ann")
+    assert not [one for _, one in keywords.words() if one.keyword_id == former["keyword_id"]]

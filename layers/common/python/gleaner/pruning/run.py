@@ -19,7 +19,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_moving import PostingMover, new_layout
-from gleaner.stores.keyword_postings import is_in_lists
+from gleaner.stores.keyword_postings import find_unlisted
 from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
 
@@ -114,7 +114,7 @@ class Pruner:
     def _move_partition(self, mover: PostingMover, deadline: Deadline, partition: str, counts: PruneCounts) -> None:
         for head in self._iter_oldest(partition, _after_all(), deadline):
             deadline.timeout(1.0)  # raises when the part's time is up
-            if not is_in_lists(head) and _read_usage(head, PruneCounts()) is not None:  # pruning counts malformed ones
+            if find_unlisted(head) and _read_usage(head, PruneCounts()) is not None:  # pruning counts malformed ones
                 counts.moved += mover.move(head, deadline=deadline)
 
     def prune_one(self, keyword_id: str, *, by: str, deadline: Deadline) -> PruneReport:

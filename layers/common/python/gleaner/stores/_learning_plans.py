@@ -95,11 +95,11 @@ class Planner:
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
             " #created_at = if_not_exists(#created_at, :now), #updated_at = :now, #last_used_at = :now,"
             " #status = :active, #queue = :queue"
-            + (", #has_postings = :yes" if head is None else "")
             + (", #has_entries = :yes" if has_entries else "")
             + newest.sets
             + newest.removes
             + " ADD #usage_count :one, #kb_ids :kbs"
+            + ("" if findable else ", #listed_in :kbs")
             + (", #callers :callers" if callers else "")
             + newest.adds,
             condition=condition + newest.condition,
@@ -113,7 +113,7 @@ class Planner:
                 ":kbs": {self._use.scope},
             }
             | ({":callers": callers} if callers else {})
-            | ({":yes": True} if head is None or has_entries else {})
+            | ({":yes": True} if has_entries else {})
             | values
             | newest.values,
             return_existing=True,

@@ -95,15 +95,13 @@ class LookupReader:
 
     def _query_associations(self, place: Place, deadline: Deadline) -> list[Item]:
         scope, keyword_id = place
-        return [
-            *self._table.query(
-                partition=schema.keyword_key(keyword_id)["pk"],
-                begins_with=schema.association_prefix(scope),
-                limit=ASSOCIATIONS_PER_KEYWORD,
-                newest_first=True,
-                deadline=deadline,
-            )
-        ]
+        return self._table.query(
+            partition=schema.keyword_key(keyword_id)["pk"],
+            begins_with=schema.association_prefix(scope),
+            limit=ASSOCIATIONS_PER_KEYWORD,
+            newest_first=True,
+            deadline=deadline,
+        )
 
     def _map_parallel(self, read: Callable[[Any], Any], arguments: Iterable[Any]) -> list[Any]:
         return list(self._executor.map(read, arguments))

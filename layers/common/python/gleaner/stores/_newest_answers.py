@@ -1,6 +1,8 @@
 """The newest stored answers of a keyword, named in its head while they are few, so that they are read together with it.
 
-The head of a keyword that has more, or that was pruned before, names none; then its associations are queried.
+A head names either the newest or none; then its associations are queried. It does so from the keyword's creation until
+it would have to name too many, or until one of its associations goes: pruned, forgotten or deleted. Then it names none
+any more, because it does not know the next older ones. Heads of earlier versions name none.
 """
 
 from __future__ import annotations
@@ -49,8 +51,10 @@ def add_answer(head: Item | None, association: Item) -> Change:
         return Change(condition=" AND attribute_not_exists(#newest_answers)")
     names = {*head["newest_answers"], name}
     if len(names) <= _MAX_NAMED:
-        return Change(adds=adds, condition=" AND attribute_exists(#newest_answers)", values=values)
-    kept = keep_newest(names)
+        # Other writers add names, too. Who finds too many plans anew, from the keyword that the refusal returns.
+        condition = " AND attribute_exists(#newest_answers) AND size(#newest_answers) < :max_named"
+        return Change(adds=adds, condition=condition, values={**values, ":max_named": _MAX_NAMED})
+    kept = _keep_newest(names)
     if kept is None:
         return Change(removes=" REMOVE #newest_answers", condition=" AND attribute_exists(#newest_answers)")
     return Change(
@@ -60,7 +64,7 @@ def add_answer(head: Item | None, association: Item) -> Change:
     )
 
 
-def keep_newest(names: Iterable[str]) -> set[str] | None:
+def _keep_newest(names: Iterable[str]) -> set[str] | None:
     """The names of the newest answers of each knowledge base; None if a head does not name so many."""
     counts: Counter[str] = Counter()
     kept: set[str] = set()

@@ -15,7 +15,6 @@ from gleaner.errors import StoreUnavailable, UnknownAnswer
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import name_of
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.forgotten_pages import bar, bar_end, page_keys
 from gleaner.stores.items import to_timestamp
@@ -104,8 +103,8 @@ class AnswerForgetting:
             ]
             for keyword_id in keyword_ids
         }
-        for keyword_id, items in doomed.items():
-            self._unname(keyword_id, {name for item in items if (name := name_of(item)) is not None}, deadline)
+        for keyword_id in keyword_ids:
+            self._unname(keyword_id, deadline)
         # Unconditionally: an association that is already gone is the goal.
         deletions = [
             self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for items in doomed.values() for item in items
@@ -113,15 +112,13 @@ class AnswerForgetting:
         for start in range(0, len(deletions), MAX_TRANSACTION_ACTIONS):
             self._table.transact(deletions[start : start + MAX_TRANSACTION_ACTIONS], deadline=deadline)
 
-    def _unname(self, keyword_id: str, names: set[str], deadline: Deadline) -> None:
-        """Take answers from those that a keyword's head names."""
-        if not names:
-            return
+    def _unname(self, keyword_id: str, deadline: Deadline) -> None:
+        """Have the answers of a keyword queried: without this one, its head might lack the next older one."""
         update = self._table.update(
             schema.keyword_key(keyword_id),
-            expression="DELETE #newest_answers :names",
+            expression="REMOVE #newest_answers",
             condition="attribute_exists(#pk)",  # a deleted keyword must not come back as an item without its text
-            values={":names": names},
+            values={},
         )
         with suppress(ConditionFailed):
             self._table.write(update, deadline=deadline)

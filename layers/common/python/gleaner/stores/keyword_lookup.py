@@ -14,7 +14,7 @@ from gleaner import text
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, match_former
-from gleaner.stores._lookup_reading import LookupReader, Term
+from gleaner.stores._lookup_reading import ENTRIES_PER_TERM, LookupReader, Term
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_postings import MAX_STEMS, Posting
 
@@ -201,7 +201,7 @@ def _weigh(stems: Sequence[str], by_scope: Sequence[Sequence[_Entries]]) -> dict
     for entries in by_scope:
         for key_stems, items in entries:
             if len(key_stems) == 1:
-                counts[key_stems[0]] += len(items)
+                counts[key_stems[0]] += min(len(items), ENTRIES_PER_TERM)
     return {stem: _rarity(count) for stem, count in counts.items()}
 
 

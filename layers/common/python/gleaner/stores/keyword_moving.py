@@ -1,7 +1,7 @@
 """Moves the words of keywords that earlier versions stored from look-up entries into posting lists.
 
-A move can be interrupted at any write: a keyword is found by its entries until the transaction that deletes them, which
-adds its postings. Its head says so last.
+Each knowledge base is one transaction: it adds the postings, deletes the entries and notes it in the head. So a move
+can be interrupted at any write, and repeated.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from gleaner.errors import StoreUnavailable
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import keep_newest, name_of
 from gleaner.stores.dynamodb import ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, is_in_lists
-from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES, PruneWriter
-
-_UNCHANGED = (
-    "#status = :active AND #usage_count = :uses AND contains(#kb_ids, :kb) AND attribute_not_exists(#has_postings)"
-)
+from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, find_unlisted
+from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES
 
 
 def new_layout() -> dict[str, Any]:
@@ -34,59 +29,48 @@ class PostingMover:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._full_lists = FullLists(table)
-        self._prune_writer = PruneWriter(table)
 
     def move(self, head: Head, *, deadline: Deadline) -> bool:
-        """Move an active keyword's words. Returns False if they are in lists already, or nobody finds it."""
+        """Move an active keyword's words. Returns False if there are none to move, or nobody finds it any more."""
         for _ in range(MAX_PLANS):
-            if head["status"] != "active" or is_in_lists(head) or not head.get("kb_ids"):
+            unlisted = find_unlisted(head) if head["status"] == "active" else []
+            if not unlisted:
                 return False
-            if self._try_move(head, deadline):
+            try:
+                for scope in unlisted:
+                    self._move_within(head, scope, deadline)
+            except ConditionFailed:  # it was pruned, deleted or moved since it was read
+                current = self._table.get(schema.keyword_key(head["keyword_id"]), deadline=deadline)
+                if current is None:
+                    return False
+                head = current
+            else:
                 return True
-            current = self._table.get(schema.keyword_key(head["keyword_id"]), deadline=deadline)
-            if current is None:
-                return False
-            head = current
         raise StoreUnavailable(TOO_MANY_CHANGES)
 
-    def _try_move(self, head: Head, deadline: Deadline) -> bool:
-        """Move from the current items. Returns False if they changed, or if a list is full."""
-        associations = self._prune_writer.read_associations(head["keyword_id"], deadline)
-        names = {name for item in associations if item["status"] == "active" and (name := name_of(item)) is not None}
-        scopes, planner = sorted(head["kb_ids"]), self._full_lists.planner()
-        for scope in scopes:
-            is_last = scope == scopes[-1]
-            first = self._complete(head, scope, keep_newest(names), planner) if is_last else self._check(head, scope)
+    def _move_within(self, head: Head, scope: str, deadline: Deadline) -> None:
+        """Move the words of one knowledge base. Raises ConditionFailed if the keyword is not as it was read."""
+        while True:  # each time, at least one list is found full that was not known to be
+            planner = self._full_lists.planner()
             additions = planner.additions(scope, {head["keyword_id"]: head["keyword_text"]})
             kept = [request["Key"] for action in additions for request in action.values()]
             entries = [self._table.delete(key) for key in all_entry_keys(head, scope)]
             deletions = [action for action in entries if action["Delete"]["Key"] not in kept]
             try:
-                self._table.transact([first, *additions, *deletions], deadline=deadline)
+                self._table.transact([self._note(head, scope, planner), *additions, *deletions], deadline=deadline)
             except ConditionFailed as error:
-                self._full_lists.note_full_lists(additions, error, first=1)
-                return False
-            self._full_lists.note_written(additions)
-        return True
+                if 0 in error.positions or not self._full_lists.note_full_lists(additions, error, first=1):
+                    raise
+            else:
+                self._full_lists.note_written(additions)
+                return
 
-    def _check(self, head: Head, scope: str) -> Action:
-        return self._table.check(
-            schema.keyword_key(head["keyword_id"]), condition=_UNCHANGED, values=self._unchanged(head, scope)
-        )
-
-    def _complete(self, head: Head, scope: str, newest: set[str] | None, planner: PostingPlanner) -> Action:
-        has_entries = any(planner.overflows(one, head["keyword_text"]) for one in head["kb_ids"])
+    def _note(self, head: Head, scope: str, planner: PostingPlanner) -> Action:
+        has_entries = planner.overflows(scope, head["keyword_text"])
         return self._table.update(
             schema.keyword_key(head["keyword_id"]),
-            expression="SET #has_postings = :yes"
-            + (", #has_entries = :yes" if has_entries else "")
-            + (", #newest_answers = :newest" if newest else ""),
-            condition=f"{_UNCHANGED} AND #kb_ids = :kbs",  # as the associations and the scopes were read
-            values=self._unchanged(head, scope)
-            | {":yes": True, ":kbs": set(head["kb_ids"])}
-            | ({":newest": newest} if newest else {}),
+            expression=("SET #has_entries = :yes " if has_entries else "") + "ADD #listed_in :scopes",
+            condition="#status = :active AND contains(#kb_ids, :scope)"
+            " AND (attribute_not_exists(#listed_in) OR NOT contains(#listed_in, :scope))",
+            values={":active": "active", ":scope": scope, ":scopes": {scope}} | ({":yes": True} if has_entries else {}),
         )
-
-    @staticmethod
-    def _unchanged(head: Head, scope: str) -> dict[str, Any]:
-        return {":active": "active", ":uses": head["usage_count"], ":kb": scope}

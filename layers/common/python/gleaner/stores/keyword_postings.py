@@ -74,9 +74,9 @@ def has_entries(item: Mapping[str, Any]) -> bool:
     return "has_entries" in item
 
 
-def is_in_lists(head: Head) -> bool:
-    """Whether a keyword's words are in lists; those of earlier versions had look-up entries only."""
-    return "has_postings" in head
+def find_unlisted(head: Head) -> list[str]:
+    """The knowledge bases in which an earlier version made a keyword findable: by look-up entries only."""
+    return sorted(set(head.get("kb_ids", ())).difference(head.get("listed_in", ())))
 
 
 class PostingPlanner:
@@ -147,11 +147,18 @@ class FullLists:
         """A planner by what is known now: what it says of a keyword must not change while that is written."""
         return PostingPlanner(self._table, dict(self._full))
 
-    def note_full_lists(self, additions: Sequence[Action], error: ConditionFailed, *, first: int) -> None:
-        """Remember the lists that refused these actions, which began at the position `first` of a transaction."""
-        for position, action in enumerate(additions, first):
-            if position in error.positions and "postings" in (item := error.existing_items.get(position, {})):
-                self._full[_partition(action)] = has_entries(item)
+    def note_full_lists(self, additions: Sequence[Action], error: ConditionFailed, *, first: int) -> bool:
+        """Remember the lists that refused these actions, which began at the position `first` of a transaction.
+
+        Returns whether there are any.
+        """
+        refused = {
+            _partition(action): has_entries(error.existing_items[position])
+            for position, action in enumerate(additions, first)
+            if "postings" in error.existing_items.get(position, {})
+        }
+        self._full |= refused
+        return bool(refused)
 
     def note_written(self, additions: Iterable[Action]) -> None:
         """Remember the lists that say after these actions that they did not take all."""
@@ -163,8 +170,9 @@ class FullLists:
 def removals(table: Table, head: Head, kb_ids: Iterable[str]) -> Iterator[Action]:
     """The actions after which a keyword is not found any more in these knowledge bases."""
     for kb_id in sorted(kb_ids):
-        yield from _list_removals(table, head, kb_id)
-        if has_entries(head) or not is_in_lists(head):
+        may_have_entries = has_entries(head) or not _is_listed(head, kb_id)
+        yield from _list_removals(table, head, kb_id, in_all=may_have_entries)
+        if may_have_entries:
             # Deleted unconditionally: an entry that is already gone is the goal.
             yield from (table.delete(key) for key in all_entry_keys(head, kb_id))
 
@@ -174,19 +182,23 @@ def all_entry_keys(head: Head, kb_id: str) -> list[schema.Key]:
     keyword_id, keyword_text = head["keyword_id"], head["keyword_text"]
     stems = _stems(keyword_text)
     present = list(_entries(kb_id, keyword_id, stems, set(stems)))
-    if is_in_lists(head):
+    if _is_listed(head, kb_id):
         return present
     former_stems = text.former_stems(keyword_text)
     former = _entries(kb_id, keyword_id, former_stems, set(former_stems))
     return [*present, *(key for key in former if key not in present)]
 
 
-def _list_removals(table: Table, head: Head, kb_id: str) -> Iterator[Action]:
+def _is_listed(head: Head, kb_id: str) -> bool:
+    return kb_id in head.get("listed_in", ())
+
+
+def _list_removals(table: Table, head: Head, kb_id: str, *, in_all: bool) -> Iterator[Action]:
     stems = _stems(head["keyword_text"])
     lists: defaultdict[str, set[str]] = defaultdict(set)
     for stem in stems:
         first, *others = list_keys(kb_id, stem)
-        for key in [first, *(others if has_entries(head) else ())]:
+        for key in [first, *(others if in_all else ())]:
             lists[key["pk"]].add(Posting(stem, len(stems), head["keyword_id"]).encode())
     for partition, values in lists.items():
         key = {"pk": partition, "sk": schema.LAYOUT_KEY["sk"]}

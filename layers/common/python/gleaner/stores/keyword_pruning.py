@@ -174,9 +174,9 @@ class PruneWriter:
         return self._table.update(
             schema.keyword_key(keyword_id),
             expression="SET #status = :pruned, #updated_at = :now, #pruned_run_id = :run"
-            # Until it is restored or learned again, its head names no answers; from then on they are queried.
+            # What is archived must not be named; from now on its answers are queried.
             + (", #queue = :queue REMOVE" if unfinished else " REMOVE #queue,")
-            + " #kb_ids, #newest_answers",
+            + " #kb_ids, #listed_in, #newest_answers",
             # The decision to prune rests on these values; a later use changes both.
             condition="#status = :active AND #last_used_at = :last_used AND #usage_count = :uses",
             values=values,

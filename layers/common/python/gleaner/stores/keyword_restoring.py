@@ -26,6 +26,8 @@ from gleaner.stores.keyword_pruning import (
     is_unfinished,
 )
 
+_MAX_TRIES = 4 * MAX_PLANS  # some only find that posting lists are full
+
 
 class RestoreWriter:
     """Writes what restoring changes. Methods raise StoreUnavailable or DeadlineExceeded."""
@@ -45,7 +47,7 @@ class RestoreWriter:
             return False
         if is_unfinished(head):
             self._prune_writer.finish(head, deadline=deadline)
-        for _ in range(MAX_PLANS):
+        for _ in range(_MAX_TRIES):
             failures = self._try_restore(head, deadline)
             if not failures:
                 return True
@@ -85,7 +87,7 @@ class RestoreWriter:
             expression="SET #status = :active, #updated_at = :now, #last_used_at = :now, #queue = :queue"
             + (", #has_entries = :yes" if has_entries else "")
             + (" REMOVE #pruned_run_id" if last else "")
-            + (" ADD #kb_ids :kbs" if kb_ids else ""),
+            + (" ADD #kb_ids :kbs, #listed_in :kbs" if kb_ids else ""),
             condition="#pruned_run_id = :run",  # fails if it was restored or pruned again since the read
             values={
                 ":active": "active",

@@ -20,7 +20,7 @@ from gleaner.stores.answer_forgetting import AnswerForgetting
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.keyword_items import is_forgotten
 from gleaner.stores.keyword_moving import PostingMover
-from gleaner.stores.keyword_postings import Head, removals
+from gleaner.stores.keyword_postings import Head, find_unlisted, removals
 from gleaner.stores.keyword_pruning import (
     EXISTING_ANSWER,
     Action,
@@ -158,7 +158,10 @@ class LearnedDeletion:
             if is_unfinished(head):
                 self._prune_writer.finish(head, deadline=deadline)
                 continue
-            if self._mover.move(head, deadline=deadline):  # an earlier version's words are too many for one transaction
+            if head["status"] == "active" and find_unlisted(head):
+                # An earlier version's words are too many for one transaction. Who moved them does not matter.
+                self._mover.move(head, deadline=deadline)
+                tries += 1
                 continue
             associations = self._prune_writer.read_associations(keyword_id, deadline)
             step = _plan(head, associations, teacher)
@@ -187,7 +190,7 @@ class LearnedDeletion:
             runs = [head["pruned_run_id"]] if "pruned_run_id" in head else []
             records = [self._table.delete(schema.pruned_key(run_id, head["keyword_id"])) for run_id in runs]
             return [self._delete_head(head), *records, *deletions, *words]
-        if step.scopes or step.callers != head.get("callers") or _named_answers(head, step):
+        if step.scopes or step.callers != head.get("callers") or _names_doomed(head, step):
             return [self._update_head(head, step), *deletions, *words]
         return deletions
 
@@ -202,10 +205,11 @@ class LearnedDeletion:
         if step.callers != head.get("callers"):
             sets, values = ["#callers = :callers"], values | {":callers": step.callers}
         if step.scopes:
-            deletes, values = ["#kb_ids :scopes"], values | {":scopes": set(step.scopes)}
-        if answers := _named_answers(head, step):
-            deletes, values = [*deletes, "#newest_answers :answers"], values | {":answers": answers}
-        expression = (f"SET {sets[0]} " if sets else "") + (f"DELETE {', '.join(deletes)}" if deletes else "")
+            deletes = ["#kb_ids :scopes", "#listed_in :scopes"]
+            values |= {":scopes": set(step.scopes)}
+        expression = (f"SET {sets[0]} " if sets else "") + (f"DELETE {', '.join(deletes)} " if deletes else "")
+        if _names_doomed(head, step):
+            expression += "REMOVE #newest_answers"  # the next older ones are not known here
         return self._table.update(
             schema.keyword_key(head["keyword_id"]), expression=expression, condition=_UNCHANGED, values=values
         )
@@ -229,10 +233,9 @@ class _Step:
     is_last: bool = False
 
 
-def _named_answers(head: Head, step: _Step) -> set[str]:
-    """The answers that the head names and whose associations are deleted."""
-    names = {name for item in step.associations if (name := name_of(item)) is not None}
-    return names.intersection(head.get("newest_answers", ()))
+def _names_doomed(head: Head, step: _Step) -> bool:
+    """Whether the head names an answer whose association is deleted."""
+    return not {name_of(item) for item in step.associations}.isdisjoint(head.get("newest_answers", ()))
 
 
 def _plan(head: Head, associations: Sequence[Mapping[str, Any]], teacher: _Teacher) -> _Step:
