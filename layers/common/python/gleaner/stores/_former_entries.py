@@ -1,6 +1,6 @@
 """Finds look-up entries that earlier versions wrote, which split words at marks and took a Chinese sentence as a word.
 
-Such entries are never rewritten; pruning deletes them. Questions whose words were always split in this way, such as
+Pruning runs move such keywords into posting lists; until then they are found so. Questions whose words were always split in this way, such as
 English ones, look up nothing more.
 """
 

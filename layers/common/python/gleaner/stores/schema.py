@@ -111,7 +111,7 @@ Key = dict[str, str]
 class PruneQueue(StrEnum):
     """Queues of items that a later pruning run has to process."""
 
-    UNFINISHED = "UNFINISHED"  # pruned keywords whose look-up entries and associations are not all processed yet
+    UNFINISHED = "UNFINISHED"  # pruned keywords whose words and associations are not all processed yet
     UNINDEXED = "UNINDEXED"  # web answers that could not be written into the vector index
     UNREFERENCED = "UNREFERENCED"  # web answers that lost a keyword, perhaps their last; forgotten ones; bars of pages
 
