@@ -134,7 +134,7 @@ def _quota(quota: Quota) -> dict[str, str]:
 
 def _grant(role: iam.Role, data: DataStack) -> None:
     tables = data.tables
-    # Pruning through the API deletes look-up entries, and takes words out of lists, provided that their keyword still waits for it.
+    # Pruning through the API deletes look-up entries, provided that their keyword still waits for it.
     allow(role, tables.keywords, READ + WRITE + ("DeleteItem", "ConditionCheckItem"))
     # Sessions are deleted in batches, never item by item.
     allow(role, tables.conversations, READ + WRITE + ("BatchWriteItem",))

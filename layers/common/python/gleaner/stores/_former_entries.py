@@ -1,7 +1,7 @@
 """Finds look-up entries that earlier versions wrote, which split words at marks and took a Chinese sentence as a word.
 
-Pruning runs move such keywords into posting lists; until then they are found so. Questions whose words were always split in this way, such as
-English ones, look up nothing more.
+Pruning runs move such keywords into posting lists; until then they are found so. Questions whose words were always
+split in this way, such as English ones, look up nothing more.
 """
 
 from __future__ import annotations

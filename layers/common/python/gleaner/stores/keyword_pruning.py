@@ -72,7 +72,7 @@ class PruneWriter:
         action = self._table.update(
             schema.keyword_key(head["keyword_id"]),
             expression="SET #queue = :queue",
-            condition="#status = :active AND #usage_count = :uses",  # it was used since it was read: the next run finds it
+            condition="#status = :active AND #usage_count = :uses",  # else it was used since the read
             values={
                 ":queue": schema.active_partition(head["keyword_id"], head["usage_count"]),
                 ":active": "active",
