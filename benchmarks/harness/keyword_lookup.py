@@ -16,10 +16,9 @@ from typing import Any
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores._lookup_reading import ENTRIES_PER_TERM
-from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item
-from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD, KeywordUse
 from gleaner.stores.keyword_lookup import MAX_KEYWORDS, KeywordLookup
 from gleaner.stores.keyword_postings import MAX_STEMS, all_entry_keys
 from gleaner.stores.keywords import KeywordStore

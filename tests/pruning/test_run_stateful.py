@@ -24,7 +24,7 @@ from gleaner.model import new_id
 from gleaner.pruning.rules import PruneReport, PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores import _newest_answers as newest_answers
+from gleaner.stores import keyword_items as newest_answers
 from gleaner.stores import schema
 from gleaner.stores.items import from_timestamp, to_item
 from gleaner.stores.keyword_items import KeywordUse

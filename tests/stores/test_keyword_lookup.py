@@ -9,7 +9,7 @@ import pytest
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores._lookup_reading import ENTRIES_PER_TERM
-from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
+from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.keyword_lookup import MAX_KEYWORDS, UNKNOWN_WEIGHT
 from gleaner.stores.keyword_postings import MAX_POSTINGS, MAX_STEMS
 from tests.keyword_fixtures import Keywords, web_answer

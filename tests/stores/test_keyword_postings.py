@@ -16,8 +16,8 @@ from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.answer_forgetting import AnswerForgetting
+from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD
 from gleaner.stores.keyword_moving import PostingMover
 from gleaner.stores.keyword_postings import MAX_POSTINGS, Posting
 from gleaner.stores.learned_deletion import LearnedCounts, LearnedDeletion

@@ -18,13 +18,13 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_moving import PostingMover, new_layout
 from gleaner.stores.keyword_postings import find_unlisted
 from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
 
 if TYPE_CHECKING:
     from gleaner.clients.answer_index import AnswerIndex
+    from gleaner.stores.keyword_moving import PostingMover
     from gleaner.stores.keyword_restoring import RestoreWriter
 
 logger = logging.getLogger(__name__)
@@ -102,6 +102,8 @@ class Pruner:
         layout = self._table.get(schema.LAYOUT_KEY, deadline=deadline)
         if layout is not None and _parse_time(layout["created_at"]) < utc_now() - _LOOKS_FOR_FORMER:
             return
+        from gleaner.stores.keyword_moving import PostingMover, new_layout  # for some runs after an upgrade
+
         mover = PostingMover(self._table)
         move = partial(self._move_partition, mover, deadline)
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])

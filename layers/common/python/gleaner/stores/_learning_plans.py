@@ -9,10 +9,9 @@ from typing import Any
 
 from gleaner.model import utc_now
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import add_answer
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import KeywordUse, association
+from gleaner.stores.keyword_items import KeywordUse, add_answer, association
 from gleaner.stores.keyword_postings import Head, PostingPlanner
 from gleaner.stores.keyword_stems import claim
 from gleaner.stores.schema import PruneQueue

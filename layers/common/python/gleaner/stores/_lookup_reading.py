@@ -9,8 +9,8 @@ from typing import Any
 
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import ASSOCIATIONS_PER_KEYWORD, read_newest
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD, read_newest
 from gleaner.stores.keyword_postings import Posting, has_entries, list_keys, read_list
 
 ENTRIES_PER_TERM = 25  # look-up entries that are read of each; what is read is bounded, whatever the table's size
@@ -39,11 +39,15 @@ class LookupReader:
         self._all_in_lists = False  # no keyword of an earlier version is left, which has look-up entries only
 
     def read_postings(
-        self, terms: Sequence[Term], former_terms: Sequence[Term], answer_keys: Sequence[schema.Key], deadline: Deadline
+        self,
+        terms: Sequence[Term],
+        find_former_terms: Callable[[], Sequence[Term]],
+        answer_keys: Sequence[schema.Key],
+        deadline: Deadline,
     ) -> FoundPostings:
         """What is found for each term, and the items under these keys.
 
-        `former_terms` are those by which only keywords of earlier versions are found.
+        `find_former_terms` is asked for those by which only keywords of earlier versions are found, if any may be left.
         """
         keys = {term: list_keys(*term) for term in terms}
         layout = [] if self._all_in_lists else [schema.LAYOUT_KEY]
@@ -57,9 +61,10 @@ class LookupReader:
             term: list(dict.fromkeys(one for item in items for one in read_list(item) if one.stem.startswith(term[1])))
             for term, items in lists.items()
         }
-        unread = [*terms, *former_terms]
         if self._all_in_lists:
             unread = [term for term, items in lists.items() if has_entries(items[-1])]
+        else:
+            unread = [*terms, *find_former_terms()]
         entries = dict(zip(unread, self._query_entries(map(_range, unread), deadline), strict=True))
         return FoundPostings(
             by_term=found | {term: list(dict.fromkeys([*found.get(term, ()), *entries[term]])) for term in unread},

@@ -1,10 +1,17 @@
-"""The items of the keywords table: associations, records of what was taught, and stored web answers."""
+"""The items of the keywords table: associations, records of what was taught, and stored web answers.
+
+The head of a keyword names its newest stored answers while they are few, so that they are read together with it. It
+names either the newest or none; then its associations are queried. It does so from the keyword's creation until it
+would have to name too many, or until one of its associations goes: pruned, forgotten or deleted. Then it names none any
+more, because it does not know the next older ones. Heads of earlier versions name none.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +23,8 @@ from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_timestamp, to_timestamp
 from gleaner.stores.schema import PruneQueue
 
+ASSOCIATIONS_PER_KEYWORD = 10  # the newest, of one knowledge base: what a look-up follows
+_MAX_NAMED = 14  # so that not each use of a keyword with ten answers must replace the others
 MIN_DOUBTERS = 2  # callers who rated a stored answer poor, so that it is not handed out
 
 
@@ -73,6 +82,78 @@ def _association_values(keyword: str, use: KeywordUse, result_id: str | None, no
         "created_at": now,
         "status": "active",
     }
+
+
+@dataclass(frozen=True, slots=True)
+class NamesChange:
+    """What an update of a head is to do with the answers it names: clauses, the condition, and their values."""
+
+    sets: str = ""
+    adds: str = ""
+    removes: str = ""
+    condition: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def name_of(association: Mapping[str, Any]) -> str | None:
+    """The name of the answer that an association leads to; None if it leads to none. Names sort by age."""
+    if association.get("perplexity_result_id") is None:
+        return None
+    parts = (association[name] for name in ("query_id", "perplexity_result_id"))
+    return schema.KEY_SEPARATOR.join([*parts, association.get("caller") or "", association["kb_id"]])
+
+
+def add_answer(head: Mapping[str, Any] | None, association: Mapping[str, Any]) -> NamesChange:
+    """How to name a further answer in a head, or in that of a keyword that is new."""
+    name = name_of(association)
+    if name is None:
+        return NamesChange()
+    adds, values = ", #newest_answers :answers", {":answers": {name}}
+    if head is None:
+        return NamesChange(adds=adds, values=values)
+    if "newest_answers" not in head:
+        return NamesChange(condition=" AND attribute_not_exists(#newest_answers)")
+    names = {*head["newest_answers"], name}
+    if len(names) <= _MAX_NAMED:
+        # Other writers add names, too. Who finds too many plans anew, from the keyword that the refusal returns.
+        condition = " AND attribute_exists(#newest_answers) AND size(#newest_answers) < :max_named"
+        return NamesChange(adds=adds, condition=condition, values={**values, ":max_named": _MAX_NAMED})
+    kept = _keep_newest(names)
+    if kept is None:
+        return NamesChange(removes=" REMOVE #newest_answers", condition=" AND attribute_exists(#newest_answers)")
+    return NamesChange(
+        sets=", #newest_answers = :answers",
+        condition=" AND #newest_answers = :answers_read",  # another writer may have named one
+        values={":answers": kept, ":answers_read": set(head["newest_answers"])},
+    )
+
+
+def _keep_newest(names: Iterable[str]) -> set[str] | None:
+    """The names of the newest answers of each knowledge base; None if a head does not name so many."""
+    counts: Counter[str] = Counter()
+    kept: set[str] = set()
+    for name in sorted(names, reverse=True):
+        scope = _split(name)[-1]
+        counts[scope] += 1
+        if counts[scope] <= ASSOCIATIONS_PER_KEYWORD:
+            kept.add(name)
+    return kept if len(kept) < _MAX_NAMED else None
+
+
+def read_newest(head: Mapping[str, Any], scope: str) -> list[dict[str, Any]] | None:
+    """What a look-up needs of the associations with the newest answers, newest first; None if the head names none."""
+    if "newest_answers" not in head:
+        return None
+    split = [_split(name) for name in sorted(head["newest_answers"], reverse=True)]
+    return [
+        {"perplexity_result_id": result_id, "status": "active"} | ({"caller": caller} if caller else {})
+        for _, result_id, caller, of_scope in split
+        if of_scope == scope
+    ][:ASSOCIATIONS_PER_KEYWORD]
+
+
+def _split(name: str) -> list[str]:
+    return name.split(schema.KEY_SEPARATOR, 3)
 
 
 def taught_update(table: Table, use: KeywordUse, caller: str, keyword_ids: set[str]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from typing import Any
 from gleaner import text
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups, match_former
 from gleaner.stores._lookup_reading import ENTRIES_PER_TERM, LookupReader, Term
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_postings import MAX_STEMS, Posting
@@ -97,10 +96,15 @@ class KeywordLookup:
         """
         scopes = [kb_id] if caller is None else [schema.private_scope(kb_id, caller), kb_id]
         stems = text.stems(query)[:MAX_STEMS]
-        former = dict(list(former_lookups(query, stems).items())[:MAX_FORMER_STEMS])
+        former: dict[str, dict[str, float]] = {}
+
+        def find_former_terms() -> list[Term]:
+            former.update(_former_lookups(query, stems))
+            return list(itertools.product(scopes, former))
+
         found = self._reader.read_postings(
             list(itertools.product(scopes, stems)),
-            list(itertools.product(scopes, former)),
+            find_former_terms,
             [schema.answer_key(result_id) for result_id in answer_ids],
             deadline,
         )
@@ -166,11 +170,22 @@ def _candidates(entries: Sequence[_Entries]) -> Iterator[tuple[str, _Candidate]]
     yield from candidates.items()
 
 
+def _former_lookups(query: str, stems: Collection[str]) -> dict[str, dict[str, float]]:
+    """What to look up besides the stems, in a table that may hold keywords of earlier versions."""
+    from gleaner.stores._former_entries import MAX_FORMER_STEMS, former_lookups
+
+    return dict(itertools.islice(former_lookups(query, stems).items(), MAX_FORMER_STEMS))
+
+
 def _former_candidates(
     found: Iterable[tuple[str, Sequence[Posting]]],
     former: Mapping[str, Mapping[str, float]],
     stems: Collection[str],
 ) -> Iterator[tuple[str, _Candidate]]:
+    if not former:
+        return
+    from gleaner.stores._former_entries import match_former
+
     candidates: dict[str, _Candidate] = {}
     for looked_up, postings in found:
         for posting in postings:

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from gleaner.errors import StoreUnavailable, UnknownAnswer
 from gleaner.groups import ACL
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
-from gleaner.stores._newest_answers import name_of
 from gleaner.stores.answer_forgetting import AnswerForgetting
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
-from gleaner.stores.keyword_items import is_forgotten
-from gleaner.stores.keyword_moving import PostingMover
+from gleaner.stores.keyword_items import is_forgotten, name_of
 from gleaner.stores.keyword_postings import Head, find_unlisted, removals
 from gleaner.stores.keyword_pruning import (
     EXISTING_ANSWER,
@@ -28,6 +27,9 @@ from gleaner.stores.keyword_pruning import (
     is_unfinished,
 )
 from gleaner.stores.keyword_stems import release
+
+if TYPE_CHECKING:
+    from gleaner.stores.keyword_moving import PostingMover
 
 _PAGE = 100
 _MAX_TRIES = 16  # one fails if the keyword is used between the read and the write
@@ -73,7 +75,6 @@ class LearnedDeletion:
         self._delete_records = delete_records
         self._forgetting = AnswerForgetting(table)
         self._prune_writer = PruneWriter(table)
-        self._mover = PostingMover(table)
 
     def delete(
         self, caller: str, counts: LearnedCounts, *, session_id: str | None, with_shared: bool, deadline: Deadline
@@ -181,6 +182,12 @@ class LearnedDeletion:
             if step.is_last:
                 return step.deletes_head
         raise StoreUnavailable("The store changed too fast to delete a keyword.")
+
+    @cached_property
+    def _mover(self) -> PostingMover:
+        from gleaner.stores.keyword_moving import PostingMover  # for keywords of earlier versions only
+
+        return PostingMover(self._table)
 
     def _actions(self, head: Head, step: _Step) -> list[Action]:
         deletions = [self._table.delete({"pk": item["pk"], "sk": item["sk"]}) for item in step.associations]
