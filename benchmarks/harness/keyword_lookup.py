@@ -137,8 +137,8 @@ def _bound() -> tuple[object, ...]:
 def _max_entry_bytes() -> int:
     """Bytes of the look-up entry of the longest keyword in the widest script, in a knowledge base of 64 letters."""
     keyword_text = "𠀀" * 24 + " " + "𠀁" * 25
-    head = {"keyword_id": "0" * 32, "keyword_text": keyword_text, "has_postings": True}
-    *_, key = all_entry_keys(head, "k" * 64)
+    kb_id = "k" * 64
+    *_, key = all_entry_keys({"keyword_id": "0" * 32, "keyword_text": keyword_text, "listed_in": {kb_id}}, kb_id)
     return size_of(to_item(key | {"keyword_id": "0" * 32, "keyword_text": keyword_text}))
 
 

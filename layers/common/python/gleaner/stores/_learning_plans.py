@@ -56,7 +56,7 @@ class Planner:
         spelling = head["keyword_text"] if head else display_text
         linked = association(keyword_id, use, now)
         actions = [
-            self._update_keyword(keyword_id, display_text, findable, head, linked),
+            self._update_keyword(spelling, findable, head, linked),
             self._table.new_item(linked, return_existing=True),
             claim(self._table, keyword_id, display_text),
         ]
@@ -82,12 +82,12 @@ class Planner:
         return self._postings.additions(self._use.scope, texts)
 
     def _update_keyword(
-        self, keyword_id: str, display_text: str, findable: bool, head: Head | None, linked: Mapping[str, Any]
+        self, spelling: str, findable: bool, head: Head | None, linked: Mapping[str, Any]
     ) -> dict[str, Any]:
         condition, values = _plan_condition(head, findable, self._use.scope)
         callers = _new_callers(head, self._use)
         newest = add_answer(head, linked)
-        spelling = head["keyword_text"] if head else display_text
+        keyword_id = linked["keyword_id"]
         has_entries = not findable and self._postings.overflows(self._use.scope, spelling)
         return self._table.update(
             schema.keyword_key(keyword_id),
@@ -104,7 +104,7 @@ class Planner:
             condition=condition + newest.condition,
             values={
                 ":id": keyword_id,
-                ":text": display_text,
+                ":text": spelling,
                 ":now": linked["created_at"],
                 ":active": "active",
                 ":queue": schema.active_partition(keyword_id, 1 + (head or {}).get("usage_count", 0)),

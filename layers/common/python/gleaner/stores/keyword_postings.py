@@ -114,7 +114,7 @@ class PostingPlanner:
 
     def _add(self, partition: str, values: set[str]) -> Action:
         return self._table.update(
-            {"pk": partition, "sk": schema.LAYOUT_KEY["sk"]},
+            {"pk": partition, "sk": schema.POSTINGS},
             expression="ADD #postings :new",
             condition="attribute_not_exists(#postings) OR size(#postings) < :max",
             values={":new": values, ":max": MAX_POSTINGS},
@@ -201,7 +201,7 @@ def _list_removals(table: Table, head: Head, kb_id: str, *, in_all: bool) -> Ite
         for key in [first, *(others if in_all else ())]:
             lists[key["pk"]].add(Posting(stem, len(stems), head["keyword_id"]).encode())
     for partition, values in lists.items():
-        key = {"pk": partition, "sk": schema.LAYOUT_KEY["sk"]}
+        key = {"pk": partition, "sk": schema.POSTINGS}
         # No condition: postings that are already gone are the goal.
         yield table.update(key, expression="DELETE #postings :gone", condition="", values={":gone": values})
 

@@ -231,7 +231,8 @@ def query_use_key(keyword: str, query_id: str) -> Key:
     return {"pk": f"KW#{keyword}", "sk": f"U#{query_id}"}
 
 
-LAYOUT_KEY: Key = {"pk": "LAYOUT", "sk": "POSTINGS"}
+POSTINGS = "POSTINGS"  # the sort key of every list
+LAYOUT_KEY: Key = {"pk": "LAYOUT", "sk": POSTINGS}
 
 
 def postings_key(kb_id: str, stem: str, *, letters: int = PREFIX_LENGTH) -> Key:
@@ -239,7 +240,7 @@ def postings_key(kb_id: str, stem: str, *, letters: int = PREFIX_LENGTH) -> Key:
 
     What follows `I#` is a hash: a list that is empty again does not tell of what.
     """
-    return {"pk": f"I#{derived_id('postings', kb_id, stem[:letters])}", "sk": LAYOUT_KEY["sk"]}
+    return {"pk": f"I#{derived_id('postings', kb_id, stem[:letters])}", "sk": POSTINGS}
 
 
 def term_partition(kb_id: str, stem: str) -> str:
