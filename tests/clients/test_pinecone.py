@@ -251,6 +251,11 @@ def test_the_time_limit_stops_the_retries_of_the_sdk(serve: Serve) -> None:
     assert time.monotonic() - started < 2
 
 
+def test_a_service_that_asks_for_long_pauses_is_named_within_the_time_of_a_search(serve: Serve) -> None:
+    kb = serve(JSONResponse({}, status_code=503, headers={"retry-after": "30"}))
+    assert "HTTP 503" in get_failure(kb, timeout=10.0)
+
+
 def test_the_time_limit_stops_a_call_that_is_never_answered() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         kb = connect(host=f"http://127.0.0.1:{silent.getsockname()[1]}", api_key=lambda: KEY)

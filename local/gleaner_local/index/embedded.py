@@ -14,6 +14,7 @@ import numpy as np
 from gleaner_local.index._rows import NamespaceRows, Row
 from gleaner_local.index.embedder import DIMENSIONS, Embedder, Vectors, WeightsMissing, unit_mean
 from gleaner_local.index.filters import Predicate
+from gleaner_local.index.query_vectors import QueryVectors
 from gleaner_local.index.store import RecordStore, StoredRecord
 from gleaner_local.index.terms import NO_TERMS, Terms, count_parts, count_terms
 
@@ -66,6 +67,7 @@ class EmbeddedIndex:
         self._namespaces: dict[str, NamespaceRows] = {}
         self._lock = threading.RLock()
         self._stop = threading.Event()
+        self._query_vectors = QueryVectors(lambda query: self._embed([query])[0])
 
     @classmethod
     def open(cls, data_dir: Path) -> EmbeddedIndex:
@@ -113,7 +115,7 @@ class EmbeddedIndex:
 
     def search(self, namespace: str, text: str, *, top_k: int, matches: Predicate | None = None) -> list[ScoredRecord]:
         """The `top_k` best records among those that match, best first; records that score 0 are left out."""
-        windows = self._embed([text])[0]
+        windows = self._query_vectors.of(text)
         vector = unit_mean(windows) if len(windows) else None
         with self._lock:
             ranking = self._load(namespace).rank(text, vector)

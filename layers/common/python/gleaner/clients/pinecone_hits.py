@@ -23,6 +23,11 @@ VectorsAdapter.to_search_response(b'{"result":{"hits":[]},"usage":{"read_units":
 VectorsAdapter.to_stats_response(b'{"namespaces":{}}')
 
 
+MAX_PAUSE_SECONDS = (
+    0.75  # between two times that the SDK sends a request; it makes one of `Retry-After` half as long again
+)
+
+
 class Hits(list[RecordHit]):
     """The hits of a search, and how many hits or scores could not be read."""
 
@@ -31,6 +36,9 @@ class Hits(list[RecordHit]):
 
 class LenientIndex(Index):
     """An index whose searches survive hits that the SDK cannot decode: it decodes an answer whole or not at all.
+
+    The SDK sends a request that failed three times more. Its pauses are bounded, so that they end within the time of a
+    search, and the caller learns what failed. Unbounded, they may take up to 10 seconds.
 
     A 429 comes back at once. The SDK would send the request three times more, also if the month's allowance is used up,
     and would wait for up to 90 seconds each time, so that the client could neither tell the two apart nor say that it
@@ -45,6 +53,7 @@ class LenientIndex(Index):
         transport._config = replace(
             retries,
             max_retries=retries.max_retries if repeats else 0,
+            max_wait=MAX_PAUSE_SECONDS,
             retryable_status_codes=retries.retryable_status_codes - {HTTPStatus.TOO_MANY_REQUESTS},
         )
 
