@@ -30,6 +30,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gleaner.stores import dynamodb
+from gleaner.stores.items import to_item
 from gleaner_local.aws import ministack
 from gleaner_local.servers.asgi import AsgiServer
 
@@ -91,6 +92,20 @@ def test_requests_are_signed_as_botocore_signs_them(connect: Connect, server: Se
     expected = auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request)
     assert headers["authorization"].endswith(f"Signature={expected}")
     assert f"Credential=key-id/{auth.scope(request).split('/', 1)[1]}," in headers["authorization"]
+
+
+def test_bodies_are_written_as_botocore_writes_them(connect: Connect, server: Server) -> None:
+    item = to_item({"pk": "ü", "b": b"\x00\xff", "B": {b"a", b"b"}, "n": 1.5, "m": {"l": [None, True, {"x"}]}})
+    plain = boto3.Session("key-id", "secret", region_name="us-east-1").client("dynamodb", endpoint_url=server.url)
+    for client in (plain, connect()):
+        client.put_item(TableName="table", Item=item)
+        client.batch_get_item(RequestItems={"table": {"Keys": [KEY], "ConsistentRead": True}})
+        client.transact_write_items(
+            TransactItems=[{"Put": {"TableName": "table", "Item": item}}], ClientRequestToken="token"
+        )
+        client.batch_execute_statement(Statements=[{"Statement": "INSERT ...", "Parameters": [item["b"]]}])
+    bodies = [(headers["x-amz-target"], body) for headers, body in server.seen]
+    assert bodies[:4] == bodies[4:]
 
 
 def test_responses_are_read_as_botocore_reads_them(connect: Connect, server: Server) -> None:

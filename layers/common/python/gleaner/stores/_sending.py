@@ -1,6 +1,6 @@
 """Signs, sends and reads the requests of a DynamoDB client, without what botocore does for services of other kinds.
 
-botocore still checks who may send what, builds the bodies and raises the errors: it asks the handlers of `before-call`
+botocore still checks who may send what, and raises the errors: it asks the handlers of `before-call`
 for a response before it sends a request itself, which is how its own Stubber answers. It sends itself whatever is not
 known here: requests in another protocol, or to another address, such as that of an account.
 """
@@ -13,7 +13,7 @@ import json
 import os
 import ssl
 import zlib
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +32,8 @@ from botocore.exceptions import (
     SSLError,
 )
 from botocore.httpsession import get_cert_path
+from botocore.serialize import JSONSerializer
+from botocore.validate import ParamValidationDecorator
 from urllib3 import exceptions
 
 if TYPE_CHECKING:
@@ -61,10 +63,39 @@ def send_directly(client: DynamoDBClient) -> None:
     config: Any = client.meta.config
     if config.proxies or getproxies():
         return
+    _serialize_directly(client)
     events: Any = client.meta.events  # whose types forget that a handler may answer
     sender = _Sender(client.meta.endpoint_url, client.meta.region_name, config)
     # The last handler of all: those that count, refuse or change requests come before.
     events.register_last("before-call", sender.answer)
+
+
+def _serialize_directly(client: Any) -> None:
+    """Have bodies written as they are given, unless a newer botocore writes another protocol."""
+    validates = isinstance(client._serializer, ParamValidationDecorator)
+    owner = client._serializer if validates else client
+    if type(owner._serializer) is JSONSerializer:
+        owner._serializer = _ItemSerializer()
+
+
+class _ItemSerializer(JSONSerializer):
+    """Writes requests for items without botocore's walk through their shapes.
+
+    Their parameters are what is sent, but for binary values: `items.py` writes attributes in the form of the protocol.
+    """
+
+    def serialize_to_request(self, parameters: Any, operation_model: Any) -> Any:
+        """The request as botocore writes it: its method, headers and body."""
+        if operation_model.name not in _OPERATIONS:
+            return super().serialize_to_request(parameters, operation_model)
+        request = super().serialize_to_request({}, operation_model)
+        request["body"] = json.dumps(parameters, default=_write_binary).encode()
+        return request
+
+
+def _write_binary(value: Any) -> str:
+    """What stands for a binary value in a body. Raises TypeError for any other that json does not know."""
+    return b64encode(getattr(value, "value", value)).decode()  # boto3's Binary has a value
 
 
 class _Sender:
