@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import ssl
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import urllib3
 from botocore.exceptions import (
     ConnectionClosedError,
     ConnectTimeoutError,
@@ -34,7 +34,8 @@ from botocore.exceptions import (
 from botocore.httpsession import get_cert_path
 from botocore.serialize import JSONSerializer
 from botocore.validate import ParamValidationDecorator
-from urllib3 import exceptions
+
+from gleaner.stores._connections import Connections, Response
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -55,7 +56,7 @@ class _Response:
     """What botocore reads of a response to a `before-call`."""
 
     status_code: int
-    headers: Mapping[str, str]
+    headers: http.client.HTTPMessage
 
 
 def send_directly(client: DynamoDBClient) -> None:
@@ -64,6 +65,7 @@ def send_directly(client: DynamoDBClient) -> None:
     if config.proxies or getproxies():
         return
     _serialize_directly(client)
+    _resolve_once(client)
     events: Any = client.meta.events  # whose types forget that a handler may answer
     sender = _Sender(client.meta.endpoint_url, client.meta.region_name, config)
     # The last handler of all: those that count, refuse or change requests come before.
@@ -76,6 +78,26 @@ def _serialize_directly(client: Any) -> None:
     owner = client._serializer if validates else client
     if type(owner._serializer) is JSONSerializer:
         owner._serializer = _ItemSerializer()
+
+
+def _resolve_once(client: Any) -> None:
+    """Have botocore find the endpoint of an operation once, not by its rules and JMESPath over each transaction.
+
+    It depends on a client's configuration and credentials alone, since requests name tables by name, not by ARN.
+    """
+    resolver = client._ruleset_resolver
+    resolve, known = resolver.construct_endpoint, dict[str, Any]()
+
+    def construct_endpoint(operation_model: Any, call_args: Any, request_context: Any) -> Any:
+        name = operation_model.name
+        if name in known:
+            return known[name]
+        endpoint = resolve(operation_model, call_args, request_context)
+        if name in _OPERATIONS:
+            known[name] = endpoint
+        return endpoint
+
+    resolver.construct_endpoint = construct_endpoint
 
 
 class _ItemSerializer(JSONSerializer):
@@ -103,7 +125,7 @@ class _Sender:
         parts = urlsplit(endpoint_url)
         self._url, self._region = endpoint_url, region
         self._host = parts.netloc
-        self._pool = _pool(parts.scheme, parts.hostname or "", parts.port, config)
+        self._connections = _connections(parts.scheme, parts.hostname or "", parts.port, config)
 
     def answer(
         self, *, model: Any, params: Mapping[str, Any], request_signer: Any, **_: Any
@@ -112,62 +134,68 @@ class _Sender:
         if model.name not in _OPERATIONS or not self._knows(params):
             return None
         body: bytes = params["body"]
-        headers = {**params["headers"], "User-Agent": params["headers"].get("User-Agent", "gleaner")}
+        own = {"Host": self._host, "User-Agent": params["headers"].get("User-Agent", "gleaner")}
+        headers = {**params["headers"], **own}
         # Refreshed by botocore where they expire, as those of a function that was restored from a snapshot.
         credentials = request_signer.get_auth(_SERVICE, self._region).credentials
         if credentials is None:
             raise NoCredentialsError
         headers |= _sign(headers["X-Amz-Target"], body, self._host, self._region, credentials, datetime.now(UTC))
-        try:
-            response = self._pool.urlopen("POST", "/", body=body, headers=headers, retries=False, redirect=False)
-        except exceptions.HTTPError as error:
-            raise self._failure(error) from error
+        response = self._send(body, headers)
         return _Response(response.status, response.headers), self._read(response)
+
+    def _send(self, body: bytes, headers: Mapping[str, str]) -> Response:
+        """The response. Raises botocore's errors, by which callers know whether the request may have been executed."""
+        try:
+            connection = self._connections.take()
+        except ssl.SSLError as error:
+            raise SSLError(endpoint_url=self._url, error=error) from error
+        except TimeoutError as error:
+            raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
+        except OSError as error:
+            raise EndpointConnectionError(endpoint_url=self._url, error=error) from error
+        try:
+            return self._connections.exchange(connection, body, headers)
+        except TimeoutError as error:
+            raise ReadTimeoutError(endpoint_url=self._url, error=error) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise ConnectionClosedError(endpoint_url=self._url, error=error) from error
 
     def _knows(self, params: Mapping[str, Any]) -> bool:
         is_known_type = params["headers"].get("Content-Type") == _CONTENT_TYPE and isinstance(params["body"], bytes)
         return is_known_type and params["url"].rstrip("/") == self._url.rstrip("/")
 
-    def _read(self, response: urllib3.BaseHTTPResponse) -> dict[str, Any]:
+    def _read(self, response: Response) -> dict[str, Any]:
         checksum = response.headers.get("x-amz-crc32")
-        if checksum is not None and int(checksum) != zlib.crc32(response.data):
+        if checksum is not None and int(checksum) != zlib.crc32(response.body):
             raise ConnectionClosedError(endpoint_url=self._url)  # damaged on its way: as good as none
         metadata = {
             "HTTPStatusCode": response.status,
             "RequestId": response.headers.get("x-amzn-requestid", ""),
             "RetryAttempts": 0,
         }
-        content = _parse(response.data)
+        content = _parse(response.body)
         if response.status < _MIN_ERROR_STATUS:
             if content is None:
                 raise ConnectionClosedError(endpoint_url=self._url)  # from something in between
             return content | {"ResponseMetadata": metadata}
         if content is None:
-            content = {"message": response.data[:200].decode(errors="replace")}
+            content = {"message": response.body[:200].decode(errors="replace")}
         code = str(content.pop("__type", response.status)).rsplit("#", 1)[-1]
         message = content.pop("message", content.pop("Message", ""))
         return content | {"Error": {"Code": code, "Message": message}, "ResponseMetadata": metadata}
 
-    def _failure(self, error: exceptions.HTTPError) -> Exception:
-        """The error that botocore would raise, by which callers know whether the request may have been executed."""
-        if isinstance(error, exceptions.SSLError):
-            return SSLError(endpoint_url=self._url, error=error)
-        if isinstance(error, exceptions.NewConnectionError):
-            return EndpointConnectionError(endpoint_url=self._url, error=error)
-        if isinstance(error, exceptions.ConnectTimeoutError):
-            return ConnectTimeoutError(endpoint_url=self._url, error=error)
-        if isinstance(error, exceptions.ReadTimeoutError):
-            return ReadTimeoutError(endpoint_url=self._url, error=error)
-        return ConnectionClosedError(endpoint_url=self._url, error=error)
 
-
-def _pool(scheme: str, host: str, port: int | None, config: Any) -> urllib3.HTTPConnectionPool:
-    timeout = urllib3.Timeout(connect=config.connect_timeout, read=config.read_timeout)
-    options: dict[str, Any] = {"timeout": timeout, "maxsize": config.max_pool_connections, "block": False}
-    if scheme != "https":
-        return urllib3.HTTPConnectionPool(host, port, **options)
-    context = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True))
-    return urllib3.HTTPSConnectionPool(host, port, ssl_context=context, **options)
+def _connections(scheme: str, host: str, port: int | None, config: Any) -> Connections:
+    authorities = os.environ.get("AWS_CA_BUNDLE") or get_cert_path(True)
+    return Connections(
+        host,
+        port,
+        context=ssl.create_default_context(cafile=authorities) if scheme == "https" else None,
+        connect_seconds=config.connect_timeout,
+        read_seconds=config.read_timeout,
+        max_idle=config.max_pool_connections,
+    )
 
 
 def _sign(target: str, body: bytes, host: str, region: str, credentials: Any, now: datetime) -> dict[str, str]:
