@@ -13,7 +13,7 @@ import pytest
 
 from gleaner.clients.perplexity import UnusableAnswer, WebSearchResult
 from gleaner.errors import WebSearchUnavailable
-from gleaner.knowledge._search_results import pack, unpack
+from gleaner.knowledge.shared_web_search import pack, unpack
 from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import connect

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
+import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -14,9 +16,8 @@ from typing import TypeVar
 from gleaner.clients.perplexity import TIMED_OUT, UnusableAnswer, WebSearch, WebSearchResult
 from gleaner.clients.time_limit import run_within
 from gleaner.errors import DeadlineExceeded, StoreUnavailable, WebSearchUnavailable
-from gleaner.knowledge._search_results import pack, unpack
 from gleaner.knowledge._single_flight import SingleFlight
-from gleaner.model import new_id
+from gleaner.model import Citation, new_id
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.spans import span
@@ -161,3 +162,15 @@ def _outcome(search: Callable[[], WebSearchResult]) -> WebSearchResult | WebSear
 
 def _as_shared(result: WebSearchResult) -> WebSearchResult:
     return replace(result, cost_usd=0.0, is_shared=True)
+
+
+def pack(result: WebSearchResult) -> bytes:
+    """The result for other processes of the same version, compressed: DynamoDB charges for each kilobyte written."""
+    return zlib.compress(json.dumps(asdict(result)).encode())
+
+
+def unpack(packed: bytes) -> WebSearchResult:
+    """The result that `pack` was given."""
+    fields = json.loads(zlib.decompress(packed))
+    citations = tuple(Citation(**citation) for citation in fields.pop("citations"))
+    return WebSearchResult(citations=citations, **fields)
