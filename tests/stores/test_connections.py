@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -123,6 +127,38 @@ def test_no_more_connections_are_kept_than_wanted(service: Service) -> None:
     kept.exchange(second, b"{}", {})
     assert kept.take() is first
     assert kept.take() is not second
+
+
+def test_after_a_failure_no_connection_is_used_again(service: Service) -> None:
+    kept = connections(service)
+    first, second, broken = (kept.take() for _ in range(3))
+    kept.exchange(first, b"{}", {})
+    kept.exchange(second, b"{}", {})
+    broken.sock.shutdown(socket.SHUT_RDWR)
+    with pytest.raises((OSError, HTTPException)):
+        kept.exchange(broken, b"{}", {})
+    assert kept.take() not in (first, second)
+
+
+def test_a_refusal_before_the_end_of_a_request_is_read() -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\n{}"
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+
+        def refuse() -> None:
+            accepted, _ = listener.accept()
+            accepted.recv(1)
+            accepted.sendall(refusal)
+            accepted.shutdown(socket.SHUT_RD)
+            time.sleep(0.5)
+            accepted.close()
+
+        refused = pool.submit(refuse)
+        kept = Connections(
+            "127.0.0.1", listener.getsockname()[1], context=None, connect_seconds=1, read_seconds=3, max_idle=5
+        )
+        response = kept.exchange(kept.take(), b"x" * 50_000_000, {})
+        refused.result(5)
+    assert (response.status, response.body) == (413, b"{}")
 
 
 @pytest.fixture

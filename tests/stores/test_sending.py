@@ -12,11 +12,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
-from botocore.credentials import ReadOnlyCredentials
+from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import (
     ClientError,
     ConnectionClosedError,
@@ -24,12 +25,14 @@ from botocore.exceptions import (
     NoCredentialsError,
     ReadTimeoutError,
 )
+from botocore.hooks import EventAliaser, HierarchicalEmitter
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gleaner.stores import dynamodb
+from gleaner.stores._sending import send_directly
 from gleaner.stores.items import to_item
 from gleaner_local.aws import ministack
 from gleaner_local.servers.asgi import AsgiServer
@@ -177,6 +180,43 @@ def test_a_page_in_place_of_a_response_is_as_good_as_none(connect: Connect, serv
     server.body = body
     with pytest.raises(ConnectionClosedError):
         connect().get_item(TableName="table", Key=KEY)
+
+
+def test_an_endpoint_of_an_account_changes_with_the_credentials() -> None:
+    credentials = Credentials("key-id", "secret", account_id="111111111111")
+    session = botocore.session.get_session()
+    session._credentials = credentials
+    client = dynamodb.connect(
+        endpoint_url=None, session=boto3.Session(botocore_session=session, region_name="eu-west-1")
+    )
+    urls: list[str] = []
+    client.meta.events.register_first(
+        "before-call.dynamodb", lambda params, **_: urls.append(params["url"]) or (_ok(), {})
+    )
+    for account in ("111111111111", "222222222222", None):
+        credentials.account_id = account
+        client.get_item(TableName="table", Key=KEY)
+    assert urls == [
+        "https://111111111111.ddb.eu-west-1.amazonaws.com/",
+        "https://222222222222.ddb.eu-west-1.amazonaws.com/",
+        "https://dynamodb.eu-west-1.amazonaws.com/",
+    ]
+
+
+def test_a_botocore_that_differs_works_in_its_own_way() -> None:
+    class Client:
+        """Has none of what is replaced, but its events."""
+
+        class meta:
+            endpoint_url, region_name = "http://127.0.0.1:9", "eu-central-1"
+            config = dynamodb.LIMITS
+            events = EventAliaser(HierarchicalEmitter())
+
+        _serializer = _ruleset_resolver = None
+
+    client: Any = Client()
+    send_directly(client)
+    assert (client._serializer, client._ruleset_resolver) == (None, None)
 
 
 def test_without_credentials_nothing_is_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ DIMENSIONS = 384
 # a sentence at a border is complete in one of them.
 WINDOW_TOKENS = 256
 WINDOW_OVERLAP = 32
+MAX_WORKERS = 8  # windows of one call that are embedded at a time
 # The vocabulary was made from English: English text has 3.6 to 5.3 letters in a piece, Spanish 2.5 to 3.1, and text in
 # other scripts at most one. Below the first bound the model does not know a text, from the second one on it does.
 UNKNOWN_PIECE_LETTERS, KNOWN_PIECE_LETTERS = 3.05, 3.6
@@ -176,11 +177,17 @@ def _is_word_piece(piece: str) -> bool:
 
 
 def _map_in_threads(run: Callable[[Sequence[int]], Vectors], windows: Sequence[Sequence[int]]) -> list[Vectors]:
-    """The results of `run`, as many at a time as there are processors. Raises what one of them raises."""
+    """The results of `run`, several at a time. Raises what one of them raises."""
     if len(windows) <= 1:
         return [run(window) for window in windows]
-    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="embedding") as pool:
+    with ThreadPoolExecutor(_count_workers(), thread_name_prefix="embedding") as pool:
         return list(pool.map(run, windows))
+
+
+def _count_workers() -> int:
+    """One for each processor that this process may use; each takes memory for a window."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MAX_WORKERS)
 
 
 def _run(session: InferenceSession, window: Sequence[int]) -> Vectors:

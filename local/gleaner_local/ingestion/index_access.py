@@ -44,7 +44,8 @@ def open_index(data_dir: Path, env: Mapping[str, str]) -> Iterator[OpenIndex]:
             raise CannotStart(_KEY_WITHOUT_HOST)
         host = service.get("pinecone_index_host")
     if host:
-        knowledge_base = connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY)
+        # Loading has time: its requests are repeated as late as the service asks for.
+        knowledge_base = connect(host=host, api_key=lambda: env.get("PINECONE_API_KEY") or LOCAL_KEY, max_pause=None)
         yield OpenIndex(knowledge_base, is_metered)
         return
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 
 from gleaner.text import WORD, fold
@@ -37,7 +37,6 @@ class SmallTalk(StrEnum):
 _PRECEDENCE = (SmallTalk.ASSISTANT, SmallTalk.THANKS, SmallTalk.FAREWELL, SmallTalk.GREETING, SmallTalk.REACTION)
 
 
-@lru_cache(maxsize=256)  # each step of a question asks for the same message
 def recognize(message: str) -> SmallTalk | None:
     """Return the kind of small talk that `message` consists of, None if it holds any other word.
 

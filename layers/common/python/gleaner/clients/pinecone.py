@@ -34,6 +34,9 @@ MAX_DELETE_IDS = 1000
 MAX_FETCH_IDS = 50
 MAX_FETCH_ID_BYTES = 6_000
 # A request that is refused because too many come at once is sent once more, after part of the second that is limited.
+# Between two times that the SDK sends a request, which it does four times; three pauses fit into the time of a search.
+# It makes a pause of `Retry-After` up to half as long again.
+MAX_PAUSE_SECONDS = 0.75
 _ATTEMPTS = 2
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
 
@@ -49,7 +52,7 @@ class KnowledgeBase:
     Every failure of the service raises KnowledgeBaseUnavailable; a knowledge base that does not exist is empty.
     KnowledgeBaseBusy and KnowledgeBaseQuotaUsed say that the service refuses more for now, or by its plan.
     `timeout` is the wall-clock limit in seconds for one request, including the SDK's own retries of server errors,
-    which take up to several minutes and cannot be switched off.
+    which take up to several minutes unless their pauses are bounded (`connect`).
     """
 
     def __init__(
@@ -184,18 +187,19 @@ class KnowledgeBase:
         return {name: summary.vector_count for name, summary in stats.namespaces.items()} if stats else {}
 
 
-def connect(*, host: str, api_key: Callable[[], str], repeats: bool = True) -> KnowledgeBase:
+def connect(
+    *, host: str, api_key: Callable[[], str], repeats: bool = True, max_pause: float | None = MAX_PAUSE_SECONDS
+) -> KnowledgeBase:
     """Build the client of the index at `host`; sends nothing yet.
 
     `api_key` is called for every request, which raises whatever it raises. Without `repeats` the SDK sends no request
-    again by itself.
+    again by itself; otherwise `max_pause` bounds the seconds between two times, unless it is None.
     """
 
     @lru_cache(maxsize=1)
     def index_of(key: str) -> Index:
-        return LenientIndex(
-            host=host, api_key=key, repeats=repeats
-        )  # without a `Pinecone` client, which would read all certificates again
+        # Without a `Pinecone` client, which would read all certificates again.
+        return LenientIndex(host=host, api_key=key, repeats=repeats, max_pause=max_pause)
 
     index_of("none yet")  # loads most of the SDK now, also before a snapshot, when there is no key yet
     return KnowledgeBase(lambda: index_of(api_key()))

@@ -23,11 +23,6 @@ VectorsAdapter.to_search_response(b'{"result":{"hits":[]},"usage":{"read_units":
 VectorsAdapter.to_stats_response(b'{"namespaces":{}}')
 
 
-MAX_PAUSE_SECONDS = (
-    0.75  # between two times that the SDK sends a request; it makes one of `Retry-After` half as long again
-)
-
-
 class Hits(list[RecordHit]):
     """The hits of a search, and how many hits or scores could not be read."""
 
@@ -37,15 +32,16 @@ class Hits(list[RecordHit]):
 class LenientIndex(Index):
     """An index whose searches survive hits that the SDK cannot decode: it decodes an answer whole or not at all.
 
-    The SDK sends a request that failed three times more. Its pauses are bounded, so that they end within the time of a
-    search, and the caller learns what failed. Unbounded, they may take up to 10 seconds.
+    The SDK sends a request that failed three times more. `max_pause` in seconds bounds its pauses, so that they end
+    within the time of a search, and the caller learns what failed. Without it they take up to 10 seconds, and as long
+    as the service asks for by `Retry-After`.
 
     A 429 comes back at once. The SDK would send the request three times more, also if the month's allowance is used up,
     and would wait for up to 90 seconds each time, so that the client could neither tell the two apart nor say that it
     waits. Without `repeats` it sends no request twice: one that was given up must not be sent behind the caller's back.
     """
 
-    def __init__(self, *, host: str, api_key: str, repeats: bool = True) -> None:
+    def __init__(self, *, host: str, api_key: str, repeats: bool = True, max_pause: float | None = None) -> None:
         super().__init__(host=host, api_key=api_key)
         self._adapter = LenientAdapter()
         transport: Any = self._http._client._transport  # an index takes no configuration of retries
@@ -53,7 +49,7 @@ class LenientIndex(Index):
         transport._config = replace(
             retries,
             max_retries=retries.max_retries if repeats else 0,
-            max_wait=MAX_PAUSE_SECONDS,
+            max_wait=retries.max_wait if max_pause is None else max_pause,
             retryable_status_codes=retries.retryable_status_codes - {HTTPStatus.TOO_MANY_REQUESTS},
         )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import http.client
 import select
 import ssl
+import weakref
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-_POST_PATH = "/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,12 @@ class Connections:
         max_idle: int,
     ) -> None:
         """`read_seconds` bounds each wait for bytes; `max_idle` connections are kept after their requests."""
-        self._host, self._port, self._context = host, port, context
+        self._host, self._context = host, context
+        self._port = port or (http.client.HTTP_PORT if context is None else http.client.HTTPS_PORT)
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._max_idle = max_idle
         self._idle: deque[http.client.HTTPConnection] = deque()
+        weakref.finalize(self, _close_all, self._idle)
 
     def take(self) -> http.client.HTTPConnection:
         """A connection to exchange one request over: the one used last, or a new one. Raises OSError."""
@@ -54,13 +55,14 @@ class Connections:
     def exchange(self, connection: http.client.HTTPConnection, body: bytes, headers: Mapping[str, str]) -> Response:
         """Post a request, and read the response. Raises OSError or HTTPException, and closes the connection then."""
         try:
-            connection.request("POST", _POST_PATH, body, headers)
+            is_broken = _post(connection, body, headers)
             response = connection.getresponse()
             content = response.read()
         except BaseException:
             connection.close()
+            _close_all(self._idle)  # what one did not survive, such as a freeze, the others seldom do
             raise
-        if response.will_close or len(self._idle) >= self._max_idle:
+        if is_broken or response.will_close or len(self._idle) >= self._max_idle:
             connection.close()
         else:
             self._idle.append(connection)
@@ -81,6 +83,20 @@ class Connections:
             raise
         connection.sock.settimeout(self._read_seconds)
         return connection
+
+
+def _post(connection: http.client.HTTPConnection, body: bytes, headers: Mapping[str, str]) -> bool:
+    """Whether the service closed the connection before it had the request, perhaps after a response that refuses it."""
+    try:
+        connection.request("POST", "/", body, headers)
+    except (BrokenPipeError, ConnectionResetError):
+        return True
+    return False
+
+
+def _close_all(idle: deque[http.client.HTTPConnection]) -> None:
+    while idle:
+        idle.pop().close()
 
 
 def _is_dropped(connection: http.client.HTTPConnection) -> bool:

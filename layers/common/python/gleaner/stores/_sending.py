@@ -32,8 +32,6 @@ from botocore.exceptions import (
     SSLError,
 )
 from botocore.httpsession import get_cert_path
-from botocore.serialize import JSONSerializer
-from botocore.validate import ParamValidationDecorator
 
 from gleaner.stores._connections import Connections, Response
 
@@ -73,46 +71,56 @@ def send_directly(client: DynamoDBClient) -> None:
 
 
 def _serialize_directly(client: Any) -> None:
-    """Have bodies written as they are given, unless a newer botocore writes another protocol."""
-    validates = isinstance(client._serializer, ParamValidationDecorator)
-    owner = client._serializer if validates else client
-    if type(owner._serializer) is JSONSerializer:
-        owner._serializer = _ItemSerializer()
+    """Have bodies of requests for items written as they are given. A botocore that differs stays as it is."""
+    outer: Any = getattr(client, "_serializer", None)
+    owner = outer if hasattr(outer, "_serializer") else client  # the outer one validates parameters
+    serializer = getattr(owner, "_serializer", None)
+    if hasattr(serializer, "serialize_to_request"):
+        owner._serializer = _ItemSerializer(serializer)
 
 
 def _resolve_once(client: Any) -> None:
-    """Have botocore find the endpoint of an operation once, not by its rules and JMESPath over each transaction.
+    """Have botocore find the client's endpoint once for each operation. A botocore that differs stays as it is.
 
-    It depends on a client's configuration and credentials alone, since requests name tables by name, not by ARN.
+    Its rules evaluate JMESPath over each item of a transaction, in search of ARNs; here tables have names. The endpoint
+    of an account, which depends on the credentials, is found each time.
     """
-    resolver = client._ruleset_resolver
-    resolve, known = resolver.construct_endpoint, dict[str, Any]()
+    resolver: Any = getattr(client, "_ruleset_resolver", None)
+    resolve = getattr(resolver, "construct_endpoint", None)
+    if resolve is None:
+        return
+    known: dict[str | None, Any] = {}
 
-    def construct_endpoint(operation_model: Any, call_args: Any, request_context: Any) -> Any:
-        name = operation_model.name
+    def construct_endpoint(*arguments: Any, **options: Any) -> Any:
+        name = getattr(options.get("operation_model"), "name", None)
         if name in known:
             return known[name]
-        endpoint = resolve(operation_model, call_args, request_context)
-        if name in _OPERATIONS:
+        endpoint = resolve(*arguments, **options)
+        if name in _OPERATIONS and endpoint.url.rstrip("/") == client.meta.endpoint_url.rstrip("/"):
             known[name] = endpoint
         return endpoint
 
     resolver.construct_endpoint = construct_endpoint
 
 
-class _ItemSerializer(JSONSerializer):
+class _ItemSerializer:
     """Writes requests for items without botocore's walk through their shapes.
 
     Their parameters are what is sent, but for binary values: `items.py` writes attributes in the form of the protocol.
     """
 
-    def serialize_to_request(self, parameters: Any, operation_model: Any) -> Any:
+    def __init__(self, other: Any) -> None:
+        """`other` is botocore's serializer."""
+        self._other = other
+
+    def serialize_to_request(self, parameters: Any, operation_model: Any, **options: Any) -> Any:
         """The request as botocore writes it: its method, headers and body."""
-        if operation_model.name not in _OPERATIONS:
-            return super().serialize_to_request(parameters, operation_model)
-        request = super().serialize_to_request({}, operation_model)
-        request["body"] = json.dumps(parameters, default=_write_binary).encode()
-        return request
+        if operation_model.name in _OPERATIONS:
+            request = self._other.serialize_to_request({}, operation_model, **options)
+            if request["body"] == b"{}" and request["headers"].get("Content-Type") == _CONTENT_TYPE:
+                request["body"] = json.dumps(parameters, default=_write_binary).encode()
+                return request
+        return self._other.serialize_to_request(parameters, operation_model, **options)
 
 
 def _write_binary(value: Any) -> str:
@@ -148,7 +156,7 @@ class _Sender:
         """The response. Raises botocore's errors, by which callers know whether the request may have been executed."""
         try:
             connection = self._connections.take()
-        except ssl.SSLError as error:
+        except ssl.SSLCertVerificationError as error:
             raise SSLError(endpoint_url=self._url, error=error) from error
         except TimeoutError as error:
             raise ConnectTimeoutError(endpoint_url=self._url, error=error) from error
