@@ -159,7 +159,7 @@ def _load_documents(index_host: str, data_dir: Path, paths: list[Path], watched:
     from gleaner_local.service.parts import LOCAL_KEY
 
     key = os.environ.get("PINECONE_API_KEY") or LOCAL_KEY
-    knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key)
+    knowledge_base = pinecone.connect(host=index_host, api_key=lambda: key, max_pause=None)  # loading has time
     code = ingest_and_report(
         paths, kb_id=kb_id, knowledge_base=knowledge_base, prune=False, max_wait_each=_MAX_WAIT_SECONDS
     )
