@@ -158,7 +158,7 @@ def test_a_refusal_before_the_end_of_a_request_is_read() -> None:
         )
         response = kept.exchange(kept.take(), b"x" * 50_000_000, {})
         refused.result(5)
-    assert (response.status, response.body) == (413, b"{}")
+    assert (response.status_code, response.body) == (413, b"{}")
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ class Embedder:
         from onnxruntime import InferenceSession, SessionOptions
 
         options = SessionOptions()
-        # Windows run side by side instead: one window on two threads takes a third more processor time.
+        # Windows run side by side instead: one window on two threads takes up to a third more processor time.
         options.intra_op_num_threads = 1
         return InferenceSession(str(self._model_path), options, providers=["CPUExecutionProvider"])
 

@@ -33,10 +33,10 @@ MAX_DELETE_IDS = 1000
 # A fetch sends its ids in the query string, where the maximum length of a URL is reached first.
 MAX_FETCH_IDS = 50
 MAX_FETCH_ID_BYTES = 6_000
-# A request that is refused because too many come at once is sent once more, after part of the second that is limited.
 # Between two times that the SDK sends a request, which it does four times; three pauses fit into the time of a search.
 # It makes a pause of `Retry-After` up to half as long again.
 MAX_PAUSE_SECONDS = 0.75
+# A request that is refused because too many come at once is sent once more, after part of the second that is limited.
 _ATTEMPTS = 2
 _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.25, 1.25
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response that was read to its end."""
+    """A response that was read to its end; `status_code` and `headers` are what botocore reads of one."""
 
-    status: int
+    status_code: int
     headers: http.client.HTTPMessage
     body: bytes
 

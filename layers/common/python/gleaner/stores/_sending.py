@@ -1,8 +1,8 @@
 """Signs, sends and reads the requests of a DynamoDB client, without what botocore does for services of other kinds.
 
-botocore still checks who may send what, and raises the errors: it asks the handlers of `before-call`
-for a response before it sends a request itself, which is how its own Stubber answers. It sends itself whatever is not
-known here: requests in another protocol, or to another address, such as that of an account.
+botocore still checks who may send what, and raises the errors: it asks the handlers of `before-call` for a response
+before it sends a request itself, which is how its own Stubber answers. It sends itself whatever is not known here:
+requests in another protocol, or to another address, such as that of an account.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import ssl
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -47,14 +46,6 @@ _OPERATIONS = frozenset(
 _SERVICE, _ALGORITHM, _SCOPE_END = "dynamodb", "AWS4-HMAC-SHA256", "aws4_request"
 _CONTENT_TYPE = "application/x-amz-json-1.0"  # services have moved to other protocols, which botocore follows
 _MIN_ERROR_STATUS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    """What botocore reads of a response to a `before-call`."""
-
-    status_code: int
-    headers: http.client.HTTPMessage
 
 
 def send_directly(client: DynamoDBClient) -> None:
@@ -137,7 +128,7 @@ class _Sender:
 
     def answer(
         self, *, model: Any, params: Mapping[str, Any], request_signer: Any, **_: Any
-    ) -> tuple[_Response, dict[str, Any]] | None:
+    ) -> tuple[Response, dict[str, Any]] | None:
         """Send a request for items as botocore built it; the response and its content. Raises botocore's errors."""
         if model.name not in _OPERATIONS or not self._knows(params):
             return None
@@ -150,7 +141,7 @@ class _Sender:
             raise NoCredentialsError
         headers |= _sign(headers["X-Amz-Target"], body, self._host, self._region, credentials, datetime.now(UTC))
         response = self._send(body, headers)
-        return _Response(response.status, response.headers), self._read(response)
+        return response, self._read(response)
 
     def _send(self, body: bytes, headers: Mapping[str, str]) -> Response:
         """The response. Raises botocore's errors, by which callers know whether the request may have been executed."""
@@ -178,18 +169,18 @@ class _Sender:
         if checksum is not None and int(checksum) != zlib.crc32(response.body):
             raise ConnectionClosedError(endpoint_url=self._url)  # damaged on its way: as good as none
         metadata = {
-            "HTTPStatusCode": response.status,
+            "HTTPStatusCode": response.status_code,
             "RequestId": response.headers.get("x-amzn-requestid", ""),
             "RetryAttempts": 0,
         }
         content = _parse(response.body)
-        if response.status < _MIN_ERROR_STATUS:
+        if response.status_code < _MIN_ERROR_STATUS:
             if content is None:
                 raise ConnectionClosedError(endpoint_url=self._url)  # from something in between
             return content | {"ResponseMetadata": metadata}
         if content is None:
             content = {"message": response.body[:200].decode(errors="replace")}
-        code = str(content.pop("__type", response.status)).rsplit("#", 1)[-1]
+        code = str(content.pop("__type", response.status_code)).rsplit("#", 1)[-1]
         message = content.pop("message", content.pop("Message", ""))
         return content | {"Error": {"Code": code, "Message": message}, "ResponseMetadata": metadata}
 
