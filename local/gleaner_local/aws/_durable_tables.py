@@ -2,7 +2,9 @@
 
 ministack itself keeps tables in memory and writes them when it is stopped. Every item that it stores or deletes passes
 `_set_item`, `_remove_item` or `_items_replaced` of its module `dynamodb` (1.5.33, the version that is pinned), and
-every request passes `handle_request`, one after the other on one event loop.
+every request passes `handle_request`, one after the other on one event loop. A thread deletes expired items once a
+minute and holds `_lock` meanwhile, as requests do here: it would delete what a request has just renewed, or begin a
+transaction of the file in the middle of another.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import threading
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -72,6 +75,7 @@ class DurableTables:
 
     def install(self) -> None:
         """Write all changes from now on."""
+        dynamodb._lock = threading.RLock()  # some requests take it themselves
         dynamodb._set_item = self._set_and_save_item
         dynamodb._remove_item = self._remove_and_save_item
         dynamodb._items_replaced = self._save_replaced_items
@@ -80,16 +84,17 @@ class DurableTables:
     async def _handle_and_commit(
         self, method: str, path: str, headers: dict[str, str], body: bytes, query_params: dict[str, Any]
     ) -> _Response:
-        try:
-            response: _Response = await self._handle_request(method, path, headers, body, query_params)
-            self._save_definitions(headers.get("x-amz-target", "").rpartition(".")[2], body)
-            self._file.commit()
-        except sqlite3.Error as error:
-            logger.error("The tables cannot be written: %s", error)  # noqa: TRY400 - the message says it all
-            self._file.rollback()
-            self.load()  # memory must not hold more than the file
-            return _refuse_write(error)
-        return response
+        with dynamodb._lock:
+            try:
+                response: _Response = await self._handle_request(method, path, headers, body, query_params)
+                self._save_definitions(headers.get("x-amz-target", "").rpartition(".")[2], body)
+                self._file.commit()
+            except sqlite3.Error as error:
+                logger.error("The tables cannot be written: %s", error)  # noqa: TRY400 - the message says it all
+                self._file.rollback()
+                self.load()  # memory must not hold more than the file
+                return _refuse_write(error)
+            return response
 
     def _save_definitions(self, action: str, body: bytes) -> None:
         if action in _ITEM_WRITES or action.startswith(_READS):

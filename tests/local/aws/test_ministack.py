@@ -9,7 +9,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,10 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def running(path: Path) -> Iterator[tuple[ministack.Ministack, DynamoDBClient]]:
-    server = ministack.Ministack(path / "state", path / "log")
+def running(
+    path: Path, options: Mapping[str, str] | None = None
+) -> Iterator[tuple[ministack.Ministack, DynamoDBClient]]:
+    server = ministack.Ministack(path / "state", path / "log", options=options)
     server.start()
     try:
         yield server, ministack.admin_client(server.url)
@@ -40,6 +42,12 @@ def running(path: Path) -> Iterator[tuple[ministack.Ministack, DynamoDBClient]]:
 def create(client: DynamoDBClient) -> None:
     ministack.create_tables(
         client, {name.lower(): schema for name, schema in ministack.TABLES.items() if name == "CONVERSATIONS_TABLE"}
+    )
+
+
+def expire(client: DynamoDBClient) -> None:
+    client.update_time_to_live(
+        TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"}
     )
 
 
@@ -107,9 +115,7 @@ def test_every_kind_of_write_and_value_survives_a_kill(tmp_path: Path) -> None:
         )
         where = " AND ".join(f"{name} = 'batch1'" for name in key_names(client))
         client.execute_statement(Statement=f"DELETE FROM {TABLE} WHERE {where}")  # noqa: S608 - constants
-        client.update_time_to_live(
-            TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "expires_at"}
-        )
+        expire(client)
         before, old_pid = stored(client), server.pid
         count = client.describe_table(TableName=TABLE)["Table"]["ItemCount"]
         kill(server)
@@ -150,6 +156,44 @@ def test_what_was_answered_to_concurrent_writers_survives_repeated_kills(tmp_pat
         keys = {item[first]["S"] for item in stored(client)}
     assert len(answered) > 100
     assert set(answered) <= keys
+
+
+# ministack deletes expired items once a minute, in a thread of its own.
+WITHOUT_PAUSES = """
+import time
+sleep = time.sleep
+time.sleep = lambda seconds: sleep(seconds if seconds < 60 else 0.001)
+"""
+
+
+def test_expired_items_are_deleted_while_others_are_written(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_PAUSES)
+    path = os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))
+    expired = {"expires_at": {"N": "1"}}
+    refused: list[Exception] = []
+
+    def write(writer: int, client: DynamoDBClient) -> None:
+        for number in range(400):
+            try:
+                put(client, f"{writer}-expired-{number}", **expired)
+                put(client, f"{writer}-renewed-{number}", **expired)
+                put(client, f"{writer}-renewed-{number}")
+            except ClientError as error:
+                refused.append(error)
+
+    with running(tmp_path, {"PYTHONPATH": path}) as (_, client):
+        create(client)
+        expire(client)
+        writers = [threading.Thread(target=write, args=(number, client), daemon=True) for number in range(2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        deadline = time.monotonic() + 30
+        while any("expires_at" in item for item in stored(client)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert refused == []
+        assert len(stored(client)) == 800 and not any("expires_at" in item for item in stored(client))
 
 
 def test_a_stop_leaves_one_file_and_two_servers_never_share_it(tmp_path: Path) -> None:
