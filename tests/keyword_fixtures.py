@@ -18,6 +18,7 @@ from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keyword_postings import Posting, read_list, removals
 from gleaner.stores.keywords import IndexedKeyword, KeywordStore
@@ -40,12 +41,16 @@ class Keywords:
         return Table(self.client, self.table_name)
 
     @property
+    def layout(self) -> KeywordLayout:
+        return KeywordLayout(self.table)
+
+    @property
     def store(self) -> KeywordStore:
-        return KeywordStore(self.table)
+        return KeywordStore(self.table, self.layout)
 
     @property
     def lookup(self) -> KeywordLookup:
-        return KeywordLookup(self.table, self.executor)
+        return KeywordLookup(self.table, self.executor, self.layout)
 
     def index(self, *keywords: str, query_id: str = "Q1", **use: Any) -> list[IndexedKeyword]:
         """Index keywords for a query."""

@@ -21,6 +21,7 @@ from gleaner.knowledge.retrieval import Retrieval
 from gleaner.model import Citation, Passage, WebAnswer, utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_lookup import KeywordLookup
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local.extractive import keywords as extractive
@@ -111,7 +112,8 @@ def _learn(
 ) -> Taught:
     """Learn the threads' answers in a knowledge base of this name."""
     table = database.keywords_table(name)
-    store, answer_index = KeywordStore(table), AnswerIndex(knowledge_base)
+    layout = KeywordLayout(table)
+    store, answer_index = KeywordStore(table, layout), AnswerIndex(knowledge_base)
     learner = Learning(store, answer_index)
     for thread in threads:
         answer = WebAnswer(
@@ -126,7 +128,7 @@ def _learn(
         use = KeywordUse(kb_id=name, query_id=f"Q-{thread.id}", session_id=None, answer=answer)
         learner.learn(KEYWORD_MAKERS[maker](answer), use, deadline=Deadline.after(SECONDS))
         learner.index_answer(answer, deadline=Deadline.after(SECONDS))
-    lookup = KeywordLookup(table, database.executor)
+    lookup = KeywordLookup(table, database.executor, layout)
     return Taught(
         name,
         Retrieval(

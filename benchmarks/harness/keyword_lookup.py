@@ -19,6 +19,7 @@ from gleaner.stores._lookup_reading import ENTRIES_PER_TERM
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD, KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_lookup import MAX_KEYWORDS, KeywordLookup
 from gleaner.stores.keyword_postings import MAX_STEMS, all_entry_keys
 from gleaner.stores.keywords import KeywordStore
@@ -73,7 +74,7 @@ def _measure(database: Database, size: int) -> Iterator[tuple[object, ...]]:
     table = database.keywords_table(name)
     words = vocabulary(size)
     learn(table, database.executor, made_up_keywords(size, words))
-    lookup = KeywordLookup(table, database.executor)
+    lookup = KeywordLookup(table, database.executor, KeywordLayout(table))
     cost = Cost()
     for operation in ("Query", "BatchGetItem"):
         database.client.meta.events.register(f"before-call.dynamodb.{operation}", cost.start)
@@ -166,7 +167,7 @@ def made_up_keywords(size: int, words: Sequence[str]) -> Iterator[str]:
 
 def learn(table: Table, executor: Executor, keywords: Iterable[str]) -> None:
     """Index keywords as questions do, some by each, with a stored answer."""
-    store = KeywordStore(table)
+    store = KeywordStore(table, KeywordLayout(table))
     groups: Iterator[list[str]] = iter(lambda: list(itertools.islice(keywords, KEYWORDS_OF_A_QUESTION)), [])
 
     def index(number: int, group: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from gleaner.errors import GleanerError
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.items import from_item
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keywords import KeywordStore
 from harness.keyword_tables import KB_ID, Database, print_table
 
@@ -54,7 +55,8 @@ def measure_merge(database: Database) -> None:
 
 def _measure(database: Database, writers: int) -> tuple[object, ...]:
     name = f"merge-{writers}"
-    store = KeywordStore(database.keywords_table(name))
+    table = database.keywords_table(name)
+    store = KeywordStore(table, KeywordLayout(table))
     calls = [_keywords_of(number) for number in range(writers * CALLS)]
     attempts: Counter[str] = Counter()
     errors: list[GleanerError] = []

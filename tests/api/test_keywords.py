@@ -14,6 +14,7 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local.aws import ministack
 from tests.conftest import Client, limit_callers, make_api, proxy_event
@@ -23,9 +24,8 @@ from tests.keyword_fixtures import web_answer
 @pytest.fixture
 def learn(settings: dict[str, str]) -> Any:
     """Indexes keywords."""
-    store = KeywordStore(
-        Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
-    )
+    table = Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
+    store = KeywordStore(table, KeywordLayout(table))
 
     def index(*keywords: str, query_id: str = "Q1", answer: Any = None, kb_id: str = "default_kb") -> None:
         use = KeywordUse(kb_id=kb_id, query_id=query_id, session_id="S1", answer=answer)

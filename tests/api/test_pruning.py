@@ -10,6 +10,7 @@ from gleaner.model import new_id
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keywords import KeywordStore
 from gleaner_local.aws import ministack
 from tests.conftest import Client
@@ -22,7 +23,9 @@ EVERYTHING = {"max_age_days": 0.0000001, "min_usage": 100}
 def learned(settings: dict[str, str]) -> None:
     table = Table(ministack.admin_client(settings["AWS_ENDPOINT_URL_DYNAMODB"]), settings["KEYWORDS_TABLE"])
     use = KeywordUse(kb_id="default_kb", query_id="Q1", session_id=None, answer=None)
-    KeywordStore(table).index(["quantum computing", "python packaging"], use, deadline=Deadline.after(10))
+    KeywordStore(table, KeywordLayout(table)).index(
+        ["quantum computing", "python packaging"], use, deadline=Deadline.after(10)
+    )
 
 
 def as_admin(client: Client, method: str, path: str, body: Any = None) -> tuple[int, Any]:

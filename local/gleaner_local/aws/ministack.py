@@ -15,6 +15,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from gleaner.model import utc_now
 from gleaner.stores import dynamodb, schema
 from gleaner.stores.items import to_item
 from gleaner.stores.keyword_moving import new_layout
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NEW_LAYOUT: Any = to_item(new_layout())
+NEW_LAYOUT: Any = to_item(new_layout(utc_now()))
 _RESTART_PAUSE_SECONDS = 5.0
 # ministack accepts any credentials, but boto3 requires some.
 CREDENTIALS = {

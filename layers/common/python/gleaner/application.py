@@ -179,9 +179,8 @@ class _Areas:
         from gleaner.stores.keywords import KeywordStore
 
         settings = self._settings
-        learned = LearnedPassages(
-            KeywordStore(self._keywords_table), self._catalog, settings.learning_policy, settings.web_blocked_hosts
-        )
+        keywords = KeywordStore(self._keywords_table, self._stores.keyword_layout)
+        learned = LearnedPassages(keywords, self._catalog, settings.learning_policy, settings.web_blocked_hosts)
         return PassageRoutes(self._library, learned, self._current)
 
     def _load_chat(self) -> Sequence[Route]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gleaner.runtime.deadline import Deadline
     from gleaner.runtime.settings import Settings
     from gleaner.stores.conversations import ConversationStore
+    from gleaner.stores.keyword_layout import KeywordLayout
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.learned_deletion import DeleteRecords, LearnedDeletion
     from gleaner.stores.session_deletion import SessionDeletion
@@ -63,6 +64,7 @@ class Stores:
     io_executor: ThreadPoolExecutor
     conversations: ConversationStore
     tool_calls: ToolCallStore
+    keyword_layout: KeywordLayout
     lookup: KeywordLookup
     usage: UsageStore
     delete_records: DeleteRecords
@@ -75,6 +77,7 @@ def build_stores(settings: Settings) -> Stores:
     from gleaner.stores import dynamodb
     from gleaner.stores.conversations import ConversationStore
     from gleaner.stores.dynamodb import Table
+    from gleaner.stores.keyword_layout import KeywordLayout
     from gleaner.stores.keyword_lookup import KeywordLookup
     from gleaner.stores.learned_deletion import LearnedDeletion
     from gleaner.stores.session_deletion import SessionDeletion
@@ -92,7 +95,9 @@ def build_stores(settings: Settings) -> Stores:
         index = connect_answer_index(settings)
         index.delete(kb_id, answer_ids, timeout=deadline.timeout(_MAX_DELETE_SECONDS))
 
-    learned_deletion = LearnedDeletion(Table(client, settings.keywords_table), delete_records)
+    keywords_table = Table(client, settings.keywords_table)
+    layout = KeywordLayout(keywords_table)
+    learned_deletion = LearnedDeletion(keywords_table, delete_records)
     forgets = settings.learning_policy.forgets_with_session
     return Stores(
         client=client,
@@ -102,7 +107,8 @@ def build_stores(settings: Settings) -> Stores:
         delete_records=delete_records,
         learned_deletion=learned_deletion,
         session_deletion=SessionDeletion(conversations, tool_calls, learned_deletion, with_shared=forgets),
-        lookup=KeywordLookup(Table(client, settings.keywords_table), io_executor),
+        keyword_layout=layout,
+        lookup=KeywordLookup(keywords_table, io_executor, layout),
         usage=UsageStore(Table(client, settings.usage_table)),
     )
 
@@ -125,7 +131,7 @@ def build_services(settings: Settings, stores: Stores) -> Services:
     keys = read_keys(settings)
     max_age = timedelta(days=settings.web_answer_max_age_days)
     keywords_table = Table(stores.client, settings.keywords_table)
-    keywords = KeywordStore(keywords_table, answer_lifetime=max_age)
+    keywords = KeywordStore(keywords_table, stores.keyword_layout, answer_lifetime=max_age)
     knowledge_base = pinecone.connect(host=settings.pinecone_index_host, api_key=lambda: keys().pinecone)
     answer_index = AnswerIndex(knowledge_base)
     return Services(

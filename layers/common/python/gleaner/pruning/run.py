@@ -18,6 +18,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import to_timestamp
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import find_unlisted
 from gleaner.stores.keyword_pruning import PruneWriter
 from gleaner.stores.schema import PruneQueue
@@ -31,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 _PAGE = 100
 _MAX_LISTED_CANDIDATES = 500
-# So long after no keyword of an earlier version was found, runs look for more: an earlier version may have answered
-# until its deployment was complete, or again after a deployment was taken back.
+# So long after the first run of this version, runs look for what earlier versions stored: one may have answered until
+# the deployment was complete, or again after it was taken back. From then on, items have the compact form.
 _LOOKS_FOR_FORMER = timedelta(days=7)
 _SECONDS_FOR_RECORD = 1.0  # reserved for writing the record of the run
 _BY_LAST_USE = schema.KEYWORDS.indexes[0]
@@ -99,17 +100,20 @@ class Pruner:
 
         Once a run has found none, the table says so, and look-ups read the lists alone.
         """
-        layout = self._table.get(schema.LAYOUT_KEY, deadline=deadline)
-        if layout is not None and _parse_time(layout["created_at"]) < utc_now() - _LOOKS_FOR_FORMER:
+        layout = KeywordLayout(self._table)
+        if layout.is_compact(deadline=deadline):
             return
-        from gleaner.stores.keyword_moving import PostingMover, new_layout  # for some runs after an upgrade
+        from gleaner.stores import keyword_moving  # for some runs after an upgrade
 
-        mover = PostingMover(self._table)
+        mover = keyword_moving.PostingMover(self._table)
         move = partial(self._move_partition, mover, deadline)
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
-        if layout is None and of_parts.moved == 0 and of_parts.unfinished == 0:
-            self._table.put_new(new_layout(), deadline=deadline)
-        elif of_parts.moved:
+        compact_from = utc_now() + _LOOKS_FOR_FORMER
+        if not layout.has_former_entries:
+            keyword_moving.announce_compact_form(self._table, compact_from, deadline=deadline)
+        elif of_parts.moved == 0 and of_parts.unfinished == 0:
+            self._table.put_new(keyword_moving.new_layout(compact_from), deadline=deadline)
+        if of_parts.moved:
             logger.info("moved the words of keywords of an earlier version", extra={"moved": of_parts.moved})
         counts.add(of_parts)
 

@@ -11,6 +11,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.keyword_items import ASSOCIATIONS_PER_KEYWORD, read_newest
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import Posting, has_entries, list_keys, read_list
 
 ENTRIES_PER_TERM = 25  # look-up entries that are read of each; what is read is bounded, whatever the table's size
@@ -32,11 +33,11 @@ class FoundPostings:
 class LookupReader:
     """Reads posting lists, look-up entries, and keywords with their newest answers."""
 
-    def __init__(self, table: Table, executor: Executor) -> None:
+    def __init__(self, table: Table, executor: Executor, layout: KeywordLayout) -> None:
         """`executor` sends the queries, if any."""
         self._table = table
         self._executor = executor
-        self._all_in_lists = False  # no keyword of an earlier version is left, which has look-up entries only
+        self._layout = layout
 
     def read_postings(
         self,
@@ -50,21 +51,21 @@ class LookupReader:
         `find_former_terms` is asked for those by which only keywords of earlier versions are found, if any may be left.
         """
         keys = {term: list_keys(*term) for term in terms}
-        layout = [] if self._all_in_lists else [schema.LAYOUT_KEY]
         distinct = {key["pk"]: key for of_term in keys.values() for key in of_term}
-        items = self._table.get_many([*distinct.values(), *answer_keys, *layout], deadline=deadline)
+        besides = [*answer_keys, *self._layout.keys_to_read()]
+        items = self._table.get_many([*distinct.values(), *besides], deadline=deadline)
         by_partition = {item["pk"]: item for item in items}
-        self._all_in_lists = self._all_in_lists or schema.LAYOUT_KEY["pk"] in by_partition
+        self._layout.note(by_partition.get(schema.LAYOUT_KEY["pk"]))
         lists = {term: [by_partition.get(key["pk"], {}) for key in of_term] for term, of_term in keys.items()}
         # A list of stems that are shorter than what names it holds only equal ones.
         found = {
             term: list(dict.fromkeys(one for item in items for one in read_list(item) if one.stem.startswith(term[1])))
             for term, items in lists.items()
         }
-        if self._all_in_lists:
-            unread = [term for term, items in lists.items() if has_entries(items[-1])]
-        else:
+        if self._layout.has_former_entries:
             unread = [*terms, *find_former_terms()]
+        else:
+            unread = [term for term, items in lists.items() if has_entries(items[-1])]
         entries = dict(zip(unread, self._query_entries(map(_range, unread), deadline), strict=True))
         return FoundPostings(
             by_term=found | {term: list(dict.fromkeys([*found.get(term, ()), *entries[term]])) for term in unread},

@@ -15,6 +15,7 @@ from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores._lookup_reading import ENTRIES_PER_TERM, LookupReader, Term
 from gleaner.stores.dynamodb import Table
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import MAX_STEMS, Posting
 
 # A look-up is bounded regardless of the table's size. It reads the posting lists of at most 16 stems, and the look-up
@@ -70,8 +71,8 @@ _Ranked = tuple[str, str, float]  # the scope of a keyword, its id, and its scor
 class KeywordLookup:
     """Finds keywords by their words; on `executor` where it takes several requests."""
 
-    def __init__(self, table: Table, executor: Executor) -> None:
-        self._reader = LookupReader(table, executor)
+    def __init__(self, table: Table, executor: Executor, layout: KeywordLayout) -> None:
+        self._reader = LookupReader(table, executor, layout)
 
     def find(self, kb_id: str, query: str, *, caller: str | None = None, deadline: Deadline) -> list[KeywordMatch]:
         """The matches of `look_up`."""

@@ -6,6 +6,8 @@ can be interrupted at any write, and repeated.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from gleaner.errors import StoreUnavailable
@@ -13,14 +15,25 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, find_unlisted
 from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES
 
 
-def new_layout() -> dict[str, Any]:
+def new_layout(compact_from: datetime) -> dict[str, Any]:
     """The item that says that no keyword is left whose words are not in lists, as in a table that is new."""
-    return schema.LAYOUT_KEY | {"created_at": to_timestamp(utc_now())}
+    return schema.LAYOUT_KEY | {"created_at": utc_now(), "compact_from": compact_from}
+
+
+def announce_compact_form(table: Table, compact_from: datetime, *, deadline: Deadline) -> None:
+    """Have items written in the compact form from then on, unless that was announced before."""
+    update = table.update(
+        schema.LAYOUT_KEY,
+        expression="SET #compact_from = :from",
+        condition="attribute_exists(#pk) AND attribute_not_exists(#compact_from)",
+        values={":from": compact_from},
+    )
+    with suppress(ConditionFailed):
+        table.write(update, deadline=deadline)
 
 
 class PostingMover:

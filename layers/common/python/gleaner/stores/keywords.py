@@ -33,6 +33,7 @@ from gleaner.stores.keyword_items import (
     taught_update,
     to_answers,
 )
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.keyword_postings import FullLists, Head
 from gleaner.stores.keyword_pruning import PruneWriter, is_unfinished
 from gleaner.stores.keyword_stems import merge_key
@@ -49,9 +50,10 @@ _ACTIONS_PER_USE = 2
 class KeywordStore:
     """The keywords table."""
 
-    def __init__(self, table: Table, *, answer_lifetime: timedelta | None = None) -> None:
+    def __init__(self, table: Table, layout: KeywordLayout, *, answer_lifetime: timedelta | None = None) -> None:
         """`answer_lifetime` is how long stored web answers are served; None: without an end."""
         self._table = table
+        self._layout = layout
         self._answer_lifetime = answer_lifetime
         self._full_lists = FullLists(table)
         self._prune_writer = PruneWriter(table)
