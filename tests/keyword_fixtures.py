@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from gleaner_local.aws import ministack
 from tests.table_pool import TablePool
 
 
-@dataclass(slots=True)
+@dataclass
 class Keywords:
     """A keyword store and its look-up on one table."""
 
@@ -40,7 +41,7 @@ class Keywords:
     def table(self) -> Table:
         return Table(self.client, self.table_name)
 
-    @property
+    @cached_property
     def layout(self) -> KeywordLayout:
         return KeywordLayout(self.table)
 
@@ -104,6 +105,7 @@ class Keywords:
         for actions in (list(removals(self.table, head, kb_ids)), [former_head, *additions]):
             self.table.transact(actions, deadline=Deadline.after(20))
         self.table.delete_many([schema.LAYOUT_KEY], deadline=Deadline.after(20))
+        self.layout = KeywordLayout(self.table)
 
     def words(self) -> list[tuple[str, Posting]]:
         """`words_of` all items."""
@@ -118,6 +120,14 @@ class Keywords:
         pages = self.client.get_paginator("scan").paginate(TableName=self.table_name)
         items = [from_item(item) for page in pages for item in page["Items"]]
         return [item for item in items if item["sk"].startswith(prefix) and item["pk"] != schema.LAYOUT_KEY["pk"]]
+
+    def write_former_items(self) -> None:
+        """Have items written in the forms that earlier versions know, as before an upgrade was long enough ago."""
+        change = self.table.update(
+            schema.LAYOUT_KEY, expression="REMOVE #compact_from", condition="attribute_exists(#pk)", values={}
+        )
+        self.table.write(change, deadline=Deadline.after(20))
+        self.layout = KeywordLayout(self.table)
 
 
 def words_of(items: list[dict[str, Any]]) -> list[tuple[str, Posting]]:

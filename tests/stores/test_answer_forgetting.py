@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from gleaner.errors import AnswerForgotten, StoreUnavailable, UnknownAnswer
-from gleaner.model import Citation
+from gleaner.model import Citation, utc_now
 from gleaner.pruning.rules import PruneRules
 from gleaner.pruning.run import Pruner
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores.answer_forgetting import AnswerForgetting, ForgottenAnswer
+from gleaner.stores.forgotten_pages import MAX_LISTED_BARS
+from gleaner.stores.items import to_item
 from gleaner.stores.keyword_catalog import KeywordCatalog
-from gleaner.stores.schema import keyword_id
+from gleaner.stores.keyword_layout import KeywordLayout
+from gleaner.stores.schema import LAYOUT_KEY, keyword_id
 from tests.keyword_fixtures import Keywords, web_answer
 
 PAGE = "https://q.example/a"
@@ -37,6 +40,10 @@ def results(keywords: Keywords, query: str) -> set[str]:
 
 def pages(*urls: str) -> tuple[Citation, ...]:
     return tuple(Citation(url=url, title="Page") for url in urls)
+
+
+def bars(keywords: Keywords) -> list[dict[str, Any]]:
+    return [item for item in keywords.items("BAR") if item["sk"] == "BAR"]
 
 
 def prune(keywords: Keywords, *, grace_days: float = 0.0) -> None:
@@ -90,6 +97,48 @@ def test_nothing_is_learned_from_its_pages(keywords: Keywords, url: str) -> None
     assert (keywords.find("python packaging"), answers(keywords, "R2")) == ([], set())
 
 
+def test_nothing_is_learned_from_its_pages_in_the_form_of_earlier_versions(keywords: Keywords) -> None:
+    keywords.write_former_items()
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    with pytest.raises(AnswerForgotten):
+        keywords.index("python packaging", query_id="Q2", answer=web_answer("R2"))
+    keywords.index("python packaging", query_id="Q3", answer=web_answer("R3", citations=OTHER_PAGES))
+    assert answers(keywords, "R2", "R3") == {"R3"}
+
+
+def test_a_page_is_barred_also_if_the_list_of_bars_is_full(keywords: Keywords) -> None:
+    many = [f"https://site{number}.example/" for number in range(MAX_LISTED_BARS)]
+    for start in range(0, len(many), 40):
+        result_id = f"many{start}"
+        keywords.index(
+            "many pages", query_id=result_id, answer=web_answer(result_id, citations=pages(*many[start:][:40]))
+        )
+        forget(keywords, result_id)
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    store = keywords.store  # which is to remember that the list is full
+    for number, url in enumerate([PAGE, many[0], many[-1]]):
+        use = keywords.use(query_id=f"Q{number}", answer=web_answer(f"A{number}", citations=pages(url)))
+        with pytest.raises(AnswerForgotten):
+            store.index(["python packaging"], use, deadline=Deadline.after(20))
+    use = keywords.use(query_id="Q9", answer=web_answer("A9", citations=OTHER_PAGES))
+    assert [one.keyword_text for one in store.index(["python packaging"], use, deadline=Deadline.after(20))]
+
+
+def test_bars_of_earlier_versions_are_kept_by_later_ones(keywords: Keywords) -> None:
+    """Earlier versions did not list bars. Until items are compact, runs do it for them."""
+    keywords.write_former_items()
+    keywords.index("quantum computing", answer=web_answer())
+    forget(keywords)
+    for item in keywords.items("BARS"):
+        keywords.client.delete_item(TableName=keywords.table_name, Key=_key(item))
+    prune(keywords)
+    begin_compact_form(keywords)
+    with pytest.raises(AnswerForgotten):
+        keywords.index("python packaging", query_id="Q2", answer=web_answer("R2"))
+
+
 @pytest.mark.parametrize("url", ["https://q.example/b", "https://q.example/a?id=2", "https://sub.q.example/a"])
 def test_other_pages_are_learned_from(keywords: Keywords, url: str) -> None:
     keywords.index("quantum computing", answer=web_answer())
@@ -101,7 +150,7 @@ def test_other_pages_are_learned_from(keywords: Keywords, url: str) -> None:
 def test_a_running_query_does_not_bring_it_back(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     forget(keywords)
-    for key in keywords.items("BAR"):
+    for key in bars(keywords):
         keywords.client.delete_item(TableName=keywords.table_name, Key=_key(key))
     with pytest.raises(AnswerForgotten):
         keywords.index("python packaging", answer=web_answer())
@@ -126,12 +175,12 @@ def test_pruning_deletes_what_is_left_of_it(keywords: Keywords) -> None:
     keywords.index("quantum computing", answer=web_answer())
     forget(keywords)
     prune(keywords, grace_days=1)
-    assert (len(keywords.items("ANSWER")), len(keywords.items("BAR"))) == (1, 1)
+    assert (len(keywords.items("ANSWER")), len(bars(keywords))) == (1, 1)
     prune(keywords)
-    assert (len(keywords.items("ANSWER")), len(keywords.items("BAR"))) == (0, 1)  # the bar has not ended
+    assert (len(keywords.items("ANSWER")), len(bars(keywords))) == (0, 1)  # the bar has not ended
     end_bars(keywords)
     prune(keywords)
-    assert keywords.items("BAR") == []
+    assert bars(keywords) == []
     with pytest.raises(UnknownAnswer):
         forget(keywords)
 
@@ -181,15 +230,30 @@ def test_concurrent_calls_and_queries_agree(keywords: Keywords) -> None:
     assert not [item for item in keywords.items("A#") if item.get("perplexity_result_id") == "R1"]
 
 
+def begin_compact_form(keywords: Keywords) -> None:
+    """Let the time pass until items are written in the compact form."""
+    change = keywords.table.update(
+        LAYOUT_KEY,
+        expression="SET #compact_from = :now",
+        condition="attribute_exists(#compact_from)",
+        values={":now": utc_now()},
+    )
+    keywords.table.write(change, deadline=Deadline.after(20))
+    keywords.layout = KeywordLayout(keywords.table)
+
+
 def end_bars(keywords: Keywords) -> None:
     """Make all bars end a year ago."""
-    for item in keywords.items("BAR"):
+    for item in bars(keywords):
         keywords.client.update_item(
             TableName=keywords.table_name,
             Key=_key(item),
             UpdateExpression="SET barred_until = :past, last_used_at = :past",
             ExpressionAttributeValues={":past": {"S": "2020-01-01T00:00:00.000000+00:00"}},
         )
+    for item in keywords.items("BARS"):
+        ended = {name: 1_577_836_800 for name, value in item.items() if isinstance(value, int)}
+        keywords.client.put_item(TableName=keywords.table_name, Item=to_item(item | ended))
 
 
 def _key(item: dict[str, Any]) -> dict[str, Any]:

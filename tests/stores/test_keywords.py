@@ -14,7 +14,7 @@ from gleaner import text
 from gleaner.errors import StoreUnavailable
 from gleaner.knowledge.learning import check_keywords
 from gleaner.runtime.deadline import Deadline
-from gleaner.stores.keyword_items import KeywordUse
+from gleaner.stores.keyword_items import KeywordUse, read_content
 from tests.examples import examples
 from tests.keyword_fixtures import Keywords, web_answer
 
@@ -38,7 +38,7 @@ def test_a_new_keyword_is_written_with_its_association_entries_and_answer(keywor
     assert (association["session_id"], association["status"]) == ("S1", "active")
     [answer] = keywords.items("ANSWER")
     assert answer["keyword_ids"] == {indexed.keyword_id}
-    assert answer["citations"] == [{"url": "https://q.example/a", "title": "Quantum", "snippet": ""}]
+    assert read_content(answer) == (web_answer().answer, web_answer().citations)
 
 
 def test_spellings_merge_and_the_first_is_displayed(keywords: Keywords) -> None:
@@ -58,6 +58,7 @@ def record_requests(keywords: Keywords) -> list[str]:
 
 
 def test_new_keywords_take_one_request_and_known_ones_two(keywords: Keywords) -> None:
+    assert keywords.find("one topic") == []  # which reads, too, how items are laid out
     operations = record_requests(keywords)
     keywords.index("one topic", "another topic", answer=web_answer())
     assert operations == ["TransactWriteItems"]

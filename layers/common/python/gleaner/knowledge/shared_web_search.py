@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import time
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -21,6 +19,7 @@ from gleaner.model import Citation, new_id
 from gleaner.runtime.background import Background
 from gleaner.runtime.deadline import Deadline
 from gleaner.runtime.spans import span
+from gleaner.stores.items import pack_json, unpack_json
 from gleaner.stores.search_leases import OtherSearch, SearchLeases
 
 logger = logging.getLogger(__name__)
@@ -165,12 +164,12 @@ def _as_shared(result: WebSearchResult) -> WebSearchResult:
 
 
 def pack(result: WebSearchResult) -> bytes:
-    """The result for other processes of the same version, compressed: DynamoDB charges for each kilobyte written."""
-    return zlib.compress(json.dumps(asdict(result)).encode())
+    """The result for other processes of the same version."""
+    return pack_json(asdict(result))
 
 
 def unpack(packed: bytes) -> WebSearchResult:
     """The result that `pack` was given."""
-    fields = json.loads(zlib.decompress(packed))
+    fields = unpack_json(packed)
     citations = tuple(Citation(**citation) for citation in fields.pop("citations"))
     return WebSearchResult(citations=citations, **fields)

@@ -98,7 +98,8 @@ class Pruner:
     def _move_words(self, deadline: Deadline, counts: PruneCounts) -> None:
         """Move the words of keywords of earlier versions into posting lists.
 
-        Once a run has found none, the table says so, and look-ups read the lists alone.
+        Once a run has found none, the table says so, and look-ups read the lists alone. Once a run has looked at all
+        keywords and bars, the table says from when on items are compact.
         """
         layout = KeywordLayout(self._table)
         if layout.is_compact(deadline=deadline):
@@ -108,10 +109,11 @@ class Pruner:
         mover = keyword_moving.PostingMover(self._table)
         move = partial(self._move_partition, mover, deadline)
         of_parts = self._run_parts([partial(move, partition) for partition in schema.active_partitions()])
+        keyword_moving.list_bars(self._table, deadline=deadline)
         compact_from = utc_now() + _LOOKS_FOR_FORMER
-        if not layout.has_former_entries:
+        if of_parts.unfinished == 0 and not layout.has_former_entries:
             keyword_moving.announce_compact_form(self._table, compact_from, deadline=deadline)
-        elif of_parts.moved == 0 and of_parts.unfinished == 0:
+        elif of_parts.unfinished == 0 and of_parts.moved == 0:
             self._table.put_new(keyword_moving.new_layout(compact_from), deadline=deadline)
         if of_parts.moved:
             logger.info("moved the words of keywords of an earlier version", extra={"moved": of_parts.moved})

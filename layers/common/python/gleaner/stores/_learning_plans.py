@@ -43,15 +43,17 @@ class Plan:
 class Planner:
     """Plans what keywords write for one use."""
 
-    def __init__(self, table: Table, postings: PostingPlanner, use: KeywordUse) -> None:
+    def __init__(self, table: Table, postings: PostingPlanner, use: KeywordUse, *, is_compact: bool) -> None:
+        """`is_compact` says whether what is new has the compact form (`KeywordLayout`)."""
         self._table = table
         self._postings = postings
-        self._use = use
+        self.use = use
+        self.is_compact = is_compact
 
     def plan(self, keyword_id: str, display_text: str, head: Head | None) -> Plan:
         """How to write a keyword whose item is `head`, or that is new."""
         now = to_timestamp(utc_now())
-        use = self._use
+        use = self.use
         findable = head is not None and head["status"] == "active" and use.scope in head.get("kb_ids", ())
         spelling = head["keyword_text"] if head else display_text
         linked = association(keyword_id, use, now)
@@ -79,16 +81,16 @@ class Planner:
     def additions(self, chunk: Sequence[Plan]) -> list[dict[str, Any]]:
         """The actions that make the keywords of a chunk findable."""
         texts = {item.keyword.keyword_id: item.keyword.keyword_text for item in chunk if item.becomes_findable}
-        return self._postings.additions(self._use.scope, texts)
+        return self._postings.additions(self.use.scope, texts)
 
     def _update_keyword(
         self, spelling: str, findable: bool, head: Head | None, linked: Mapping[str, Any]
     ) -> dict[str, Any]:
-        condition, values = _plan_condition(head, findable, self._use.scope)
-        callers = _new_callers(head, self._use)
+        condition, values = _plan_condition(head, findable, self.use.scope)
+        callers = _new_callers(head, self.use)
         newest = add_answer(head, linked)
         keyword_id = linked["keyword_id"]
-        has_entries = not findable and self._postings.overflows(self._use.scope, spelling)
+        has_entries = not findable and self._postings.overflows(self.use.scope, spelling)
         return self._table.update(
             schema.keyword_key(keyword_id),
             expression="SET #keyword_id = :id, #keyword_text = if_not_exists(#keyword_text, :text),"
@@ -109,7 +111,7 @@ class Planner:
                 ":active": "active",
                 ":queue": schema.active_partition(keyword_id, 1 + (head or {}).get("usage_count", 0)),
                 ":one": 1,
-                ":kbs": {self._use.scope},
+                ":kbs": {self.use.scope},
             }
             | ({":callers": callers} if callers else {})
             | ({":yes": True} if has_entries else {})

@@ -6,7 +6,7 @@ for a while: its mark keeps a query that is still running from storing the answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +16,9 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import MAX_TRANSACTION_ACTIONS, ConditionFailed, Table
-from gleaner.stores.forgotten_pages import bar, bar_end, page_keys
+from gleaner.stores.forgotten_pages import bar_end, bar_pages, page_keys
 from gleaner.stores.items import to_timestamp
-from gleaner.stores.keyword_items import is_forgotten
+from gleaner.stores.keyword_items import is_forgotten, read_content
 from gleaner.stores.schema import PruneQueue
 
 _MAX_TRIES = 8  # one fails if the answer or a bar changes between the read and the write
@@ -56,23 +56,26 @@ class AnswerForgetting:
             if is_forgotten(item):
                 return self._finish(item, deadline)
             try:
-                self._table.transact(self._empty(item, by, bars_pages=bars_pages), deadline=deadline)
+                pages = [citation.url for citation in read_content(item)[1]] if bars_pages else []
+                self._table.transact(self._empty(item, by, pages, deadline), deadline=deadline)
             except ConditionFailed:
                 continue
         raise StoreUnavailable("The store changed too fast to forget the answer.")
 
-    def _empty(self, answer: Mapping[str, Any], by: str, *, bars_pages: bool) -> list[dict[str, Any]]:
-        pages = [citation["url"] for citation in answer["citations"]] if bars_pages else []
-        until = bar_end() if bars_pages else to_timestamp(utc_now())
+    def _empty(
+        self, answer: Mapping[str, Any], by: str, pages: Sequence[str], deadline: Deadline
+    ) -> list[dict[str, Any]]:
+        until = bar_end() if pages else utc_now()
         emptying = self._table.update(
             schema.answer_key(answer["result_id"]),
             expression="SET #forgotten_at = :now, #forgotten_by = :by, #barred_until = :until, #pages = :pages"
-            " REMOVE #query, #answer, #answers, #citations, #model",
+            " REMOVE #query, #answer, #answers, #citations, #content, #model",
             # It may have been forgotten or deleted since it was read.
             condition="attribute_exists(#pk) AND attribute_not_exists(#forgotten_at)",
             values={":now": to_timestamp(utc_now()), ":by": by, ":until": until, ":pages": pages},
         )
-        return [emptying, *(bar(self._table, key, until=until) for key in page_keys(pages))]
+        listed = self._table.get(schema.bars_keys()[0], deadline=deadline) if pages else None
+        return [emptying, *bar_pages(self._table, page_keys(pages), until=until, listed=listed or {})]
 
     def _finish(self, emptied: Mapping[str, Any], deadline: Deadline) -> ForgottenAnswer:
         """Delete the associations that lead to an emptied answer. No new ones appear: indexing checks the mark."""

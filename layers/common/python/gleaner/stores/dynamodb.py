@@ -329,9 +329,12 @@ class Table:
         """Action: delete an item, under an optional condition."""
         return {"Delete": {"Key": to_item(key)} | self._conditional(condition, values or {})}
 
-    def check(self, key: Mapping[str, str], *, condition: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Action: fail the transaction unless a condition holds."""
-        return {"ConditionCheck": {"Key": to_item(key)} | self._conditional(condition, values)}
+    def check(
+        self, key: Mapping[str, str], *, condition: str, values: Mapping[str, Any], return_existing: bool = False
+    ) -> dict[str, Any]:
+        """Action: fail the transaction unless a condition holds. `return_existing` as for `update`."""
+        action = {"Key": to_item(key)} | self._conditional(condition, values)
+        return {"ConditionCheck": action | (_RETURN_EXISTING if return_existing else {})}
 
     def _conditional(self, condition: str, values: Mapping[str, Any], expression: str = "") -> dict[str, Any]:
         action: dict[str, Any] = {"TableName": self._name}

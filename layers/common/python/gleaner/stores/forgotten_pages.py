@@ -1,9 +1,15 @@
-"""Pages from which nothing may be learned for a while, because an answer learned from them was forgotten."""
+"""Pages from which nothing may be learned for a while, because an answer learned from them was forgotten.
+
+Each barred page has an item. All bars are also in one item, of which there are some equal ones: what is learned from a
+web answer checks one of them instead of an item for each page. It has an attribute for each page, a number of seconds
+since the epoch, and takes so many that it costs no more than the items would.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import timedelta
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -11,10 +17,13 @@ from gleaner.guards.blocked_hosts import to_ascii_host
 from gleaner.model import utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import to_timestamp
+from gleaner.stores.items import from_timestamp, to_timestamp
 from gleaner.stores.schema import PruneQueue
 
 BAR_DAYS = 90.0  # stored answers are served for 30 days by default, so searches have moved on by then
+MAX_LISTED_BARS = 120  # 4 KB
+_MAX_CHECKED = 40  # pages in one condition, which may have 4 KB
+_INCOMPLETE = "incomplete_until"  # when the last bar ends that found the list full
 _DEFAULT_PORTS = (None, 80, 443)
 
 
@@ -37,8 +46,79 @@ def page_keys(urls: Iterable[str]) -> list[schema.Key]:
     return [schema.page_key(identity) for identity in dict.fromkeys(map(page_identity, urls))]
 
 
-def bar(table: Table, key: schema.Key, *, until: str) -> dict[str, Any]:
-    """The action that bars a page. Unconditional: a later bar replaces an earlier one."""
+def bar_pages(
+    table: Table, keys: Sequence[schema.Key], *, until: datetime, listed: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The actions that bar pages. Unconditional: a later bar replaces an earlier one.
+
+    `listed` is the list of bars as it was read; if it is full, it only says until when not all bars are in it.
+    """
+    if not keys:
+        return []
+    takes_all = len(listed) + len(keys) <= MAX_LISTED_BARS
+    names = [schema.listed_bar(key) for key in keys] if takes_all else [_INCOMPLETE]
+    return [*(_bar(table, key, until) for key in keys), *_change_lists(table, names, until)]
+
+
+def list_bar(table: Table, bar: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The actions that add a bar's item to the lists. For bars of earlier versions, which wrote none."""
+    return _change_lists(table, [schema.listed_bar(bar)], from_timestamp(bar["barred_until"]))
+
+
+def unlist_bar(table: Table, bar: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The actions that take a bar's item, which is deleted together with them, from the lists."""
+    name = schema.listed_bar(bar)
+    return [table.update(key, expression=f"REMOVE #{name}", condition="", values={}) for key in schema.bars_keys()]
+
+
+def is_bar(item: Mapping[str, Any]) -> bool:
+    """Whether an item of the keywords table is the bar of a page."""
+    return bool(item["sk"] == schema.BAR)
+
+
+class BarChecks:
+    """Plans the checks that fail a transaction while a page is barred: one of a list, or one of each page."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._list_is_complete = True  # until a list says that it is not
+
+    def plan(self, urls: Iterable[str], *, spread_by: str, from_list: bool) -> list[dict[str, Any]]:
+        """The checks. `spread_by` says which of the equal lists to check, so that transactions seldom meet at one."""
+        keys = page_keys(urls)
+        if keys and from_list and self._list_is_complete and len(keys) <= _MAX_CHECKED:
+            return [self._check_list([schema.listed_bar(key) for key in keys], spread_by)]
+        return [self._check_page(key) for key in keys]
+
+    def note_refusal(self, item: Mapping[str, Any]) -> bool:
+        """Whether this item, which failed a check, is a list that does not have all bars. Later plans know it."""
+        is_incomplete: bool = item.get(_INCOMPLETE, 0) >= utc_now().timestamp()
+        self._list_is_complete = self._list_is_complete and not is_incomplete
+        return is_incomplete
+
+    def _check_list(self, names: Sequence[str], spread_by: str) -> dict[str, Any]:
+        conditions = (f"(attribute_not_exists(#{name}) OR #{name} < :now)" for name in [_INCOMPLETE, *names])
+        return self._table.check(
+            schema.bars_key(spread_by),
+            condition=" AND ".join(conditions),
+            values={":now": utc_now().timestamp()},
+            return_existing=True,
+        )
+
+    def _check_page(self, key: schema.Key) -> dict[str, Any]:
+        return self._table.check(
+            key,
+            condition="attribute_not_exists(#barred_until) OR #barred_until < :now",
+            values={":now": to_timestamp(utc_now())},
+        )
+
+
+def bar_end() -> datetime:
+    """When a bar that begins now ends."""
+    return utc_now() + timedelta(days=BAR_DAYS)
+
+
+def _bar(table: Table, key: schema.Key, until: datetime) -> dict[str, Any]:
     return table.update(
         key,
         # A pruning run deletes it some days after it ended, from the same queue as answers.
@@ -48,15 +128,7 @@ def bar(table: Table, key: schema.Key, *, until: str) -> dict[str, Any]:
     )
 
 
-def check_not_barred(table: Table, key: schema.Key) -> dict[str, Any]:
-    """The action that fails a transaction while a page is barred."""
-    return table.check(
-        key,
-        condition="attribute_not_exists(#barred_until) OR #barred_until < :now",
-        values={":now": to_timestamp(utc_now())},
-    )
-
-
-def bar_end() -> str:
-    """When a bar that begins now ends."""
-    return to_timestamp(utc_now() + timedelta(days=BAR_DAYS))
+def _change_lists(table: Table, names: Sequence[str], until: datetime) -> list[dict[str, Any]]:
+    expression = "SET " + ", ".join(f"#{name} = :until" for name in names)
+    values = {":until": math.ceil(until.timestamp())}
+    return [table.update(key, expression=expression, condition="", values=values) for key in schema.bars_keys()]

@@ -1,7 +1,9 @@
-"""Converts Python values to DynamoDB attribute values and back."""
+"""Converts Python values to DynamoDB attribute values and back, and packs what only programs read."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -32,6 +34,16 @@ def from_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def pack_json(value: Any) -> bytes:
+    """JSON in compressed form: DynamoDB charges for each kilobyte written."""
+    return zlib.compress(json.dumps(value, separators=(",", ":")).encode())
+
+
+def unpack_json(packed: bytes) -> Any:
+    """What `pack_json` was given."""
+    return json.loads(zlib.decompress(packed))
+
+
 def _encode(value: Any) -> dict[str, Any]:
     encode = _ENCODERS.get(type(value))
     if encode is not None:
@@ -58,6 +70,7 @@ def _to_number(text: str) -> int | float:
 # boto3's TypeSerializer asks up to ten questions about each value, and its counterpart copies each list and object.
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     str: lambda value: {"S": value},
+    bytes: lambda value: {"B": value},
     bool: lambda value: {"BOOL": value},
     int: lambda value: {"N": str(DYNAMODB_CONTEXT.create_decimal(value))},
     float: lambda value: _encode_as_boto3(Decimal(str(value))),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from gleaner.guards.redaction import redact
 from gleaner.model import Citation, WebAnswer, utc_now
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import Table
-from gleaner.stores.items import from_timestamp, to_timestamp
+from gleaner.stores.items import from_timestamp, pack_json, to_timestamp, unpack_json
 from gleaner.stores.schema import PruneQueue
 
 ASSOCIATIONS_PER_KEYWORD = 10  # the newest, of one knowledge base: what a look-up follows
@@ -170,44 +170,42 @@ def taught_update(table: Table, use: KeywordUse, caller: str, keyword_ids: set[s
 
 
 def answer_update(
-    table: Table, answer: WebAnswer, keyword_ids: set[str], *, lifetime: timedelta | None
+    table: Table, answer: WebAnswer, keyword_ids: set[str], *, lifetime: timedelta | None, is_compact: bool
 ) -> dict[str, Any]:
     """The action that stores a web answer, or adds keywords to it. After `lifetime` DynamoDB deletes it."""
     expires_at = None if lifetime is None else math.ceil((answer.created_at + lifetime).timestamp())
-    # The same answer may be indexed again with more keywords. Its content and its knowledge base are fixed
-    # by the first write.
+    content = {"answer": answer.answer, "citations": [asdict(citation) for citation in answer.citations]}
+    fixed = {
+        "result_id": answer.result_id,
+        "kb_id": answer.kb_id,
+        "query": redact(answer.query),  # of one caller, stored for all
+        "model": answer.model,
+        "created_at": answer.created_at,
+        "answers": answer.question and redact(answer.question),
+        "expires_at": expires_at,
+        "valid_for_hours": answer.valid_for_hours,
+        "owner": answer.owner,
+        ACL: list(answer.groups) or None,
+        **({"content": pack_json(content)} if is_compact else content),
+    }
+    written = {name: value for name, value in fixed.items() if value is not None}
+    # The same answer may be indexed again with more keywords. All else is fixed by the first write.
     return table.update(
         schema.answer_key(answer.result_id),
-        expression="SET #result_id = :id, #kb_id = :kb, #query = if_not_exists(#query, :query),"
-        " #answer = if_not_exists(#answer, :answer), #citations = if_not_exists(#citations, :citations),"
-        " #model = if_not_exists(#model, :model), #created_at = if_not_exists(#created_at, :created),"
-        " #answers = if_not_exists(#answers, :answers)"
-        + (", #expires_at = if_not_exists(#expires_at, :expires)" if expires_at else "")
-        + (", #valid_for_hours = if_not_exists(#valid_for_hours, :hours)" if answer.valid_for_hours else "")
-        + (", #owner = if_not_exists(#owner, :owner)" if answer.owner else "")
-        + (f", #{ACL} = if_not_exists(#{ACL}, :{ACL})" if answer.groups else "")
+        expression="SET "
+        + ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in written)
         + " ADD #keyword_ids :keywords",
         # A query that is still running must not bring back what an administrator made the service forget.
-        condition="attribute_not_exists(#pk) OR (#kb_id = :kb AND attribute_not_exists(#forgotten_at))",
-        values={
-            ":id": answer.result_id,
-            ":kb": answer.kb_id,
-            ":query": redact(answer.query),  # of one caller, stored for all
-            ":answer": answer.answer,
-            ":citations": [
-                {"url": c.url, "title": c.title, "snippet": c.snippet, "date": c.date} for c in answer.citations
-            ],
-            ":model": answer.model,
-            ":created": answer.created_at,
-            ":answers": answer.question and redact(answer.question),
-            ":keywords": keyword_ids,
-        }
-        | ({":expires": expires_at} if expires_at else {})
-        | ({":hours": answer.valid_for_hours} if answer.valid_for_hours else {})
-        | ({":owner": answer.owner} if answer.owner else {})
-        | ({f":{ACL}": list(answer.groups)} if answer.groups else {}),
+        condition="attribute_not_exists(#pk) OR (#kb_id = :kb_id AND attribute_not_exists(#forgotten_at))",
+        values={f":{name}": value for name, value in written.items()} | {":keywords": keyword_ids},
         return_existing=True,
     )
+
+
+def read_content(item: Mapping[str, Any]) -> tuple[str, tuple[Citation, ...]]:
+    """The text and the pages of a stored answer that is not forgotten."""
+    content = unpack_json(item["content"]) if "content" in item else item
+    return content["answer"], tuple(Citation(**citation) for citation in content["citations"])
 
 
 def queue_answer(table: Table, result_id: str, queue: PruneQueue) -> dict[str, Any]:
@@ -241,12 +239,13 @@ def to_answers(items: Iterable[Mapping[str, Any]]) -> list[WebAnswer]:
 
 def _to_answer(item: Mapping[str, Any]) -> WebAnswer:
     """Build a web answer from its item."""
+    answer, citations = read_content(item)
     return WebAnswer(
         result_id=item["result_id"],
         kb_id=item["kb_id"],
         query=item["query"],
-        answer=item["answer"],
-        citations=tuple(Citation(**citation) for citation in item["citations"]),
+        answer=answer,
+        citations=citations,
         model=item["model"],
         created_at=from_timestamp(item["created_at"]),
         keyword_ids=frozenset(item.get("keyword_ids", ())),

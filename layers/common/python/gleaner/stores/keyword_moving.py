@@ -7,7 +7,7 @@ can be interrupted at any write, and repeated.
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from gleaner.errors import StoreUnavailable
@@ -15,8 +15,13 @@ from gleaner.model import utc_now
 from gleaner.runtime.deadline import Deadline
 from gleaner.stores import schema
 from gleaner.stores.dynamodb import ConditionFailed, Table
+from gleaner.stores.forgotten_pages import bar_end, is_bar, list_bar
+from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_postings import Action, FullLists, Head, PostingPlanner, all_entry_keys, find_unlisted
 from gleaner.stores.keyword_pruning import MAX_PLANS, TOO_MANY_CHANGES
+from gleaner.stores.schema import PruneQueue
+
+_PAGE = 100
 
 
 def new_layout(compact_from: datetime) -> dict[str, Any]:
@@ -34,6 +39,17 @@ def announce_compact_form(table: Table, compact_from: datetime, *, deadline: Dea
     )
     with suppress(ConditionFailed):
         table.write(update, deadline=deadline)
+
+
+def list_bars(table: Table, *, deadline: Deadline) -> None:
+    """Add the bars of pages to the lists of bars, where earlier versions did not. Repeated, it changes nothing."""
+    for partition in schema.queue_partitions(PruneQueue.UNREFERENCED):
+        after_all = to_timestamp(bar_end() + timedelta(days=1))
+        for item in table.iter_oldest(
+            schema.KEYWORDS.indexes[0], partition=partition, before=after_all, page=_PAGE, deadline=deadline
+        ):
+            if is_bar(item):
+                table.transact(list_bar(table, item), deadline=deadline)
 
 
 class PostingMover:

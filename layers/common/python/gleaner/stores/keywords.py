@@ -22,7 +22,7 @@ from gleaner.stores._learning_plans import (
     find_written,
 )
 from gleaner.stores.dynamodb import ConditionFailed, Table
-from gleaner.stores.forgotten_pages import check_not_barred, page_keys
+from gleaner.stores.forgotten_pages import BarChecks
 from gleaner.stores.items import to_timestamp
 from gleaner.stores.keyword_items import (
     KeywordUse,
@@ -57,6 +57,7 @@ class KeywordStore:
         self._answer_lifetime = answer_lifetime
         self._full_lists = FullLists(table)
         self._prune_writer = PruneWriter(table)
+        self._bar_checks = BarChecks(table)
 
     def index(self, keywords: Sequence[str], use: KeywordUse, *, deadline: Deadline) -> list[IndexedKeyword]:
         """Merge `keywords` (valid ones) into the index for `use`; each is written atomically.
@@ -69,14 +70,15 @@ class KeywordStore:
         pending = _distinct(keywords)
         if not pending:
             return []
+        is_compact = self._layout.is_compact(deadline=deadline)
         heads: dict[str, Head | None] = {}
         indexed: dict[str, IndexedKeyword] = {}
         for _ in range(_MAX_PLANS):
-            planner = Planner(self._table, self._full_lists.planner(), use)
+            planner = Planner(self._table, self._full_lists.planner(), use, is_compact=is_compact)
             targets = {keyword_id: spelling for spelling, keyword_id in reversed(pending.items())}
             plans = [planner.plan(key, spelling, heads.get(key)) for key, spelling in reversed(targets.items())]
-            for chunk in planner.chunks(plans, len(self._answer_actions((), use))):
-                for keyword in self._write(chunk, planner.additions(chunk), heads, pending, use, deadline):
+            for chunk in planner.chunks(plans, len(self._answer_actions((), planner))):
+                for keyword in self._write(chunk, planner, heads, pending, deadline):
                     indexed[keyword.keyword_id] = keyword
                     pending = {text: key for text, key in pending.items() if key != keyword.keyword_id}
             if not pending:
@@ -125,30 +127,29 @@ class KeywordStore:
     def _write(
         self,
         chunk: Sequence[Plan],
-        additions: Sequence[dict[str, Any]],
+        planner: Planner,
         heads: dict[str, Head | None],
         pending: dict[str, str],
-        use: KeywordUse,
         deadline: Deadline,
     ) -> list[IndexedKeyword]:
         """Write a chunk, and what makes it findable, and return its keywords that are done.
 
         Of those planned wrongly, the heads go into `heads`, and into `pending` the ids that their stems belong to.
         """
-        answers = self._answer_actions(chunk, use)
+        answers, additions = self._answer_actions(chunk, planner), planner.additions(chunk)
         actions = [*answers, *(action for item in chunk for action in item.actions)]
         try:
             self._table.transact([*actions, *additions], deadline=deadline)
         except ConditionFailed as error:
             first = len(answers)
-            if any(position < first for position in error.positions):
+            if min(error.positions) < first and not self._bar_checks.note_refusal(error.existing_items.get(1, {})):
                 raise _refusal(error) from error
             self._full_lists.note_full_lists(additions, error, first=len(actions))
             owners = find_owners(chunk, error, first=first)
             for item in chunk:
                 if owner := owners.get(item.keyword.keyword_id):
                     pending[item.spelling] = owner["keyword_id"]
-                    heads.setdefault(owner["keyword_id"], assume_head(owner, use))
+                    heads.setdefault(owner["keyword_id"], assume_head(owner, planner.use))
             actual = actual_heads(chunk, error, first=first)
             for head in filter(None, actual.values()):
                 if is_unfinished(head):
@@ -158,13 +159,18 @@ class KeywordStore:
         self._full_lists.note_written(additions)
         return [item.keyword for item in chunk]
 
-    def _answer_actions(self, chunk: Sequence[Plan], use: KeywordUse) -> list[dict[str, Any]]:
-        keyword_ids = {item.keyword.keyword_id for item in chunk}
+    def _answer_actions(self, chunk: Sequence[Plan], planner: Planner) -> list[dict[str, Any]]:
+        """The answer's own action comes first, then the checks of its pages."""
+        use, keyword_ids = planner.use, {item.keyword.keyword_id for item in chunk}
         taught = [] if use.caller is None else [taught_update(self._table, use, use.caller, keyword_ids)]
         if use.answer is None:
             return taught
-        checks = [check_not_barred(self._table, key) for key in page_keys(c.url for c in use.answer.citations)]
-        return [answer_update(self._table, use.answer, keyword_ids, lifetime=self._answer_lifetime), *checks, *taught]
+        urls = (citation.url for citation in use.answer.citations)
+        checks = self._bar_checks.plan(urls, spread_by=use.answer.result_id, from_list=planner.is_compact)
+        answer = answer_update(
+            self._table, use.answer, keyword_ids, lifetime=self._answer_lifetime, is_compact=planner.is_compact
+        )
+        return [answer, *checks, *taught]
 
 
 def _refusal(error: ConditionFailed) -> GleanerError:

@@ -10,12 +10,14 @@ Keywords table
     I#<list id>              POSTINGS                                    which keywords have stems that begin so
     T#<kb id>#<prefix>       <stem>#<number of terms>#<keyword id>       look-up entry of one term that no list holds
     T#<kb id>#<stem> <stem>  #<number of terms>#<keyword id>             look-up entry of two adjacent terms
-    LAYOUT                   POSTINGS                                    that no keyword is left that is in no list
+    LAYOUT                   POSTINGS                                    that no keyword is left that is in no list, and
+                                                                         from when on items are compact
     ST#<stems id>            STEMS                                       which keyword near-duplicates are merged into
     W#<result id>            ANSWER                                      a stored web answer, or that it was forgotten
     C#<caller>               Q#<session id>#<query id>                   what a query taught: keywords and answers
     DOUBTS                   A#<result id>                               an answer that was rated poor
     P#<page id>              BAR                                         until when nothing is learned from a page
+    BARS#<n>                 BARS                                        the same of all pages, in equal items
     L#<search id>            SEARCH                                      a running web search, or its result
     RUN#<run id>             RUN                                         a pruning run
     RUN#<run id>             K#<keyword id>                              a keyword that the run pruned
@@ -54,6 +56,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -62,6 +65,7 @@ KEY_SEPARATOR = "#"
 PREFIX_LENGTH = 3  # characters of a stem that name its list and its partition; shorter prefixes are not searched
 LONG_PREFIX_LENGTH = 6  # those that name the list of what the first does not take
 ACTIVE_SHARDS = 4
+BAR_LISTS = 8  # equal ones; more may be added once all lists are written anew
 CALL_SHARDS = 4  # of each tool and of each status; more may be added, but none removed
 MAX_USE_CLASS = 8  # active keywords with this many uses or more share partitions
 MAX_CALLERS = 8  # of a keyword that its head names, and as many by restricted questions
@@ -284,9 +288,27 @@ def doubt_key(result_id: str) -> Key:
     return {"pk": "DOUBTS", "sk": f"{DOUBT_PREFIX}{result_id}"}
 
 
+BAR = "BAR"  # the sort key of every bar
+
+
 def page_key(identity: str) -> Key:
     """Key of the bar of a web page."""
-    return {"pk": f"P#{derived_id('page', identity)}", "sk": "BAR"}
+    return {"pk": f"P#{derived_id('page', identity)}", "sk": BAR}
+
+
+def bars_key(spread_by: str) -> Key:
+    """Key of one of the equal lists of bars."""
+    return bars_keys()[_shard(spread_by, BAR_LISTS)]
+
+
+def bars_keys() -> list[Key]:
+    """Keys of all lists of bars."""
+    return [{"pk": f"BARS#{number:02d}", "sk": "BARS"} for number in range(BAR_LISTS)]
+
+
+def listed_bar(bar: Mapping[str, str]) -> str:
+    """The attribute that stands for a bar in the lists, by the bar's key."""
+    return "p" + bar["pk"].removeprefix("P#")[:16]
 
 
 def search_key(search_id: str) -> Key:
