@@ -1,8 +1,8 @@
-"""What the keywords table says of how its items are laid out: one item, which each process remembers.
+"""What the keywords table says of how items are laid out: one item, which each process remembers.
 
-Pruning runs move what earlier versions stored (`keyword_moving`), and say so there. Some items have a compact form that
-earlier versions do not know. It is written some days after the first run of a version that knows it, so that no earlier
-version answers any more, be it in a canary or after a deployment was taken back.
+Pruning runs move what earlier versions stored (`keyword_moving`), and say so there. Some items, also of other tables,
+have a compact form that earlier versions do not know. It is written some days after the first run of a version that
+knows it, so that no earlier version answers any more, be it in a canary or after a deployment was taken back.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from gleaner.stores.items import from_timestamp
 
 
 class KeywordLayout:
-    """The layout of one keywords table. Thread-safe: what is noted later says no less."""
+    """The layout of an environment. Thread-safe: what is noted later says no less."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._is_known = False
         self._item: Mapping[str, Any] | None = None
 
     @property
@@ -34,13 +35,13 @@ class KeywordLayout:
         return [] if self._is_compact() else [schema.LAYOUT_KEY]
 
     def note(self, item: Mapping[str, Any] | None) -> None:
-        """Remember the item, if it was read and exists."""
-        if item is not None:
-            self._item = item
+        """Remember the item as it was read; None if there is none, or if it was not read because it is known."""
+        self._is_known = True
+        self._item = item or self._item
 
     def is_compact(self, *, deadline: Deadline) -> bool:
         """Whether items may be written in the compact form. Raises StoreUnavailable or DeadlineExceeded."""
-        if self._item is None:
+        if not self._is_known:
             self.note(self._table.get(schema.LAYOUT_KEY, deadline=deadline))
         return self._is_compact()
 

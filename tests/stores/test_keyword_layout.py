@@ -1,0 +1,96 @@
+"""Items have the compact form from some days after the first run that looked at all of the table."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from gleaner.model import utc_now
+from gleaner.pruning.rules import PruneRules
+from gleaner.pruning.run import Pruner
+from gleaner.runtime.deadline import Deadline
+from gleaner.stores.items import from_timestamp
+from gleaner.stores.keyword_items import read_content
+from gleaner.stores.keyword_layout import KeywordLayout
+from gleaner.stores.schema import LAYOUT_KEY
+from tests.keyword_fixtures import Keywords, web_answer
+
+DAYS = timedelta(days=7)
+
+
+def prune(keywords: Keywords, seconds: float = 20.0) -> None:
+    rules = PruneRules(max_age_days=36_500, min_usage=0, hard_max_age_days=36_500)
+    pruner = Pruner(keywords.table, keywords.executor, answer_grace=DAYS)
+    pruner.run(rules, by="test", dry_run=False, deadline=Deadline.after(seconds))
+
+
+def layout_item(keywords: Keywords) -> dict[str, Any] | None:
+    return keywords.table.get(LAYOUT_KEY, deadline=Deadline.after(20))
+
+
+def compact_from(keywords: Keywords) -> datetime:
+    item = layout_item(keywords)
+    assert item is not None
+    return from_timestamp(item["compact_from"])
+
+
+def is_compact(keywords: Keywords) -> bool:
+    return KeywordLayout(keywords.table).is_compact(deadline=Deadline.after(20))
+
+
+@pytest.fixture
+def of_an_earlier_version(keywords: Keywords) -> Keywords:
+    keywords.write_former_items()
+    return keywords
+
+
+def test_a_run_announces_the_compact_form_once(of_an_earlier_version: Keywords) -> None:
+    keywords, earliest = of_an_earlier_version, utc_now() + DAYS
+    before = layout_item(keywords)
+    prune(keywords)
+    announced = compact_from(keywords)
+    assert earliest <= announced <= utc_now() + DAYS
+    assert layout_item(keywords) == (before or {}) | {"compact_from": announced.isoformat(timespec="microseconds")}
+    assert not is_compact(keywords)
+    prune(keywords)
+    assert compact_from(keywords) == announced
+
+
+def test_a_table_without_a_layout_gets_one_with_the_same_delay(keywords: Keywords) -> None:
+    keywords.index_by_entries("quantum computing")  # as the versions before posting lists did
+    prune(keywords)
+    assert layout_item(keywords) is None  # something was moved: the next run looks for more
+    prune(keywords)
+    assert compact_from(keywords) >= utc_now() + DAYS - timedelta(minutes=1)
+
+
+def test_a_run_that_did_not_look_at_all_announces_nothing(of_an_earlier_version: Keywords) -> None:
+    of_an_earlier_version.index(*(f"topic number{number}" for number in range(20)))
+    prune(of_an_earlier_version, seconds=1.0)  # all of which is reserved for the record of the run
+    assert "compact_from" not in (layout_item(of_an_earlier_version) or {})
+
+
+def test_items_have_the_form_of_earlier_versions_until_then(of_an_earlier_version: Keywords) -> None:
+    keywords = of_an_earlier_version
+    keywords.index("quantum computing", answer=web_answer())
+    [item] = keywords.items("ANSWER")
+    assert item["answer"] == web_answer().answer and "content" not in item
+    assert read_content(item) == (web_answer().answer, web_answer().citations)
+
+
+def test_a_process_notes_the_compact_form_while_it_runs(of_an_earlier_version: Keywords) -> None:
+    keywords, layout = of_an_earlier_version, of_an_earlier_version.layout
+    assert not layout.is_compact(deadline=Deadline.after(20))
+    prune(keywords)
+    past = keywords.table.update(
+        LAYOUT_KEY,
+        expression="SET #compact_from = :past",
+        condition="attribute_exists(#compact_from)",
+        values={":past": utc_now()},
+    )
+    keywords.table.write(past, deadline=Deadline.after(20))
+    assert not layout.is_compact(deadline=Deadline.after(20))  # it is not asked for each time
+    assert keywords.find("quantum computing") == []  # a look-up reads it, too
+    assert layout.is_compact(deadline=Deadline.after(20))
