@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ from gleaner.runtime.settings import Settings
 from gleaner.stores.access import AccessStore
 from gleaner.stores.dynamodb import Table
 from gleaner.stores.items import from_item
+from gleaner.stores.keyword_layout import KeywordLayout
 from gleaner.stores.schema import LAYOUT_KEY
+from gleaner.stores.tool_calls import ToolCallStore
 from gleaner_local.aws import ministack
 from gleaner_local.aws.execution_environment import LocalContext
 from gleaner_local.index.embedded import EmbeddedIndex
@@ -268,6 +271,26 @@ def open_access(environment: dict[str, str]) -> AccessStore:
     """The access table that these environment variables name."""
     client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
     return AccessStore(Table(client, environment["ACCESS_TABLE"]))
+
+
+def open_tool_calls(environment: dict[str, str], client: Any = None) -> ToolCallStore:
+    """The tool calls table that these environment variables name."""
+    client = client or ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    tables = (Table(client, environment[f"{name}_TABLE"]) for name in ("TOOL_CALLS", "KEYWORDS"))
+    calls, keywords = tables
+    return ToolCallStore(calls, ThreadPoolExecutor(5), KeywordLayout(keywords))
+
+
+def keep_former_form(environment: dict[str, str]) -> None:
+    """Have no item written in the compact form, as after an upgrade."""
+    client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    Table(client, environment["KEYWORDS_TABLE"]).delete_many([LAYOUT_KEY], deadline=Deadline.after(10))
+
+
+def allow_compact_form(environment: dict[str, str]) -> None:
+    """Have items written in the compact form from now on, also by processes that run."""
+    client = ministack.admin_client(environment["AWS_ENDPOINT_URL_DYNAMODB"])
+    client.put_item(TableName=environment["KEYWORDS_TABLE"], Item=ministack.NEW_LAYOUT)
 
 
 def limit_callers(environment: dict[str, str], access: dict[str, list[str]]) -> None:
