@@ -30,7 +30,7 @@ _INDEX_PAGE_SIZE = 1_000
 _MAX_CALLS_PER_DELETION = MAX_TRANSACTION_ACTIONS // 2  # a query's first call is deleted together with its feedback
 MAX_NAME_LENGTH = 200  # characters of a name that the model chose; an index key holds at most 1,024 bytes
 _FAILED = "error"
-_OF_ALL_CALLS = ("query_id", "session_id", "owner")  # the fields that the calls of a question share
+_OF_ITEM = ("session_id", "owner")  # fields of all calls of an item, whose key tells the query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ def to_items(calls: Sequence[ToolCallRecord], *, is_compact: bool) -> list[dict[
     has_failed = any(call.status == _FAILED for call in calls)
     return [
         schema.tool_call_key(first.query_id, first.position)
-        | {name: getattr(first, name) for name in _OF_ALL_CALLS}
+        | {name: getattr(first, name) for name in _OF_ITEM}
         | {
             "tool_name": schema.question_partition((call.tool_name for call in calls), first.query_id),
             "status": schema.call_partition(_FAILED, first.query_id) if has_failed else None,
@@ -220,7 +220,7 @@ def read_calls(item: Mapping[str, Any]) -> list[ToolCallRecord]:
     """The calls of an item of either form, in order."""
     if "calls" not in item:
         return [_to_record(item)]
-    shared = {name: item.get(name) for name in _OF_ALL_CALLS}
+    shared = {name: item.get(name) for name in _OF_ITEM} | {"query_id": schema.query_of_call(_key(item))}
     return [_to_record(shared | values) for values in json.loads(zlib.decompress(item["calls"]))]
 
 
@@ -263,13 +263,13 @@ def _to_index_value(name: str) -> str:
 
 
 def _own_values(call: ToolCallRecord) -> dict[str, Any]:
-    """The fields of a call beside those that all calls of its question share; none that is empty."""
-    names = [name for name in ToolCallRecord.__dataclass_fields__ if name not in _OF_ALL_CALLS]
+    """The fields of a call that an item with other calls does not tell; none that is empty."""
+    names = [name for name in ToolCallRecord.__dataclass_fields__ if name not in (*_OF_ITEM, "query_id")]
     values = {name: getattr(call, name) for name in names} | {"created_at": to_timestamp(call.created_at)}
     return {name: value for name, value in values.items() if value is not None and value != ()}
 
 
 def _to_former_item(call: ToolCallRecord) -> dict[str, Any]:
     sharded = {name: schema.call_partition(getattr(call, name), call.query_id) for name in ("tool_name", "status")}
-    shared = {name: getattr(call, name) for name in _OF_ALL_CALLS}
+    shared = {name: getattr(call, name) for name in (*_OF_ITEM, "query_id")}
     return schema.tool_call_key(call.query_id, call.position) | shared | _own_values(call) | sharded
