@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from gleaner.errors import UnknownQuery
@@ -104,18 +105,12 @@ class ToolCallStore:
         check access. Raises StoreUnavailable or DeadlineExceeded.
         """
         value = value if index is schema.BY_SESSION else _to_index_value(value)
+        read = partial(read_newest, self._table, self._executor, _partitions(index, value), limit=limit)
         found: list[tuple[Place, ToolCallRecord]] = []
         after_item = after
         while True:
-            entries = read_newest(
-                self._table,
-                self._executor,
-                _partitions(index, value),
-                position=_place,  # of the first call of an item: it comes last, so a page may end before it
-                after=after_item,
-                limit=limit,
-                deadline=deadline,
-            )
+            # The position of an item is that of its first call, which comes last: a page may end before it.
+            entries = read(position=_place, after=after_item, deadline=deadline)
             found += [
                 (place, call)
                 for place, call in self._read_entries(entries, deadline)
